@@ -1,0 +1,73 @@
+"""See what happens inside a model while it trains.
+
+The public names load on first use, so ``import tdbg_lab`` stays light: no torch, no tornado, no
+IPython, no plotly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_PUBLIC = {
+    "Finding": "tdbg_lab.records",
+    "Handle": "tdbg_lab.capture",
+    "Param": "tdbg_lab.views",
+    "Rule": "tdbg_lab.rules",
+    "Run": "tdbg_lab.run",
+    "Severity": "tdbg_lab.records",
+    "TdbgError": "tdbg_lab.errors",
+    "TrainingStopped": "tdbg_lab.errors",
+    "attach": "tdbg_lab.capture",
+    "invoke_rule": "tdbg_lab.rules",
+    "list_runs": "tdbg_lab.run",
+    "open_run": "tdbg_lab.run",
+    "run_rules": "tdbg_lab.rules",
+    "view": "tdbg_lab.views",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604 - the names above
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("tdbg-lab")
+        except PackageNotFoundError:  # a source tree that is not installed
+            return "0.0.0"
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """``%load_ext tdbg_lab``."""
+    from tdbg_lab.notebook import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """``%unload_ext tdbg_lab``."""
+    from tdbg_lab.notebook import unload_ipython_extension as unload
+
+    unload(shell)
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    return [{"src": "labextension", "dest": "tdbg-lab"}]
+
+
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    from tdbg_lab.server.app import TdbgApp
+
+    return [{"module": "tdbg_lab.server.app", "app": TdbgApp}]
