@@ -7,7 +7,7 @@ from jupyter_server.extension.application import ExtensionApp
 __all__ = ["TdbgApp"]
 
 
-class TdbgApp(ExtensionApp):  # type: ignore[misc]
+class TdbgApp(ExtensionApp):
     """Serves runs, views and rules to the Lab front end."""
 
     name = "tdbg_lab"
