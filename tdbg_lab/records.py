@@ -49,7 +49,7 @@ Down-sampling promise
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,14 +74,7 @@ __all__ = [
 ]
 
 
-class _Text(str, Enum):
-    """A string enum that prints as its value."""
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-class Mode(_Text):
+class Mode(StrEnum):
     """What the model was doing."""
 
     TRAIN = "train"
@@ -89,7 +82,7 @@ class Mode(_Text):
     PREDICT = "predict"
 
 
-class Kind(_Text):
+class Kind(StrEnum):
     """What a tensor is."""
 
     WEIGHT = "weight"
@@ -108,7 +101,7 @@ class Kind(_Text):
     """What tdbg-lab itself cost."""
 
 
-class Severity(_Text):
+class Severity(StrEnum):
     """How bad a finding is. Only ``critical`` may stop or repair a run."""
 
     NOTICE = "notice"
@@ -116,7 +109,7 @@ class Severity(_Text):
     CRITICAL = "critical"
 
 
-class RuleStatus(_Text):
+class RuleStatus(StrEnum):
     """Where a rule stands on one run."""
 
     IN_PROGRESS = "in_progress"
@@ -127,7 +120,7 @@ class RuleStatus(_Text):
     NOT_APPLICABLE = "not_applicable"
 
 
-class RunStatus(_Text):
+class RunStatus(StrEnum):
     """Where a run stands. ``crashed`` is never written: a reader infers it (see `tdbg_lab.run`)."""
 
     RUNNING = "running"

