@@ -1,0 +1,111 @@
+"""GPU metrics through NVML."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.profiler.probe import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["GpuProbe"]
+
+log = logging.getLogger(__name__)
+
+
+class GpuProbe:
+    """Metrics of every NVIDIA GPU that NVML sees, by NVML's index: ``gpu0``, ``gpu1``, ...
+
+    ====================  =============================
+    metric                value
+    ====================  =============================
+    gpu                   percent of the time some kernel ran
+    gpu_memory            percent of the memory in use
+    gpu_memory_bytes      bytes in use, by all processes
+    gpu_power_w           W
+    gpu_temperature_c     degrees Celsius
+    ====================  =============================
+
+    What a device does not support is asked for once and then left out.
+
+    Parameters
+    ----------
+    nvml
+        Module with NVML's functions, from `open`.
+    """
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._handles = {
+            f"gpu{index}": nvml.nvmlDeviceGetHandleByIndex(index)
+            for index in range(nvml.nvmlDeviceGetCount())
+        }
+        self._refused: set[tuple[str, str]] = set()
+
+    @classmethod
+    def open(cls, nvml: Any = None) -> GpuProbe | None:
+        """Probe of this machine's GPUs, or None where there is none."""
+        if nvml is None:
+            try:
+                nvml = import_module("pynvml")
+            except ImportError:
+                return None
+        try:
+            nvml.nvmlInit()
+            probe = cls(nvml)
+        except nvml.NVMLError as error:
+            log.debug("No GPU metrics: %s", error)
+            return None
+        return probe if probe.devices else None
+
+    @property
+    def devices(self) -> list[str]:
+        """Names of the devices, as in the samples."""
+        return list(self._handles)
+
+    def read(self) -> Iterator[Reading]:
+        """Read every metric of every device once."""
+        for device, handle in self._handles.items():
+            for read in (self._utilisation, self._memory, self._power, self._temperature):
+                yield from self._guarded(read, device, handle)
+
+    def close(self) -> None:
+        """Let go of the driver."""
+        try:
+            self._nvml.nvmlShutdown()
+        except self._nvml.NVMLError as error:
+            log.debug("NVML did not shut down: %s", error)
+
+    def _guarded(self, read: Callable[[str, Any], list[Reading]], device: str, handle: Any) -> list[Reading]:
+        key = (read.__name__, device)
+        if key in self._refused:
+            return []
+        try:
+            return read(device, handle)
+        except self._nvml.NVMLError_NotSupported:
+            self._refused.add(key)
+        except self._nvml.NVMLError as error:
+            log.debug("No reading of %s: %s", device, error)
+        return []
+
+    def _utilisation(self, device: str, handle: Any) -> list[Reading]:
+        return [Reading("gpu", device, float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu))]
+
+    def _memory(self, device: str, handle: Any) -> list[Reading]:
+        memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)
+        return [
+            Reading("gpu_memory", device, 100.0 * memory.used / memory.total if memory.total else 0.0),
+            Reading("gpu_memory_bytes", device, float(memory.used)),
+        ]
+
+    def _power(self, device: str, handle: Any) -> list[Reading]:
+        return [Reading("gpu_power_w", device, self._nvml.nvmlDeviceGetPowerUsage(handle) / 1000.0)]
+
+    def _temperature(self, device: str, handle: Any) -> list[Reading]:
+        sensor = self._nvml.NVML_TEMPERATURE_GPU
+        return [
+            Reading("gpu_temperature_c", device, float(self._nvml.nvmlDeviceGetTemperature(handle, sensor)))
+        ]

@@ -1,0 +1,91 @@
+"""CPU, memory, disk and network of the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psutil
+
+from tdbg_lab.profiler.cgroup import Cgroup
+from tdbg_lab.profiler.probe import Rate, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["HostProbe"]
+
+_LOOPBACK = ("lo", "lo0", "Loopback Pseudo-Interface 1")
+
+
+class HostProbe:
+    """Metrics of the whole machine, or of the container where one limits us.
+
+    ========================  ======================  ==============================================
+    metric                    device                  value
+    ========================  ======================  ==============================================
+    cpu                       cpu, cpu0, cpu1, ...    percent busy; of the container's share if limited
+    memory                    memory                  percent of the memory, or of the container's limit
+    memory_bytes              memory                  bytes in use
+    disk_read, disk_write     disk                    bytes per second, all disks
+    net_recv, net_sent        net                     bytes per second, without the loopback
+    ========================  ======================  ==============================================
+    """
+
+    def __init__(self, cgroup: Cgroup | None = None) -> None:
+        self._cgroup = Cgroup() if cgroup is None else cgroup
+        self._cpu = Rate()
+        self._rates = {name: Rate() for name in ("disk_read", "disk_write", "net_recv", "net_sent")}
+        psutil.cpu_percent(percpu=True)  # the first call only sets the mark
+
+    def read(self) -> Iterator[Reading]:
+        """Read every metric once; rates from the second time on."""
+        yield from self._read_cpu()
+        yield from self._read_memory()
+        yield from self._read_disk()
+        yield from self._read_net()
+
+    def _read_cpu(self) -> Iterator[Reading]:
+        cores = psutil.cpu_percent(percpu=True)
+        total = sum(cores) / len(cores) if cores else None
+        if self._cgroup.cores is not None:
+            used = self._cgroup.cpu_seconds()
+            rate = None if used is None else self._cpu.update(used)
+            total = total if used is None else None if rate is None else 100.0 * rate / self._cgroup.cores
+        if total is not None:
+            yield Reading("cpu", "cpu", min(100.0, total))
+        for core, percent in enumerate(cores):
+            yield Reading("cpu", f"cpu{core}", percent)
+
+    def _read_memory(self) -> Iterator[Reading]:
+        machine = psutil.virtual_memory()
+        used, total = machine.total - machine.available, machine.total
+        limit = self._cgroup.memory_limit_bytes
+        if limit is not None and limit < total:
+            own = self._cgroup.memory_used_bytes()
+            if own is not None:
+                used, total = own, limit
+        yield Reading("memory", "memory", 100.0 * used / total)
+        yield Reading("memory_bytes", "memory", float(used))
+
+    def _read_disk(self) -> Iterator[Reading]:
+        try:
+            disk = psutil.disk_io_counters()
+        except (OSError, RuntimeError, NotImplementedError):
+            return
+        if disk is not None:
+            yield from self._rate("disk_read", "disk", disk.read_bytes)
+            yield from self._rate("disk_write", "disk", disk.write_bytes)
+
+    def _read_net(self) -> Iterator[Reading]:
+        try:
+            cards = psutil.net_io_counters(pernic=True)
+        except OSError:
+            return
+        outside = [card for name, card in cards.items() if name not in _LOOPBACK]
+        yield from self._rate("net_recv", "net", sum(card.bytes_recv for card in outside))
+        yield from self._rate("net_sent", "net", sum(card.bytes_sent for card in outside))
+
+    def _rate(self, metric: str, device: str, count: float) -> Iterator[Reading]:
+        rate = self._rates[metric].update(count)
+        if rate is not None:
+            yield Reading(metric, device, rate)

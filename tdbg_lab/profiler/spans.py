@@ -1,0 +1,177 @@
+"""Spans of training phases, recorded in the training thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["PHASES", "PhaseRecorder", "SpanWriter"]
+
+log = logging.getLogger(__name__)
+
+PHASES = ("data", "forward", "backward", "optimizer", "eval", "other")
+"""Phases every view knows; users add their own."""
+
+_MAX_DEPTH = 64
+_MAX_CLOCK_DRIFT_NS = 100_000_000
+
+
+class SpanWriter(Protocol):
+    """What spans are written through: `tdbg_lab.store.RankWriter`."""
+
+    def append_spans(  # noqa: PLR0917 - the writer's own order
+        self,
+        names: Sequence[str],
+        phases: Sequence[str],
+        start_ns: Sequence[int],
+        duration_ns: Sequence[int],
+        steps: Sequence[int],
+        device: str = "",
+        thread: int = 0,
+    ) -> None:
+        """Write one batch of spans."""
+
+
+class _Span(NamedTuple):
+    name: str
+    phase: str
+    start_ns: int
+    duration_ns: int
+    step: int
+
+
+class _Open(NamedTuple):
+    name: str
+    phase: str
+    start: int
+    step: int
+
+
+class PhaseRecorder:
+    """Record what the training thread does when, in batches.
+
+    Spans nest. An inner `begin` does not end the outer span; `switch` ends the innermost span and
+    begins the next one at the same instant. One recorder belongs to one thread.
+
+    Nothing is raised: when the writer fails, recording ends and `error` says why.
+
+    Parameters
+    ----------
+    writer
+        Where the batches go.
+    flush_after_s
+        A batch is written at the first `end` after its oldest span is this old, in seconds.
+    capacity
+        A batch is written at the latest when it has this many spans.
+    """
+
+    def __init__(self, writer: SpanWriter, *, flush_after_s: float = 0.5, capacity: int = 4096) -> None:
+        self.error: Exception | None = None
+        """Why recording ended early, or None."""
+        self._writer = writer
+        self._flush_after_ns = int(flush_after_s * 1e9)
+        self._capacity = capacity
+        self._thread = threading.get_native_id()
+        self._open: list[_Open] = []
+        self._done: list[_Span] = []
+        self._oldest = 0  # perf counter at the first buffered span, ns
+        self._epoch = time.time_ns() - time.perf_counter_ns()
+
+    @property
+    def current(self) -> str | None:
+        """Phase of the innermost open span, or None."""
+        return self._open[-1].phase if self._open else None
+
+    def begin(self, phase: str, step: int = -1, *, name: str = "") -> None:
+        """Begin a span; `step` -1 says it is not known, `name` defaults to the phase."""
+        if self.error is not None:
+            return
+        if len(self._open) >= _MAX_DEPTH:  # ends were lost, say by exceptions in the model
+            del self._open[0]
+        self._open.append(_Open(name or phase, phase, time.perf_counter_ns(), step))
+
+    def end(self, phase: str | None = None) -> None:
+        """End the innermost span, or the innermost one of `phase` and all within it.
+
+        Does nothing when no such span is open.
+        """
+        now = time.perf_counter_ns()
+        if phase is not None:
+            if all(span.phase != phase for span in self._open):
+                return
+            while self._open[-1].phase != phase:
+                self._finish(self._open.pop(), now)
+        if self._open:
+            self._finish(self._open.pop(), now)
+        self._flush_when_due(now)
+
+    def switch(self, phase: str, step: int = -1, *, name: str = "") -> None:
+        """End the innermost span, if any, and begin another one at the same instant."""
+        self.end()
+        self.begin(phase, step, name=name)
+
+    def end_all(self) -> None:
+        """End every open span: what a step boundary does after lost ends."""
+        now = time.perf_counter_ns()
+        while self._open:
+            self._finish(self._open.pop(), now)
+        self._flush_when_due(now)
+
+    def add(self, phase: str, start_ns: int, duration_ns: int, step: int = -1, *, name: str = "") -> None:
+        """Add a span that is over; `start_ns` since the Unix epoch."""
+        if self.error is None:
+            self._append(_Span(name or phase, phase, start_ns, duration_ns, step), time.perf_counter_ns())
+
+    @contextmanager
+    def phase(self, phase: str, step: int = -1, *, name: str = "") -> Iterator[None]:
+        """Record what runs within the ``with`` block."""
+        self.begin(phase, step, name=name)
+        try:
+            yield
+        finally:
+            self.end(phase)
+
+    def flush(self) -> None:
+        """Write what has ended."""
+        done, self._done = self._done, []
+        if not done or self.error is not None:
+            return
+        names, phases, starts, durations, steps = zip(*done, strict=True)
+        try:
+            self._writer.append_spans(names, phases, starts, durations, steps, thread=self._thread)
+        except Exception as error:  # noqa: BLE001 - whatever it is, training goes on
+            self.error = error
+            self._open.clear()
+            log.warning("Phases are no longer recorded: %s", error)
+        self._follow_clock()
+
+    def close(self) -> None:
+        """End and write everything. Idempotent."""
+        self.end_all()
+        self.flush()
+
+    def _finish(self, span: _Open, now: int) -> None:
+        self._append(_Span(span.name, span.phase, self._epoch + span.start, now - span.start, span.step), now)
+
+    def _append(self, span: _Span, now: int) -> None:
+        if not self._done:
+            self._oldest = now
+        self._done.append(span)
+        if len(self._done) >= self._capacity:
+            self.flush()
+
+    def _flush_when_due(self, now: int) -> None:
+        if self._done and now - self._oldest >= self._flush_after_ns:
+            self.flush()
+
+    def _follow_clock(self) -> None:
+        """Follow the wall clock when somebody sets it, so that spans and samples stay aligned."""
+        epoch = time.time_ns() - time.perf_counter_ns()
+        if abs(epoch - self._epoch) > _MAX_CLOCK_DRIFT_NS:
+            self._epoch = epoch
