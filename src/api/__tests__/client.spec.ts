@@ -1,0 +1,92 @@
+import { ServerConnection } from '@jupyterlab/services';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { TdbgClient, describeError, httpStatus } from '../client';
+
+interface ICall {
+  readonly url: string;
+  readonly method: string;
+  readonly body: string | null;
+}
+
+/** A client whose requests are answered by `answer` and kept in `calls`. */
+function fakeClient(answer: () => Response) {
+  const calls: ICall[] = [];
+  const serverSettings = ServerConnection.makeSettings({
+    baseUrl: 'http://host/user/ada/',
+    wsUrl: 'ws://host/user/ada/',
+    token: 'secret',
+    fetch: vi.fn(async (input: RequestInfo | URL) => {
+      const request = input as Request;
+      calls.push({
+        // JupyterLab appends the time so that no cache answers.
+        url: request.url.replace(/[?&]\d+$/, ''),
+        method: request.method,
+        body: request.body ? await request.text() : null
+      });
+      return answer();
+    })
+  });
+  return { client: new TdbgClient({ serverSettings }), calls };
+}
+
+const json = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status });
+
+describe('TdbgClient', () => {
+  let answer: () => Response;
+  beforeEach(() => {
+    answer = () => json({});
+  });
+
+  describe('#runs()', () => {
+    it('asks below the base URL and unwraps the list', async () => {
+      const { client, calls } = fakeClient(() => json({ runs: [{ id: 'a' }] }));
+      await expect(client.runs()).resolves.toEqual([{ id: 'a' }]);
+      expect(calls[0].url).toBe('http://host/user/ada/tdbg/runs');
+    });
+  });
+
+  describe('#figure()', () => {
+    it('posts the parameters and escapes the names', async () => {
+      const { client, calls } = fakeClient(() => answer());
+      await client.figure('a/b', 'my view', { tensor: 'conv1' });
+      expect(calls[0]).toEqual({
+        url: 'http://host/user/ada/tdbg/runs/a%2Fb/views/my%20view',
+        method: 'POST',
+        body: '{"params":{"tensor":"conv1"}}'
+      });
+    });
+  });
+
+  describe('#remove()', () => {
+    it('accepts an answer without a body', async () => {
+      const { client, calls } = fakeClient(
+        () => new Response(null, { status: 204 })
+      );
+      await expect(client.remove('a')).resolves.toBeUndefined();
+      expect(calls[0].method).toBe('DELETE');
+    });
+
+    it('says what the server said when it refuses', async () => {
+      const { client } = fakeClient(() =>
+        json({ message: 'The run is still training.', reason: 'X' }, 409)
+      );
+      const error = await client.remove('a').catch((e: unknown) => e);
+      expect(httpStatus(error)).toBe(409);
+      expect(describeError(error)).toBe('The run is still training.');
+    });
+  });
+
+  describe('#steps()', () => {
+    it('passes the mode only when there is one', async () => {
+      const { client, calls } = fakeClient(() => json({ steps: [0, 10] }));
+      await client.steps('a');
+      await client.steps('a', 'eval');
+      expect(calls.map(call => call.url.split('/').pop())).toEqual([
+        'steps',
+        'steps?mode=eval'
+      ]);
+    });
+  });
+});

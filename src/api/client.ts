@@ -1,0 +1,187 @@
+/**
+ * The REST side of the wire: one typed method per route, nothing kept.
+ */
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+import type {
+  IFigureAnswer,
+  IRules,
+  IRunDetail,
+  IRunEdit,
+  IRunSummary,
+  IServerStatus,
+  ITensorList,
+  IViewInfo,
+  ViewParams
+} from './wire';
+
+/** What the models need from a server; tests give them a fake. */
+export interface ITdbgClient {
+  /** What the server is; fails with 404 where the extension is not enabled. */
+  status(): Promise<IServerStatus>;
+  /** All runs under the roots. */
+  runs(): Promise<ReadonlyArray<IRunSummary>>;
+  /** One run. */
+  run(id: string): Promise<IRunDetail>;
+  /** Change name, tags or notes. */
+  edit(id: string, edit: IRunEdit): Promise<IRunSummary>;
+  /** Remove the run directory. */
+  remove(id: string): Promise<void>;
+  /** The tensors of a run. */
+  tensors(id: string): Promise<ITensorList>;
+  /** Steps with data, at most 2000, first and last among them. */
+  steps(id: string, mode?: string): Promise<ReadonlyArray<number>>;
+  /** The pictures the server can draw. */
+  views(): Promise<ReadonlyArray<IViewInfo>>;
+  /** Draw one. */
+  figure(
+    id: string,
+    view: string,
+    params: ViewParams,
+    signal?: AbortSignal
+  ): Promise<IFigureAnswer>;
+  /** Give up a job. */
+  cancel(job: string): Promise<void>;
+  /** Rule states and findings. */
+  rules(id: string): Promise<IRules>;
+  /** Ask the training process to stop. */
+  stop(id: string, reason: string): Promise<string>;
+}
+
+/** The client that talks to the Jupyter server. */
+export class TdbgClient implements ITdbgClient {
+  constructor(options: TdbgClient.IOptions) {
+    this._settings = options.serverSettings;
+  }
+
+  status(): Promise<IServerStatus> {
+    return this._request('GET', ['status']);
+  }
+
+  async runs(): Promise<ReadonlyArray<IRunSummary>> {
+    const answer = await this._request<{ runs: IRunSummary[] }>('GET', [
+      'runs'
+    ]);
+    return answer.runs;
+  }
+
+  run(id: string): Promise<IRunDetail> {
+    return this._request('GET', ['runs', id]);
+  }
+
+  edit(id: string, edit: IRunEdit): Promise<IRunSummary> {
+    return this._request('PATCH', ['runs', id], { body: edit });
+  }
+
+  remove(id: string): Promise<void> {
+    return this._request('DELETE', ['runs', id]);
+  }
+
+  tensors(id: string): Promise<ITensorList> {
+    return this._request('GET', ['runs', id, 'tensors']);
+  }
+
+  async steps(id: string, mode?: string): Promise<ReadonlyArray<number>> {
+    const answer = await this._request<{ steps: number[] }>(
+      'GET',
+      ['runs', id, 'steps'],
+      { query: mode ? { mode } : {} }
+    );
+    return answer.steps;
+  }
+
+  async views(): Promise<ReadonlyArray<IViewInfo>> {
+    const answer = await this._request<{ views: IViewInfo[] }>('GET', [
+      'views'
+    ]);
+    return answer.views;
+  }
+
+  figure(
+    id: string,
+    view: string,
+    params: ViewParams,
+    signal?: AbortSignal
+  ): Promise<IFigureAnswer> {
+    return this._request('POST', ['runs', id, 'views', view], {
+      body: { params },
+      signal
+    });
+  }
+
+  cancel(job: string): Promise<void> {
+    return this._request('DELETE', ['jobs', job]);
+  }
+
+  rules(id: string): Promise<IRules> {
+    return this._request('GET', ['runs', id, 'rules']);
+  }
+
+  async stop(id: string, reason: string): Promise<string> {
+    const answer = await this._request<{ request: string }>(
+      'POST',
+      ['runs', id, 'stop'],
+      { body: { reason } }
+    );
+    return answer.request;
+  }
+
+  private async _request<T>(
+    method: string,
+    parts: ReadonlyArray<string>,
+    options: {
+      body?: unknown;
+      query?: { [name: string]: string };
+      signal?: AbortSignal;
+    } = {}
+  ): Promise<T> {
+    const url =
+      URLExt.join(
+        this._settings.baseUrl,
+        'tdbg',
+        ...parts.map(encodeURIComponent)
+      ) + URLExt.objectToQueryString(options.query ?? {});
+    const init: RequestInit = { method };
+    if (options.body !== undefined) {
+      init.body = JSON.stringify(options.body);
+    }
+    if (options.signal) {
+      init.signal = options.signal;
+    }
+    const response = await ServerConnection.makeRequest(
+      url,
+      init,
+      this._settings
+    );
+    if (!response.ok) {
+      throw await ServerConnection.ResponseError.create(response);
+    }
+    return (
+      response.status === 204 ? undefined : await response.json()
+    ) as Promise<T>;
+  }
+
+  private _settings: ServerConnection.ISettings;
+}
+
+/** Statics of the client. */
+export namespace TdbgClient {
+  /** How to reach the server. */
+  export interface IOptions {
+    /** From the application's service manager. */
+    readonly serverSettings: ServerConnection.ISettings;
+  }
+}
+
+/** HTTP status of `error`, or null when the server was not reached. */
+export function httpStatus(error: unknown): number | null {
+  return error instanceof ServerConnection.ResponseError
+    ? error.response.status
+    : null;
+}
+
+/** One sentence about `error` for people. */
+export function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

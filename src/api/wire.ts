@@ -1,0 +1,283 @@
+/**
+ * What travels between the server and the browser: the shapes only.
+ *
+ * Times are `_ns` since the Unix epoch, UTC. Steps are non-negative integers, -1 when there is
+ * none. Numbers that JSON cannot hold arrive as `null` or as "NaN", "Infinity", "-Infinity".
+ */
+import type { JSONObject } from '@lumino/coreutils';
+
+/** Where a run stands. */
+export type RunStatus =
+  'running' | 'finished' | 'stopped' | 'failed' | 'crashed';
+
+/** How bad a finding is. */
+export type Severity = 'notice' | 'warning' | 'critical';
+
+/** Where a rule stands on a run. */
+export type RuleStatus =
+  | 'in_progress'
+  | 'no_issue'
+  | 'issue_found'
+  | 'error'
+  | 'stopped'
+  | 'not_applicable';
+
+/** A number as JSON may have to spell it. */
+export type WireNumber = number | string | null;
+
+/** What the server is and can do. */
+export interface IServerStatus {
+  readonly version: string;
+  /** Names of the configured run roots. */
+  readonly roots: ReadonlyArray<string>;
+  readonly gpu: boolean;
+}
+
+/** Number of findings by severity. */
+export interface IFindingCounts {
+  readonly notice: number;
+  readonly warning: number;
+  readonly critical: number;
+}
+
+/** One line of the list of runs. */
+export interface IRunSummary {
+  readonly id: string;
+  readonly name: string;
+  /** Relative to the run root. */
+  readonly path: string;
+  readonly status: RunStatus;
+  readonly created_ns: number;
+  readonly ended_ns: number | null;
+  readonly last_step: number;
+  readonly last_write_ns: number | null;
+  readonly steps_per_second: number | null;
+  readonly tags: ReadonlyArray<string>;
+  readonly notes: string;
+  readonly framework: string;
+  /** At most 64 points `[step, value]`. */
+  readonly loss: ReadonlyArray<readonly [number, WireNumber]> | null;
+  readonly findings: IFindingCounts;
+  /** Whether the server holds it open. */
+  readonly open: boolean;
+}
+
+/** What tdbg-lab itself costs a run. */
+export interface IRunCost {
+  /** Time in capture per saved step, ms. */
+  readonly capture_ms: number | null;
+  /** Time of a step, ms. */
+  readonly step_ms: number | null;
+  /** Share of the training time, 0 to 1. */
+  readonly share: number | null;
+  readonly bytes_written: number | null;
+}
+
+/** Everything about one run but its data. */
+export interface IRunDetail extends IRunSummary {
+  /** Grows with each change of the data. */
+  readonly version: number;
+  readonly ranks: ReadonlyArray<number>;
+  readonly modes: ReadonlyArray<string>;
+  readonly first_step: number;
+  readonly hyperparameters: JSONObject;
+  readonly git: JSONObject | null;
+  readonly host: string;
+  readonly cost: IRunCost | null;
+  /** Why it failed. */
+  readonly error: string | null;
+}
+
+/** What of a run may be edited. */
+export interface IRunEdit {
+  readonly name?: string;
+  readonly tags?: ReadonlyArray<string>;
+  readonly notes?: string;
+}
+
+/** A named series of statistics. */
+export interface ITensorInfo {
+  readonly name: string;
+  readonly kind: string;
+  /** Dotted path, empty when it belongs to no module. */
+  readonly module: string;
+  readonly dtype: string;
+  readonly shape: ReadonlyArray<number>;
+  readonly collections: ReadonlyArray<string>;
+  readonly findings: number;
+}
+
+/** Answer to "which tensors". */
+export interface ITensorList {
+  readonly tensors: ReadonlyArray<ITensorInfo>;
+  readonly steps: {
+    readonly first: number;
+    readonly last: number;
+    readonly count: number;
+  };
+}
+
+/** What kind of control a parameter of a view needs. */
+export type ParamKind =
+  | 'tensor'
+  | 'tensors'
+  | 'regex'
+  | 'choice'
+  | 'int'
+  | 'bool'
+  | 'step'
+  | 'range'
+  | 'float'
+  | 'text';
+
+/** Value of a parameter. */
+export type ParamValue =
+  | string
+  | number
+  | boolean
+  | null
+  | ReadonlyArray<string>
+  | ReadonlyArray<number | null>;
+
+/** A choice: its value, or value and label. */
+export type ParamChoice = string | number | readonly [string | number, string];
+
+/** One parameter of a view. */
+export interface IViewParam {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: ParamKind;
+  readonly default: ParamValue;
+  readonly choices: ReadonlyArray<ParamChoice>;
+  readonly minimum: number | null;
+  readonly maximum: number | null;
+  /** Kinds of tensors it accepts; all when empty. */
+  readonly tensor_kinds: ReadonlyArray<string>;
+  readonly help: string;
+}
+
+/** A picture the server can draw. */
+export interface IViewInfo {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly axis: 'step' | 'time' | null;
+  readonly heavy: boolean;
+  readonly params: ReadonlyArray<IViewParam>;
+}
+
+/** Parameters of a view by name. */
+export type ViewParams = { readonly [name: string]: ParamValue };
+
+/** A Plotly figure as JSON; only its outline is known here. */
+export interface IFigureJson {
+  readonly data: ReadonlyArray<JSONObject>;
+  readonly layout: JSONObject;
+  readonly frames?: ReadonlyArray<JSONObject>;
+}
+
+/** A job still running on the server. */
+export interface IPendingJob {
+  readonly job: string;
+  /** 0 to 1. */
+  readonly progress: number;
+  readonly message: string;
+}
+
+/** Answer to "draw this". */
+export interface IFigureAnswer {
+  readonly figure: IFigureJson;
+  readonly version: number;
+  readonly pending: IPendingJob | null;
+  /** Time the server took, ms. */
+  readonly ms: number;
+}
+
+/** A view and the parameters to open it with. */
+export interface IViewRef {
+  readonly name: string;
+  readonly params: ViewParams;
+}
+
+/** What a rule saw. */
+export interface IFinding {
+  readonly id: string;
+  readonly rule: string;
+  readonly severity: Severity;
+  readonly step_first: number;
+  /** Inclusive. */
+  readonly step_last: number;
+  readonly message: string;
+  readonly tensor: string;
+  readonly module: string;
+  readonly evidence: { readonly [name: string]: WireNumber };
+  readonly advice: ReadonlyArray<string>;
+  readonly view: IViewRef | null;
+  readonly rank: number | null;
+  readonly time_ns: number;
+}
+
+/** Where one rule stands. */
+export interface IRuleState {
+  readonly rule: string;
+  readonly status: RuleStatus;
+  readonly reason: string;
+  readonly step_checked: number;
+  readonly findings: number;
+  /** Time spent checking so far, ms. */
+  readonly cost_ms: number;
+  readonly parameters: JSONObject;
+}
+
+/** Answer to "what did the rules see". */
+export interface IRules {
+  readonly states: ReadonlyArray<IRuleState>;
+  readonly findings: ReadonlyArray<IFinding>;
+}
+
+/** What the server says over the socket. */
+export type StreamMessage =
+  | {
+      readonly type: 'run';
+      readonly summary: IRunSummary;
+      readonly version: number;
+      readonly last_step: number;
+    }
+  | { readonly type: 'runs' }
+  | { readonly type: 'removed'; readonly id: string }
+  | {
+      readonly type: 'job';
+      readonly job: string;
+      readonly progress: number;
+      readonly message: string;
+      readonly state: string;
+    }
+  | {
+      readonly type: 'finding';
+      readonly run: string;
+      readonly finding: IFinding;
+    }
+  | { readonly type: 'pong' };
+
+/** What the browser says over the socket. */
+export type ClientMessage =
+  | { readonly type: 'watch'; readonly runs: ReadonlyArray<string> }
+  | { readonly type: 'ping' };
+
+/** The number `value` stands for; NaN when it is none. */
+export function toNumber(value: WireNumber | undefined): number {
+  return typeof value === 'number'
+    ? value
+    : typeof value === 'string'
+      ? Number(value)
+      : NaN;
+}
+
+/** Whether `data` is a message of the stream. */
+export function isStreamMessage(data: unknown): data is StreamMessage {
+  return (
+    typeof data === 'object' &&
+    data !== null &&
+    typeof (data as { type?: unknown }).type === 'string'
+  );
+}
