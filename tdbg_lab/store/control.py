@@ -1,0 +1,145 @@
+"""Requests to the training process: one JSON file each, answered in place."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
+from tdbg_lab.store.layout import _entries, read_json, write_json
+from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_REQUESTS, MAX_TEXT_CHARS
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MAX_FILE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody asked of the training process."""
+
+    id: str
+    kind: str
+    """``stop``, ..."""
+    reason: str = ""
+    by: str = ""
+    created_ns: int = 0
+    state: Literal["pending", "done", "refused"] = "pending"
+    answer: str | None = None
+    answered_ns: int | None = None
+
+
+def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") -> str:
+    """Ask the training process for something; returns the id of the request.
+
+    Raises
+    ------
+    ConfigError
+        If `kind` is not a short lower-case word.
+    StoreError
+        If it cannot be written.
+    """
+    if not _KIND.fullmatch(kind):
+        raise ConfigError(f"{kind[:80]!r} is not a kind of request.")
+    directory = Path(run_path) / "control"
+    try:
+        directory.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"Cannot ask run {Path(run_path).name}: {error.strerror}.") from error
+    identity = uuid.uuid4().hex
+    value = {
+        "id": identity,
+        "kind": kind,
+        "reason": reason[:MAX_TEXT_CHARS],
+        "created_ns": time.time_ns(),
+        "by": by[:MAX_NAME_CHARS],
+        "state": "pending",
+        "answer": None,
+        "answered_ns": None,
+    }
+    write_json(directory / f"{identity}.json", value)
+    return identity
+
+
+def requests(run_path: str | Path) -> list[Request]:
+    """All requests, oldest first; what cannot be read is left out."""
+    found: list[Request] = []
+    directory = Path(run_path) / "control"
+    if directory.is_symlink():
+        return []
+    for entry in _entries(directory):
+        identity, dot, ending = entry.name.partition(".")
+        if dot and ending == "json" and _ID.fullmatch(identity) and len(found) < MAX_REQUESTS:
+            try:
+                found.append(_parse(identity, read_json(Path(entry.path), _MAX_FILE_BYTES)))
+            except (OSError, ValueError):
+                continue
+    return sorted(found, key=lambda request: (request.created_ns, request.id))
+
+
+def pending(run_path: str | Path) -> list[Request]:
+    """Requests without an answer, oldest first. See `ControlPoll` for many calls."""
+    return [request for request in requests(run_path) if request.state == "pending"]
+
+
+class ControlPoll:
+    """Pending requests for one `stat` a call while nothing changes."""
+
+    def __init__(self, run_path: str | Path) -> None:
+        self._path = Path(run_path)
+        self._seen: int | None = None
+        self._pending: list[Request] = []
+
+    def __call__(self) -> list[Request]:
+        """Requests without an answer, oldest first."""
+        try:
+            changed_ns = (self._path / "control").stat().st_mtime_ns
+        except OSError:  # nobody asked anything yet
+            return []
+        # A change within the clock's grain of the last look would go unseen: look again for a while.
+        if changed_ns != self._seen or time.time_ns() - changed_ns < 10**8:
+            self._seen = changed_ns
+            self._pending = pending(self._path)
+        return self._pending
+
+
+def answer(run_path: str | Path, identity: str, state: Literal["done", "refused"], text: str = "") -> None:
+    """Answer a request; the training process does.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such request.
+    StoreError
+        If it cannot be written.
+    """
+    if not _ID.fullmatch(identity):
+        raise NotFoundError("There is no such request.")
+    path = Path(run_path) / "control" / f"{identity}.json"
+    try:
+        value = read_json(path, _MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
+        raise NotFoundError("There is no such request.") from error
+    value.update(state=state, answer=text[:MAX_TEXT_CHARS], answered_ns=time.time_ns())
+    write_json(path, value)
+
+
+def _parse(identity: str, value: dict[str, Any]) -> Request:
+    kind, state, created = value.get("kind"), value.get("state"), value.get("created_ns")
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind) or state not in ("pending", "done", "refused"):
+        raise ValueError("not a request")
+    answered, text = value.get("answered_ns"), value.get("answer")
+    return Request(
+        id=identity,
+        kind=kind,
+        reason=str(value.get("reason", ""))[:MAX_TEXT_CHARS],
+        by=str(value.get("by", ""))[:MAX_NAME_CHARS],
+        created_ns=created if isinstance(created, int) else 0,
+        state=state,
+        answer=text[:MAX_TEXT_CHARS] if isinstance(text, str) else None,
+        answered_ns=answered if isinstance(answered, int) else None,
+    )

@@ -1,0 +1,93 @@
+"""Reading spans and samples: tables of the segments, by time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tdbg_lab.store.ipc import BatchReader
+from tdbg_lab.store.parquet import SealedFile
+from tdbg_lab.store.schema import SCHEMAS
+from tdbg_lab.store.seal import EXTENT_KEY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TIME = {"spans": "start_ns", "system": "time_ns"}
+
+
+class LiveEvents:
+    """A live segment of spans or samples, held in memory."""
+
+    def __init__(self, path: Path, stream: str) -> None:
+        self.path = path
+        self._stream = stream
+        self._reader = BatchReader(path, SCHEMAS[stream])
+        self._batches: list[pa.RecordBatch] = []
+
+    @property
+    def problem(self) -> str | None:
+        """Why reading stopped, or None."""
+        return self._reader.problem
+
+    def poll(self) -> bool:
+        """Read what is new; True when there was something.
+
+        Raises
+        ------
+        OSError
+            If the file is gone.
+        """
+        batches = self._reader.read()
+        self._batches += batches
+        return bool(batches)
+
+    def read(self, first_ns: int, last_ns: int) -> pa.Table:
+        """Rows whose time lies between, both inclusive."""
+        table = pa.Table.from_batches(self._batches, SCHEMAS[self._stream])
+        return _between(table, TIME[self._stream], first_ns, last_ns)
+
+
+class SealedEvents:
+    """A sealed segment of spans or samples; read from disk each time.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    ValueError
+        If it is not a segment of ours.
+    """
+
+    def __init__(self, path: Path, stream: str) -> None:
+        self.path = path
+        self.problem: str | None = None
+        self._stream = stream
+        self._file = SealedFile(path, stream)
+        try:
+            self._first, self._last = (int(ns) for ns in self._file.json(EXTENT_KEY))
+        except TypeError as error:
+            raise ValueError(f"{path.name} has a broken index") from error
+
+    def poll(self) -> bool:
+        """A sealed segment does not change."""
+        return False
+
+    def read(self, first_ns: int, last_ns: int) -> pa.Table:
+        """Rows whose time lies between, both inclusive; raises as `SealedFile.read_all`."""
+        if self._last < first_ns or self._first > last_ns:
+            return SCHEMAS[self._stream].empty_table()
+        return _between(self._file.read_all(), TIME[self._stream], first_ns, last_ns)
+
+
+def _between(table: pa.Table, column: str, first_ns: int, last_ns: int) -> pa.Table:
+    time_ns = table[column]
+    bounds = np.clip([first_ns, last_ns], -(2**63), 2**63 - 1)
+    inside = pc.and_(
+        pc.greater_equal(time_ns, pa.scalar(int(bounds[0]), pa.int64())),
+        pc.less_equal(time_ns, pa.scalar(int(bounds[1]), pa.int64())),
+    )
+    return table.filter(inside)

@@ -1,0 +1,193 @@
+"""What rules found and where they stand, in ``findings/``. Belongs to the rule runner process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import StoreError
+from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
+from tdbg_lab.store.jsonable import jsonable, number_in
+from tdbg_lab.store.layout import _entries, read_bytes, read_json, write_json
+from tdbg_lab.store.limits import MAX_FINDINGS, MAX_FINDINGS_BYTES, MAX_NAME_CHARS, MAX_TEXT_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_FILE = re.compile(r"findings-(\d{6})\.jsonl")
+_STATUS_FILE = "status.json"
+
+
+class FindingsWriter:
+    """Appends findings, one JSON object a line; a new file with every writer.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be made.
+    """
+
+    def __init__(self, run_path: str | Path) -> None:
+        directory = Path(run_path) / "findings"
+        try:
+            directory.mkdir(exist_ok=True)
+            number = max([n for n, _ in _files(directory)], default=0) + 1
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+            self._descriptor = os.open(directory / f"findings-{number:06d}.jsonl", flags, 0o644)
+        except OSError as error:
+            raise StoreError(f"Cannot write findings: {error.strerror}.") from error
+        self._lock = threading.Lock()
+
+    def append(self, finding: Finding) -> None:
+        """Write one finding.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written.
+        """
+        value = asdict(finding)
+        value["severity"] = str(finding.severity)
+        data = json.dumps(jsonable(value), separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            if self._descriptor < 0:
+                raise StoreError("Cannot write findings: the writer is closed.")
+            try:
+                os.write(self._descriptor, data)
+            except OSError as error:
+                raise StoreError(f"Cannot write findings: {error.strerror}.") from error
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def read_findings(run_path: str | Path) -> list[Finding]:
+    """All findings, in the order they were written; torn and broken lines are left out."""
+    found: list[Finding] = []
+    directory = Path(run_path) / "findings"
+    if directory.is_symlink():
+        return found
+    for _, path in sorted(_files(directory)):
+        try:
+            data = read_bytes(path, MAX_FINDINGS_BYTES)
+        except OSError:
+            continue
+        for line in data[: data.rfind(b"\n") + 1].splitlines():
+            if len(found) >= MAX_FINDINGS:
+                return found
+            try:
+                found.append(_finding(json.loads(line)))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+    return found
+
+
+def findings_stamp(run_path: str | Path) -> tuple[tuple[str, int, int], ...]:
+    """Changes whenever something in ``findings/`` does."""
+    stamp = []
+    for entry in _entries(Path(run_path) / "findings"):
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        stamp.append((entry.name, facts.st_size, facts.st_mtime_ns))
+    return tuple(sorted(stamp))
+
+
+def write_rule_states(run_path: str | Path, states: Sequence[RuleState], **facts: int | str | None) -> None:
+    """Say where the rules stand; `facts` are ``cursor``, ``steps_checked``, ...
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    directory = Path(run_path) / "findings"
+    try:
+        directory.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"Cannot write rule states: {error.strerror}.") from error
+    rules = [{**asdict(state), "status": str(state.status)} for state in states]
+    value = {**facts, "rules": rules, "pid": os.getpid(), "heartbeat_ns": time.time_ns()}
+    write_json(directory / _STATUS_FILE, jsonable(value))
+
+
+def read_rule_states(run_path: str | Path) -> list[RuleState]:
+    """Where the rules stand; empty when none ran."""
+    found = []
+    for value in _list(read_rule_status(run_path).get("rules")):
+        try:
+            found.append(_state(value))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def read_rule_status(run_path: str | Path) -> dict[str, Any]:
+    """All that the runner wrote into its status file, as it is; empty when there is none."""
+    try:
+        return read_json(Path(run_path) / "findings" / _STATUS_FILE)
+    except (OSError, ValueError):
+        return {}
+
+
+def _files(directory: Path) -> list[tuple[int, Path]]:
+    matches = ((_FILE.fullmatch(entry.name), entry.path) for entry in _entries(directory))
+    return [(int(match[1]), Path(path)) for match, path in matches if match]
+
+
+def _finding(value: Mapping[str, Any]) -> Finding:
+    view = value.get("view")
+    rank = value.get("rank")
+    return Finding(
+        rule=_text(value, "rule"),
+        severity=Severity(value["severity"]),
+        step_first=int(value["step_first"]),
+        step_last=int(value["step_last"]),
+        message=_text(value, "message", MAX_TEXT_CHARS),
+        tensor=_text(value, "tensor"),
+        module=_text(value, "module"),
+        evidence=_numbers(value.get("evidence")),
+        advice=tuple(str(item)[:MAX_TEXT_CHARS] for item in _list(value.get("advice"))[:100]),
+        view=ViewRef(_text(view, "name"), dict(view.get("params") or {})) if isinstance(view, dict) else None,
+        rank=int(rank) if isinstance(rank, int) else None,
+        time_ns=int(value.get("time_ns", 0)),
+        id=_text(value, "id"),
+    )
+
+
+def _state(value: Mapping[str, Any]) -> RuleState:
+    return RuleState(
+        rule=_text(value, "rule"),
+        status=RuleStatus(value["status"]),
+        reason=_text(value, "reason", MAX_TEXT_CHARS),
+        step_checked=int(value.get("step_checked", -1)),
+        findings=int(value.get("findings", 0)),
+        cost_ms=float(value.get("cost_ms", 0.0)),
+        parameters=_numbers(value.get("parameters")),
+    )
+
+
+def _text(value: Mapping[str, Any], name: str, limit: int = MAX_NAME_CHARS) -> str:
+    found = value.get(name, "")
+    return found[:limit] if isinstance(found, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _numbers(value: Any) -> dict[str, Any]:
+    pairs = value.items() if isinstance(value, dict) else ()
+    simple = (int, float, str, bool, type(None))
+    return {str(key)[:MAX_NAME_CHARS]: number_in(item) for key, item in pairs if isinstance(item, simple)}

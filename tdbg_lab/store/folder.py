@@ -1,0 +1,190 @@
+"""Making a run directory, and saying where the run stands. Belongs to the training process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.store.control import Request, pending
+from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
+from tdbg_lab.store.jsonable import jsonable
+from tdbg_lab.store.layout import read_json, write_json
+from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_GIT_TIMEOUT_S = 2.0
+_POLL_S = 0.05
+
+
+class RunFolder:
+    """A run directory, seen by the process that trains."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def info(self) -> RunInfo:
+        """The description as it stands on disk."""
+        return read_info(self.path)
+
+    def set_status(
+        self, status: RunStatus | str, error: str | None = None, *, last_step: int | None = None
+    ) -> None:
+        """Say where the run stands; every status but ``running`` ends it now.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written.
+        """
+        status = RunStatus(status)
+        try:
+            value = read_json(self.path / RUN_FILE)
+        except (OSError, ValueError) as problem:
+            raise StoreError(f"Cannot read {RUN_FILE} of run {self.path.name}: {problem}.") from problem
+        value["status"] = str(status)
+        value["error"] = None if error is None else error[:MAX_TEXT_CHARS]
+        value["ended_ns"] = None if status == RunStatus.RUNNING else time.time_ns()
+        if last_step is not None:
+            value["last_step"] = last_step
+        write_json(self.path / RUN_FILE, value)
+
+    def control(self) -> list[Request]:
+        """Requests waiting for an answer; cheap to poll."""
+        return pending(self.path)
+
+
+def create_run(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    hyperparameters: Mapping[str, Any] | None = None,
+    tags: Sequence[str] = (),
+    notes: str = "",
+    framework: str = "",
+    framework_version: str = "",
+    world_size: int = 1,
+    capture: Mapping[str, Any] | None = None,
+    if_exists: Literal["new", "resume", "error"] = "new",
+) -> RunFolder:
+    """Make a run directory. Only the chief rank does; others `join_run`.
+
+    Parameters
+    ----------
+    path
+        Where; folders above are made.
+    if_exists
+        What to do when there is something already: ``new`` takes the first free of ``path-2``,
+        ``path-3``, ...; ``resume`` goes on in the same run; ``error`` raises.
+
+    Raises
+    ------
+    ConflictError
+        If it exists and `if_exists` is ``error``.
+    StoreError
+        If it cannot be written.
+    """
+    path = Path(path).absolute()
+    value = {
+        "format": FORMAT,
+        "id": uuid.uuid4().hex,
+        "name": (name or path.name)[:MAX_NAME_CHARS],
+        "created_ns": time.time_ns(),
+        "framework": framework,
+        "framework_version": framework_version,
+        "hyperparameters": jsonable(hyperparameters or {}),
+        "tags": [str(tag)[:MAX_NAME_CHARS] for tag in tags][:MAX_TAGS],
+        "notes": notes[:MAX_TEXT_CHARS],
+        "git": _git_facts(),
+        "capture": jsonable(capture or {}),
+    }
+    try:
+        path, existing = _claim(path, if_exists)
+    except OSError as error:
+        raise StoreError(f"Cannot make run directory {path.name}: {error.strerror or error}.") from error
+    if name is None and not existing:
+        value["name"] = path.name
+    value.update({key: existing[key] for key in ("id", "name", "created_ns") if key in existing})
+    value.update(_process_facts(world_size))
+    write_json(path / RUN_FILE, value)
+    return RunFolder(path)
+
+
+def join_run(path: str | Path, rank: int, *, timeout_s: float = 60.0) -> RunFolder:
+    """The run the chief rank makes, for rank `rank`; waits until it is there.
+
+    Raises
+    ------
+    NotFoundError
+        If it does not appear within `timeout_s`.
+    """
+    path = Path(path).absolute()
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with contextlib.suppress(OSError, ValueError):
+            read_info(path)
+            return RunFolder(path)
+        if time.monotonic() > deadline:
+            raise NotFoundError(f"Rank {rank} found no run {path.name} within {timeout_s:g} s.")
+        time.sleep(_POLL_S)
+
+
+def _claim(path: Path, if_exists: str) -> tuple[Path, dict[str, Any]]:
+    """Make `path` or its successor; also the description of the run that is resumed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    attempt, number = path, 1
+    while True:
+        try:
+            attempt.mkdir()
+        except FileExistsError:
+            if attempt.is_dir() and not any(attempt.iterdir()):
+                return attempt, {}  # an empty folder made for us
+            if if_exists == "error":
+                raise ConflictError(f"Run {path.name} exists. Choose another path or if_exists.") from None
+            if if_exists == "resume" and attempt.is_dir():
+                with contextlib.suppress(OSError, ValueError):
+                    return attempt, read_json(attempt / RUN_FILE)
+                return attempt, {}
+            number += 1
+            attempt = path.with_name(f"{path.name}-{number}")
+        else:
+            return attempt, {}
+
+
+def _process_facts(world_size: int) -> dict[str, Any]:
+    import psutil
+
+    return {
+        "ended_ns": None,
+        "status": str(RunStatus.RUNNING),
+        "error": None,
+        "python": platform.python_version(),
+        "host": platform.node(),
+        "pid": os.getpid(),
+        "process_created_s": psutil.Process().create_time(),
+        "command": shlex.join(sys.argv)[:MAX_TEXT_CHARS],
+        "world_size": world_size,
+    }
+
+
+def _git_facts() -> dict[str, str] | None:
+    """Commit and branch of the working directory, or None outside a repository."""
+    command = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = done.stdout.split()
+    return {"commit": lines[0], "branch": lines[1]} if len(lines) == 2 else None

@@ -1,0 +1,49 @@
+"""Values people pass in, as JSON: bounded, NaN and infinities as strings, nothing pickled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+from tdbg_lab.store.limits import MAX_TEXT_CHARS
+
+_NON_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MAX_DEPTH = 8
+_MAX_ITEMS = 10_000
+
+
+def jsonable(value: Any, depth: int = 0) -> Any:
+    """`value` as JSON types; what has none becomes its text."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return number_out(value)
+    if isinstance(value, str):
+        return str(value)[:MAX_TEXT_CHARS]
+    if depth < _MAX_DEPTH and isinstance(value, Mapping):
+        pairs = list(value.items())[:_MAX_ITEMS]
+        return {str(key)[:MAX_TEXT_CHARS]: jsonable(item, depth + 1) for key, item in pairs}
+    if (
+        depth < _MAX_DEPTH
+        and isinstance(value, (Sequence, AbstractSet))
+        and not isinstance(value, (bytes, bytearray))
+    ):
+        return [jsonable(item, depth + 1) for item in list(value)[:_MAX_ITEMS]]
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "size", 2) == 1:  # a numpy scalar
+        return jsonable(item(), depth + 1)
+    return str(value)[:1000]
+
+
+def number_out(value: float) -> float | str:
+    """A float for JSON: non-finite ones as ``"NaN"``, ``"Infinity"``, ``"-Infinity"``."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def number_in(value: Any) -> Any:
+    """The inverse of `number_out`; anything else as it is."""
+    return _NON_FINITE.get(value, value) if isinstance(value, str) else value

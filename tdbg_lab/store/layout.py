@@ -1,0 +1,152 @@
+"""Names in a run directory, and how files there are listed, opened and replaced safely.
+
+Symbolic links inside a run directory are not followed; only regular files are opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import StoreError
+from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_RANKS, MAX_SEGMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STREAMS = ("stats", "spans", "system")
+LIVE = "arrows"
+SEALED = "parquet"
+
+_RANK = re.compile(r"rank-(\d{5})")
+_SEGMENT = re.compile(r"(stats|spans|system)-(\d{6,9})\.(arrows|parquet)")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """One segment on disk; `sealed` wins when both forms are there."""
+
+    stream: str
+    number: int
+    sealed: bool
+    path: Path
+
+
+def rank_path(run_path: Path, rank: int) -> Path:
+    """Directory of one rank."""
+    return run_path / f"rank-{rank:05d}"
+
+
+def segment_path(directory: Path, stream: str, number: int, form: str) -> Path:
+    """File of segment `number` of `stream` in `form` (`LIVE` or `SEALED`)."""
+    return directory / f"{stream}-{number:06d}.{form}"
+
+
+def list_ranks(run_path: Path) -> list[tuple[int, Path]]:
+    """Ranks of a run and their directories, ascending; empty when there are none."""
+    found = []
+    for entry in _entries(run_path):
+        match = _RANK.fullmatch(entry.name)
+        if match and entry.is_dir(follow_symlinks=False):
+            found.append((int(match[1]), Path(entry.path)))
+    return sorted(found)[:MAX_RANKS]
+
+
+def list_segments(directory: Path) -> dict[str, list[SegmentFile]]:
+    """Segments of each stream, ascending by number; a sealed one hides its live form."""
+    found: dict[str, dict[int, SegmentFile]] = {stream: {} for stream in STREAMS}
+    for entry in _entries(directory):
+        match = _SEGMENT.fullmatch(entry.name)
+        if not match or not entry.is_file(follow_symlinks=False):
+            continue
+        stream, number, sealed = match[1], int(match[2]), match[3] == SEALED
+        known = found[stream].get(number)
+        if (known is None or sealed) and len(found[stream]) < MAX_SEGMENTS:
+            found[stream][number] = SegmentFile(stream, number, sealed, Path(entry.path))
+    return {stream: [segments[n] for n in sorted(segments)] for stream, segments in found.items()}
+
+
+def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            yield from entries
+    except OSError:  # deleted, not a directory, not readable: nothing to list
+        return
+
+
+def open_regular(path: Path) -> int:
+    """File descriptor for reading a regular file.
+
+    Raises
+    ------
+    OSError
+        If it is missing, a symbolic link, or not a regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path.name} is not a regular file")
+    return descriptor
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """Content of a regular file of at most `limit` bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened or is larger.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(f"{path.name} is larger than {limit} bytes")
+    return data
+
+
+def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If it is not a JSON object.
+    """
+    try:
+        value = json.loads(read_bytes(path, limit))
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name} is not valid JSON") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path.name} does not hold a JSON object")  # noqa: TRY004 - the content is wrong
+    return value
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write `value` so that a reader sees the old file or the new one, never a part.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StoreError(f"Cannot write {path.name}: {error.strerror or error}.") from error

@@ -1,0 +1,55 @@
+"""Every bound of the store in one place: run directories are untrusted input.
+
+Sizes are bytes, counts are counts. A file beyond its bound is skipped with a recorded reason.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMAT: Final = 1
+"""Version of the run directory; a reader skips what is newer."""
+
+SEGMENT_BATCHES: Final = 256
+SEGMENT_AGE_NS: Final = 30 * 10**9
+SEGMENT_BYTES: Final = 64 * 2**20
+"""A live segment is closed at the first of these three."""
+
+ROW_GROUP_ROWS: Final = 8192
+"""Rows of one Parquet row group: the unit a reader decodes for one tensor."""
+
+RAW_QUEUE_BYTES: Final = 256 * 2**20
+"""Raw values waiting for the background thread; beyond it they are dropped and counted."""
+
+COLUMN_CACHE_BYTES: Final = 96 * 2**20
+"""Decoded columns of sealed segments that one `Run` keeps."""
+
+MAX_JSON_BYTES: Final = 8 * 2**20
+MAX_NAME_CHARS: Final = 1024
+MAX_TEXT_CHARS: Final = 65_536
+MAX_TAGS: Final = 256
+MAX_TENSORS: Final = 200_000
+"""Tensors of one run."""
+MAX_RANKS: Final = 4096
+MAX_SEGMENTS: Final = 200_000
+"""Segments of one stream of one rank."""
+MAX_SEGMENT_FILE_BYTES: Final = 2 * 2**30
+MAX_SEGMENT_ROWS: Final = 8_000_000
+MAX_SEGMENT_VALUES: Final = 512_000_000
+"""Values in one column of one sealed segment, list elements counted."""
+MAX_METADATA_BYTES: Final = 4 * 2**20
+"""Header of one Arrow message."""
+MAX_BATCH_BYTES: Final = 512 * 2**20
+MAX_READ_BYTES: Final = 16 * 2**20
+"""Read at once from a live segment."""
+MAX_RAW_HEADER_BYTES: Final = 16 * 2**20
+MAX_RAW_FILES: Final = 500_000
+MAX_FINDINGS: Final = 20_000
+MAX_FINDINGS_BYTES: Final = 64 * 2**20
+MAX_REQUESTS: Final = 1000
+MAX_PROBLEMS: Final = 200
+MAX_LIST_DEPTH: Final = 4
+"""Folders below a root in which `list_runs` looks for runs."""
+MAX_LISTED_FOLDERS: Final = 50_000
+CRASH_SILENCE_NS: Final = 120 * 10**9
+"""A run of another host that has not written for this long counts as crashed."""

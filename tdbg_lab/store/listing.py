@@ -1,0 +1,140 @@
+"""Finding runs below a folder, quickly: ``run.json`` and a few `stat` calls a run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tdbg_lab.records import RunStatus
+from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
+from tdbg_lab.store.layout import SegmentFile, _entries, list_ranks, list_segments
+from tdbg_lab.store.limits import CRASH_SILENCE_NS, MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
+from tdbg_lab.store.parquet import SealedFile
+from tdbg_lab.store.seal import STEPS_KEY
+
+_SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line in a list of runs."""
+
+    path: Path
+    info: RunInfo
+    status: RunStatus
+    """With ``crashed`` inferred."""
+    last_step: int
+    """-1 when it is not known cheaply."""
+    last_write_ns: int
+    """Modification time of the newest segment; of ``run.json`` when there is none."""
+
+
+def summarize_run(path: Path) -> RunSummary:
+    """What a list shows of one run.
+
+    Raises
+    ------
+    OSError, ValueError
+        If there is no run.
+    """
+    info = read_info(path)
+    newest, written_ns = _newest(path)
+    last_step = info.last_step
+    if last_step < 0 and newest is not None and newest.sealed:
+        last_step = _last_step(newest)
+    return RunSummary(path, info, infer_status(info, written_ns), last_step, written_ns)
+
+
+def find_runs(root: Path, limit: int | None = None) -> list[RunSummary]:
+    """Runs below `root`, the newest first; links and hidden folders are not followed."""
+    found = []
+    for path in _run_folders(root):
+        try:
+            found.append(summarize_run(path))
+        except (OSError, ValueError):  # not a run, or gone meanwhile
+            continue
+    found.sort(key=lambda summary: summary.info.created_ns, reverse=True)
+    return found[:limit]
+
+
+def infer_status(info: RunInfo, last_write_ns: int) -> RunStatus:
+    """The status as written, or ``crashed`` when its process is gone or silent for long."""
+    if info.status != RunStatus.RUNNING:
+        return info.status
+    import platform
+
+    if info.host == platform.node():
+        return RunStatus.RUNNING if _alive(info) else RunStatus.CRASHED
+    silent_ns = time.time_ns() - max(last_write_ns, info.created_ns)
+    return RunStatus.CRASHED if silent_ns > CRASH_SILENCE_NS else RunStatus.RUNNING
+
+
+def _alive(info: RunInfo) -> bool:
+    import psutil
+
+    try:
+        process = psutil.Process(info.pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return not info.process_created_s or abs(process.create_time() - info.process_created_s) < 1.0
+    except psutil.AccessDenied:
+        return True
+    except (psutil.NoSuchProcess, ValueError, OverflowError):
+        return False
+
+
+def _run_folders(root: Path) -> list[Path]:
+    found: list[Path] = []
+    level = [root]
+    visited = 0
+    for _ in range(MAX_LIST_DEPTH + 1):
+        below: list[Path] = []
+        for folder in level:
+            visited += 1
+            if visited > MAX_LISTED_FOLDERS:
+                return found
+            if (folder / RUN_FILE).is_file():
+                found.append(folder)
+            else:
+                below += _folders(folder)
+        level = below
+    return found
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [
+        Path(entry.path)
+        for entry in _entries(folder)
+        if not entry.name.startswith(".")
+        and entry.name not in _SKIPPED
+        and entry.is_dir(follow_symlinks=False)
+    ]
+
+
+def _newest(path: Path) -> tuple[SegmentFile | None, int]:
+    newest: SegmentFile | None = None
+    written_ns = 0
+    for _, directory in list_ranks(path):
+        segments = list_segments(directory)
+        for stream in segments.values():
+            if stream:
+                written_ns = max(written_ns, _modified_ns(stream[-1].path))
+        if segments["stats"] and newest is None:
+            newest = segments["stats"][-1]
+    return newest, written_ns or _modified_ns(path / RUN_FILE)
+
+
+def _modified_ns(path: Path) -> int:
+    try:
+        return path.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _last_step(segment: SegmentFile) -> int:
+    try:
+        steps = SealedFile(segment.path, "stats").array(STEPS_KEY, "<i8", 3)
+    except (OSError, ValueError):
+        return -1
+    return int(steps[:, 1].max(initial=-1))

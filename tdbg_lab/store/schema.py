@@ -1,0 +1,154 @@
+"""Arrow schemas of the three streams, and the encoding of rows into record batches."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tdbg_lab.records import Mode
+from tdbg_lab.store.limits import FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tdbg_lab.records import StatsBlock, StatsRows, TensorKey
+
+MODES = tuple(Mode)
+MODE_CODE = {str(mode): code for code, mode in enumerate(MODES)}
+
+COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
+FLOATS = ("min", "max", "mean", "std", "l1", "l2")
+SCALARS = COUNTS + FLOATS
+"""Columns with one number a row."""
+
+STATS = pa.schema(
+    [
+        ("step", pa.int64()),
+        ("micro", pa.int32()),
+        ("mode", pa.utf8()),
+        ("time_ns", pa.int64()),
+        ("tensor", pa.utf8()),
+        ("kind", pa.utf8()),
+        ("module", pa.utf8()),
+        ("dtype", pa.utf8()),
+        ("shape", pa.list_(pa.int64())),
+        ("collections", pa.list_(pa.utf8())),
+        *((name, pa.int64()) for name in COUNTS),
+        *((name, pa.float64()) for name in FLOATS),
+        ("hist_bins", pa.list_(pa.uint16())),
+        ("hist_counts", pa.list_(pa.int64())),
+        ("channel_zero_frac", pa.list_(pa.float32())),
+        ("channel_mean", pa.list_(pa.float32())),
+        ("reason", pa.utf8()),
+        ("seq", pa.int64()),
+    ]
+)
+SPANS = pa.schema(
+    [
+        ("name", pa.utf8()),
+        ("phase", pa.utf8()),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("step", pa.int64()),
+        ("device", pa.utf8()),
+        ("thread", pa.int64()),
+        ("seq", pa.int64()),
+    ]
+)
+SYSTEM = pa.schema(
+    [
+        ("time_ns", pa.int64()),
+        ("metric", pa.utf8()),
+        ("device", pa.utf8()),
+        ("value", pa.float64()),
+        ("seq", pa.int64()),
+    ]
+)
+SCHEMAS: Mapping[str, pa.Schema] = {"stats": STATS, "spans": SPANS, "system": SYSTEM}
+
+METADATA_KEY = b"tdbg"
+"""Schema metadata of a live segment and of a sealed one: a JSON object, see `segment_metadata`."""
+
+_KEY_COLUMNS = ("tensor", "kind", "module", "dtype", "shape", "collections")
+_CACHED_KEYS = 32
+
+
+def segment_metadata(stream: str, rank: int, number: int, uid: str) -> dict[bytes, bytes]:
+    """Schema metadata of a segment; `uid` names it for good, also when its number is used again."""
+    value = {"format": FORMAT, "stream": stream, "rank": rank, "segment": number, "uid": uid}
+    return {METADATA_KEY: json.dumps(value).encode()}
+
+
+class StatsEncoder:
+    """Turns `StatsRows` into record batches; keeps the encoded key columns of recent key tuples."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, tuple[tuple[TensorKey, ...], list[pa.Array]]] = {}
+        self._constants: dict[tuple[str, int], pa.Array] = {}
+
+    def encode(self, rows: StatsRows, seq: int, schema: pa.Schema) -> pa.RecordBatch:
+        """One record batch with a row per tensor.
+
+        Raises
+        ------
+        ValueError
+            If keys and block differ in length.
+        """
+        block, n = rows.block, len(rows.keys)
+        if len(block) != n:
+            raise ValueError(f"{n} keys but {len(block)} rows of statistics")
+        arrays = [
+            pa.array(np.full(n, rows.step, np.int64)),
+            pa.array(np.full(n, rows.micro, np.int32)),
+            self._constant(str(rows.mode), n),
+            pa.array(np.full(n, rows.time_ns, np.int64)),
+            *self._key_columns(rows.keys),
+            *(pa.array(np.asarray(getattr(block, name), np.int64)) for name in COUNTS),
+            *(pa.array(np.asarray(getattr(block, name), np.float64)) for name in FLOATS),
+            *_lists(block),
+            pa.array(block.reasons, pa.utf8()) if block.reasons else self._constant("", n),
+            pa.array(np.full(n, seq, np.int64)),
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _key_columns(self, keys: tuple[TensorKey, ...]) -> list[pa.Array]:
+        cached = self._keys.get(id(keys))
+        if cached is not None:  # the tuple is kept alive here, so its id is not used again
+            return cached[1]
+        columns: dict[str, list[Any]] = {
+            "tensor": [key.name for key in keys],
+            "kind": [str(key.kind) for key in keys],
+            "module": [key.module for key in keys],
+            "dtype": [key.dtype for key in keys],
+            "shape": [list(key.shape) for key in keys],
+            "collections": [list(key.collections) for key in keys],
+        }
+        arrays = [pa.array(columns[name], STATS.field(name).type) for name in _KEY_COLUMNS]
+        while len(self._keys) >= _CACHED_KEYS:
+            self._keys.pop(next(iter(self._keys)))
+        self._keys[id(keys)] = (keys, arrays)
+        return arrays
+
+    def _constant(self, text: str, n: int) -> pa.Array:
+        """`text` `n` times; nulls for ``""``."""
+        array = self._constants.get((text, n))
+        if array is None:
+            if len(self._constants) > 4 * _CACHED_KEYS:
+                self._constants.clear()
+            array = pa.nulls(n, pa.utf8()) if not text else pa.repeat(pa.scalar(text, pa.utf8()), n)
+            self._constants[text, n] = array
+        return array
+
+
+def _lists(block: StatsBlock) -> list[pa.Array]:
+    hist = pa.array(np.asarray(block.hist_offsets).astype(np.int32))
+    channel = pa.array(np.asarray(block.channel_offsets).astype(np.int32))
+    return [
+        pa.ListArray.from_arrays(hist, pa.array(np.asarray(block.hist_bins, np.uint16))),
+        pa.ListArray.from_arrays(hist, pa.array(np.asarray(block.hist_counts, np.int64))),
+        pa.ListArray.from_arrays(channel, pa.array(np.asarray(block.channel_zero_frac, np.float32))),
+        pa.ListArray.from_arrays(channel, pa.array(np.asarray(block.channel_mean, np.float32))),
+    ]

@@ -1,0 +1,139 @@
+"""Writing one stream of one rank: live segments, one after the other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import StoreError
+from tdbg_lab.store.ipc import END_OF_STREAM
+from tdbg_lab.store.layout import LIVE, SegmentFile, list_segments, segment_path
+from tdbg_lab.store.limits import SEGMENT_AGE_NS, SEGMENT_BATCHES, SEGMENT_BYTES
+from tdbg_lab.store.schema import SCHEMAS, segment_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tdbg_lab.store.seal import Sealer
+
+
+class StreamWriter:
+    """Appends record batches to live segments; closed ones go to the sealer.
+
+    The first failure raises `StoreError`; after it everything is dropped and counted, so that a
+    full disk is told once and then costs nothing. A forked child writes nothing.
+    """
+
+    def __init__(self, directory: Path, stream: str, rank: int, sealer: Sealer | None) -> None:
+        self._directory = directory
+        self._stream = stream
+        self._rank = rank
+        self._sealer = sealer
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        leftovers = list_segments(directory)[stream]
+        self._number = leftovers[-1].number if leftovers else 0
+        for segment in leftovers:
+            if sealer is not None and not segment.sealed:
+                sealer.add(segment)
+        self._descriptor = -1
+        self._segment: SegmentFile | None = None
+        self.schema: pa.Schema = SCHEMAS[stream]
+        self._batches = self._bytes = self._opened_ns = 0
+        self.bytes_written = 0
+        self.dropped = 0
+        """Batches not written: after a failure, after `close`, or in a forked child."""
+        self.failed: str | None = None
+        self._closed = False
+
+    def append(self, encode: Callable[[int, pa.Schema], pa.RecordBatch]) -> None:
+        """Write the batch that `encode(seq, schema)` returns, whole, before returning.
+
+        Raises
+        ------
+        StoreError
+            Once, when the segment cannot be written.
+        """
+        with self._lock:
+            if self.failed is not None or self._closed or os.getpid() != self._pid:
+                self.dropped += 1
+                return
+            try:
+                self._rotate()
+                batch = encode(self._batches, self.schema)
+                self._write(memoryview(batch.serialize()))
+            except OSError as error:
+                self.failed = error.strerror or str(error)
+                self.dropped += 1
+                self._abandon()
+                raise StoreError(
+                    f"Cannot write {self._stream} of rank {self._rank}: {self.failed}."
+                ) from error
+            self._batches += 1
+
+    def close(self) -> None:
+        """End the open segment and hand it to the sealer. Idempotent."""
+        with self._lock:
+            if os.getpid() == self._pid and not self._closed:
+                self._finish_segment()
+            self._closed = True
+
+    def _rotate(self) -> None:
+        if self._segment is not None:
+            if os.fstat(self._descriptor).st_nlink == 0:
+                raise FileNotFoundError(2, "the run directory was deleted")
+            if (
+                self._batches < SEGMENT_BATCHES
+                and self._bytes < SEGMENT_BYTES
+                and time.time_ns() - self._opened_ns < SEGMENT_AGE_NS
+            ):
+                return
+            self._finish_segment()
+        self._open_segment()
+
+    def _open_segment(self) -> None:
+        number = self._number + 1
+        path = segment_path(self._directory, self._stream, number, LIVE)
+        flags = (
+            os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        )
+        self._descriptor = os.open(path, flags, 0o644)
+        self._number = number
+        self._segment = SegmentFile(self._stream, number, sealed=False, path=path)
+        self._batches = self._bytes = 0
+        self._opened_ns = time.time_ns()
+        metadata = segment_metadata(self._stream, self._rank, number, uuid.uuid4().hex)
+        self.schema = SCHEMAS[self._stream].with_metadata(metadata)
+        self._write(memoryview(self.schema.serialize()))
+
+    def _write(self, data: memoryview) -> None:
+        size = len(data)
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        self._bytes += size
+        self.bytes_written += size
+
+    def _finish_segment(self) -> None:
+        segment, self._segment = self._segment, None
+        if segment is None:
+            return
+        try:
+            os.write(self._descriptor, END_OF_STREAM)
+        except OSError:  # readable without it
+            pass
+        finally:
+            os.close(self._descriptor)
+        if self._sealer is not None:
+            self._sealer.add(segment)
+
+    def _abandon(self) -> None:
+        """Close a segment that failed; what was acknowledged stays readable in it."""
+        if self._segment is not None:
+            self._segment = None
+            os.close(self._descriptor)

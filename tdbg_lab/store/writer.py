@@ -1,0 +1,166 @@
+"""What a process writes into its rank directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tdbg_lab.errors import StoreError
+from tdbg_lab.store.layout import rank_path
+from tdbg_lab.store.raw import RawWriter
+from tdbg_lab.store.schema import StatsEncoder
+from tdbg_lab.store.seal import Sealer
+from tdbg_lab.store.stream import StreamWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Mode, StatsRows
+
+_CLOSE_TIMEOUT_S = 60.0
+
+
+class RankWriter:
+    """Writes statistics, spans and raw values of one rank. One process, one writer.
+
+    A new segment begins with every writer; leftovers of a crashed process are sealed, never
+    appended to.
+
+    Raises
+    ------
+    StoreError
+        If the rank directory cannot be made.
+    """
+
+    def __init__(self, run_path: str | Path, rank: int = 0, *, seal: bool = True) -> None:
+        self.path = _make_rank_directory(Path(run_path), rank)
+        self._sealer = Sealer() if seal else None
+        self._encoder = StatsEncoder()
+        self._stats = StreamWriter(self.path, "stats", rank, self._sealer)
+        self._spans = StreamWriter(self.path, "spans", rank, self._sealer)
+        self._raw = RawWriter(self.path)
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes handed to the file system so far, sealing not counted."""
+        return self._stats.bytes_written + self._spans.bytes_written + self._raw.bytes_written
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What was not written: batches of ``stats`` and ``spans``, tensors of ``raw``."""
+        return {"stats": self._stats.dropped, "spans": self._spans.dropped, "raw": self._raw.dropped}
+
+    def append(self, rows: StatsRows) -> None:
+        """Write one step; it is in the page cache when this returns.
+
+        Raises
+        ------
+        StoreError
+            Once, when it cannot be written; afterwards rows are dropped and counted.
+        """
+        if rows.keys:
+            self._stats.append(lambda seq, schema: self._encoder.encode(rows, seq, schema))
+
+    def append_spans(  # noqa: PLR0917 - the order of the table
+        self,
+        names: Sequence[str],
+        phases: Sequence[str],
+        start_ns: Sequence[int] | NDArray[np.int64],
+        duration_ns: Sequence[int] | NDArray[np.int64],
+        steps: Sequence[int] | NDArray[np.int64],
+        device: str | Sequence[str] = "",
+        thread: int | Sequence[int] = 0,
+    ) -> None:
+        """Write spans, one batch a call. A step of -1 says that it is not known.
+
+        Raises
+        ------
+        StoreError
+            Once, when they cannot be written.
+        """
+        n = len(names)
+        if n:
+            columns = (names, phases, start_ns, duration_ns, steps, _spread(device, n), _spread(thread, n))
+            self._spans.append(lambda seq, schema: _encode_events(columns, seq, schema))
+
+    def write_raw(
+        self, step: int, tensors: Mapping[str, NDArray[Any]], *, mode: Mode, micro: int = 0
+    ) -> None:
+        """Write copies of raw values in the background; drops them, counted, when the queue is full."""
+        if tensors:
+            self._raw.write(step, tensors, mode, micro)
+
+    def flush(self) -> None:
+        """Wait until raw values are written; rows and spans always are."""
+        self._raw.flush()
+
+    def close(self) -> None:
+        """End the open segments, seal them and write what is queued. Idempotent."""
+        self._stats.close()
+        self._spans.close()
+        self._raw.close()
+        if self._sealer is not None:
+            self._sealer.close(_CLOSE_TIMEOUT_S)
+
+
+class SystemWriter:
+    """Writes samples of system metrics of one rank's machine; belongs to the sampler process.
+
+    Raises
+    ------
+    StoreError
+        If the rank directory cannot be made.
+    """
+
+    def __init__(self, run_path: str | Path, rank: int = 0, *, seal: bool = True) -> None:
+        self._sealer = Sealer() if seal else None
+        self._stream = StreamWriter(_make_rank_directory(Path(run_path), rank), "system", rank, self._sealer)
+
+    def append(
+        self,
+        time_ns: int,
+        metrics: Sequence[str],
+        devices: Sequence[str],
+        values: Sequence[float] | NDArray[np.float64],
+    ) -> None:
+        """Write one reading of several metrics, in the units their names say.
+
+        Raises
+        ------
+        StoreError
+            Once, when it cannot be written.
+        """
+        if len(metrics):
+            columns = ([time_ns] * len(metrics), metrics, devices, values)
+            self._stream.append(lambda seq, schema: _encode_events(columns, seq, schema))
+
+    def close(self) -> None:
+        """End the open segment and seal it. Idempotent."""
+        self._stream.close()
+        if self._sealer is not None:
+            self._sealer.close(_CLOSE_TIMEOUT_S)
+
+
+def _make_rank_directory(run_path: Path, rank: int) -> Path:
+    path = rank_path(run_path, rank)
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"Cannot write to run {run_path.name}: {error.strerror}.") from error
+    return path
+
+
+def _spread(value: Any, n: int) -> Any:
+    return [value] * n if isinstance(value, (str, int)) else value
+
+
+def _encode_events(columns: Sequence[Any], seq: int, schema: pa.Schema) -> pa.RecordBatch:
+    types = schema.types
+    arrays = [pa.array(column, types[i]) for i, column in enumerate(columns)]
+    arrays.append(pa.array(np.full(len(arrays[0]), seq, np.int64)))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
