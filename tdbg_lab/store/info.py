@@ -118,7 +118,7 @@ def _parse(value: dict[str, Any], folder: str) -> RunInfo:
     if not isinstance(identity, str) or not 1 <= len(identity) <= 64:
         raise ValueError(f"{RUN_FILE} has no id")
     try:
-        status = RunStatus(value.get("status"))
+        status = RunStatus(str(value.get("status")))
     except ValueError:
         status = RunStatus.RUNNING
     return RunInfo(
