@@ -1,0 +1,161 @@
+"""Build, join, select and read `StatsBlock`s. Merging stands in `tdbg_lab.stats.merging`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.records import StatsBlock
+from tdbg_lab.stats.bins import CENTER, N_BINS, bin_of
+from tdbg_lab.stats.merging import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["columns", "concat", "dense", "empty_block", "merge", "quantile", "scalar_block", "take"]
+
+_COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
+_FLOATS = ("min", "max", "mean", "std", "l1", "l2")
+_RAGGED = (
+    ("hist_offsets", ("hist_bins", "hist_counts")),
+    ("channel_offsets", ("channel_zero_frac", "channel_mean")),
+)
+
+
+def columns(ints: NDArray[np.int64], floats: NDArray[np.float64]) -> dict[str, Any]:
+    """Fixed columns of a block from ``(5, N)`` counts and ``(6, N)`` floats, in the order of its fields."""
+    return dict(zip((*_COUNTS, *_FLOATS), (*ints, *floats), strict=True))
+
+
+def empty_block(n: int = 0, reason: str | None = None) -> StatsBlock:
+    """`n` rows without statistics: counts 0, floats NaN, each with the same `reason`."""
+    fixed: dict[str, Any] = {name: np.zeros(n, np.int64) for name in _COUNTS}
+    fixed |= {name: np.full(n, np.nan) for name in _FLOATS}
+    return StatsBlock(
+        **fixed,
+        hist_offsets=np.zeros(n + 1, np.int64),
+        hist_bins=np.zeros(0, np.uint16),
+        hist_counts=np.zeros(0, np.int64),
+        channel_offsets=np.zeros(n + 1, np.int64),
+        channel_zero_frac=np.zeros(0, np.float32),
+        channel_mean=np.zeros(0, np.float32),
+        reasons=() if reason is None else (reason,) * n,
+    )
+
+
+def concat(blocks: Sequence[StatsBlock]) -> StatsBlock:
+    """The rows of all `blocks`, in order."""
+    if len(blocks) == 1:
+        return blocks[0]
+    if not blocks:
+        return empty_block()
+    fixed: dict[str, Any] = {
+        name: np.concatenate([getattr(block, name) for block in blocks]) for name in (*_COUNTS, *_FLOATS)
+    }
+    for offsets, values in _RAGGED:
+        lengths = np.concatenate([np.diff(getattr(block, offsets)) for block in blocks])
+        fixed[offsets] = _offsets(lengths)
+        for name in values:
+            fixed[name] = np.concatenate([_owned(block, offsets, name) for block in blocks])
+    reasons: tuple[str | None, ...] = ()
+    if any(block.reasons for block in blocks):
+        reasons = tuple(reason for block in blocks for reason in (block.reasons or (None,) * len(block)))
+    return StatsBlock(**fixed, reasons=reasons)
+
+
+def take(block: StatsBlock, rows: Any) -> StatsBlock:
+    """The given rows (indices, a boolean mask or a slice), in that order."""
+    index = np.arange(len(block))[rows].reshape(-1)
+    fixed: dict[str, Any] = {name: getattr(block, name)[index] for name in (*_COUNTS, *_FLOATS)}
+    for offsets, values in _RAGGED:
+        start = getattr(block, offsets)
+        lengths = np.diff(start)[index]
+        fixed[offsets] = _offsets(lengths)
+        shift = start[:-1][index] - fixed[offsets][:-1]
+        source = np.arange(fixed[offsets][-1]) + np.repeat(shift, lengths)
+        for name in values:
+            fixed[name] = getattr(block, name)[source]
+    reasons = tuple(block.reasons[row] for row in index) if block.reasons else ()
+    return StatsBlock(**fixed, reasons=reasons)
+
+
+def scalar_block(values: Sequence[float]) -> StatsBlock:
+    """N numbers, each the one element of its row; `StatsBlock.scalar_values` gives them back."""
+    x = np.asarray(values, dtype=np.float64).reshape(-1)
+    n = len(x)
+    finite = np.isfinite(x)
+    value = np.where(finite, x, np.nan) + 0.0  # -0.0 becomes 0.0
+    binned = finite & (x != 0)
+    return StatsBlock(
+        count=np.ones(n, np.int64),
+        nan_count=np.isnan(x).astype(np.int64),
+        pos_inf_count=(x == np.inf).astype(np.int64),
+        neg_inf_count=(x == -np.inf).astype(np.int64),
+        zero_count=(x == 0).astype(np.int64),
+        min=value,
+        max=value.copy(),
+        mean=value.copy(),
+        std=value * 0.0 + 0.0,
+        l1=np.abs(value),
+        l2=np.abs(value),
+        hist_offsets=_offsets(binned),
+        hist_bins=bin_of(x[binned]),
+        hist_counts=np.ones(int(binned.sum()), np.int64),
+        channel_offsets=np.zeros(n + 1, np.int64),
+        channel_zero_frac=np.zeros(0, np.float32),
+        channel_mean=np.zeros(0, np.float32),
+    )
+
+
+def dense(block: StatsBlock, row: int) -> NDArray[np.int64]:
+    """Histogram of one row with all its empty bins, shape ``(2048,)``."""
+    counts = np.zeros(N_BINS, np.int64)
+    owned = slice(block.hist_offsets[row], block.hist_offsets[row + 1])
+    counts[block.hist_bins[owned]] = block.hist_counts[owned]
+    return counts
+
+
+def quantile(block: StatsBlock, q: Sequence[float]) -> NDArray[np.float64]:
+    """Quantiles of the finite elements from the histogram, shape ``(N, Q)``.
+
+    The `q`-quantile is the element of rank ``ceil(q * n)`` (numpy's ``inverted_cdf``), known up to
+    `tdbg_lab.stats.bins.RELATIVE_ERROR`; the first and the last are exact. NaN where nothing is
+    finite.
+    """
+    wanted = np.clip(np.asarray(q, dtype=np.float64).reshape(-1), 0.0, 1.0)
+    rows = np.flatnonzero(block.finite_count > 0)
+    out = np.full((len(block), len(wanted)), np.nan)
+    if not len(rows) or not len(wanted):
+        return out
+    lengths = np.diff(block.hist_offsets)
+    owner = np.concatenate([np.repeat(np.arange(len(block)), lengths), np.arange(len(block))])
+    value = np.concatenate([CENTER[block.hist_bins], np.zeros(len(block))])
+    weight = np.concatenate([block.hist_counts, block.zero_count])
+    order = np.lexsort((value, owner))
+    value, total = value[order], np.cumsum(weight[order])
+    bounds = block.hist_offsets + np.arange(len(block) + 1)  # one entry a row more: its zeros
+    before = np.concatenate([[0], total])[bounds[:-1]]
+    n = block.finite_count[rows]
+    rank = np.clip(np.ceil(wanted[None, :] * n[:, None]).astype(np.int64), 1, n[:, None])
+    found = np.searchsorted(total, rank + before[rows][:, None], side="left")
+    low, high = block.min[rows][:, None], block.max[rows][:, None]
+    answer = np.clip(value[np.minimum(found, len(value) - 1)], low, high)
+    answer = np.where(rank == 1, low, np.where(rank == n[:, None], high, answer))
+    out[rows] = answer
+    return out
+
+
+def _offsets(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _owned(block: StatsBlock, offsets: str, name: str) -> NDArray[Any]:
+    """The part of a ragged column that the rows own: a slice of a table may hold more."""
+    bounds = getattr(block, offsets)
+    owned: NDArray[Any] = getattr(block, name)[bounds[0] : bounds[-1]]
+    return owned

@@ -1,0 +1,222 @@
+"""numba kernels over one block: up to `BLOCK` elements, small enough to stay in the L1 cache.
+
+A block goes through separate short loops (bits, sums, spread, histogram) because each of them then
+becomes vector code; the data come from memory once. Minimum and maximum are taken over integer keys
+of the same order as the floats, because float reductions of them do not vectorise.
+
+The histogram has `LANES` counters per bin, side by side: neighbouring elements often share a bin, and
+eight counters keep them from waiting for each other, while no two lie 4096 bytes apart.
+"""
+
+# ruff: noqa: C901, FURB136, PLR0124, PLR0917 - numba compiles flat loops best
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tdbg_lab.stats.jit import REASSOCIATE, kernel
+
+__all__ = ["BLOCK", "LANES", "bits32", "bits64", "channel_runs", "channel_slow", "count_bins", "exact"]
+__all__ += ["spread", "sums"]
+
+BLOCK = 2048
+LANES = 8
+_i32: Any = np.int32
+_u32: Any = np.uint32
+_TOP = np.int32(0x7FFFFFFF)
+_SIGN = np.int32(31)
+_ONE = np.int32(1)
+_ZERO = np.int32(0)
+_U1 = np.uint32(1)
+_SHIFT = np.uint32(21)
+_EIGHT = np.uint32(8)
+_MAX32 = np.float32(np.finfo(np.float32).max)
+
+
+@kernel()
+def bits32(bits: Any, n: int) -> Any:
+    """(zeros, smallest non-zero magnitude - 1, smallest key, largest key) of ``(n,) int32`` bits.
+
+    The key of a non-negative float is its bits, of a negative one ``~magnitude``.
+    """
+    zeros, near = _ZERO, _TOP
+    low, high = _TOP, _i32(-2147483648)
+    for i in range(n):
+        v = bits[i]
+        magnitude = _i32(v & _TOP)
+        before = _i32(_i32(magnitude - _ONE) & _TOP)  # a zero wraps to the largest
+        near = before if before < near else near
+        zeros = _i32(zeros + _i32(magnitude == _ZERO))
+        key = _i32(v ^ _i32(_i32(v >> _SIGN) & _TOP))
+        low = key if key < low else low
+        high = key if key > high else high
+    return zeros, near, low, high
+
+
+@kernel()
+def bits64(bits: Any, n: int) -> Any:
+    """`bits32` for ``(n,) int64`` bits of float64."""
+    top = np.int64(0x7FFFFFFFFFFFFFFF)
+    zeros, near, low, high = np.int64(0), top, top, np.int64(~top)
+    for i in range(n):
+        v = bits[i]
+        magnitude = v & top
+        before = (magnitude - 1) & top
+        near = before if before < near else near
+        zeros += np.int64(magnitude == 0)
+        key = v ^ ((v >> 63) & top)
+        low = key if key < low else low
+        high = key if key > high else high
+    return zeros, near, low, high
+
+
+@kernel(fastmath=REASSOCIATE)
+def sums(x: Any, n: int) -> Any:
+    """(sum, sum of magnitudes) of ``(n,)`` finite floats, in their own precision."""
+    total, absolute = x[0] * 0, x[0] * 0
+    for i in range(n):
+        total += x[i]
+        absolute += abs(x[i])
+    return total, absolute
+
+
+@kernel(fastmath=REASSOCIATE)
+def spread(x: Any, n: int, center: Any) -> Any:
+    """(sum, sum of squares) of the differences to `center`."""
+    first, second = x[0] * 0, x[0] * 0
+    for i in range(n):
+        difference = x[i] - center
+        first += difference
+        second += difference * difference
+    return first, second
+
+
+@kernel()
+def count_bins(bits: Any, n: int, lanes: Any) -> None:
+    """Add ``(n,) uint32`` float bits to the histogram `lanes`, shape ``(2048 * LANES,) uint32``."""
+    whole = n // 8 * 8
+    for i in range(0, whole, 8):
+        lanes[(bits[i] >> _SHIFT) * _EIGHT] += _U1
+        lanes[(bits[i + 1] >> _SHIFT) * _EIGHT + _u32(1)] += _U1
+        lanes[(bits[i + 2] >> _SHIFT) * _EIGHT + _u32(2)] += _U1
+        lanes[(bits[i + 3] >> _SHIFT) * _EIGHT + _u32(3)] += _U1
+        lanes[(bits[i + 4] >> _SHIFT) * _EIGHT + _u32(4)] += _U1
+        lanes[(bits[i + 5] >> _SHIFT) * _EIGHT + _u32(5)] += _U1
+        lanes[(bits[i + 6] >> _SHIFT) * _EIGHT + _u32(6)] += _U1
+        lanes[(bits[i + 7] >> _SHIFT) * _EIGHT + _u32(7)] += _U1
+    for i in range(whole, n):
+        lanes[(bits[i] >> _SHIFT) * _EIGHT] += _U1
+
+
+@kernel()
+def exact(x: Any, narrow: Any, n: int, lanes: Any, out: Any, counts: Any) -> None:
+    """Any block, one element at a time in float64: for NaN, infinities, and extreme magnitudes.
+
+    Parameters
+    ----------
+    x : (n,) float32 or float64
+    narrow : (n,) float32
+        The same, rounded to float32.
+    lanes : (2048 * LANES,) uint32
+        Receives bins other than 0 and 1024, which hold the zeros of the fast blocks.
+    out : (5,) float64
+        Set to min, max, mean, sum of squared differences, sum of magnitudes.
+    counts : (8,) int64
+        Set to finite, nan, +inf, -inf, zero; bins 0 and 1024; ``nearest << 32 | farthest`` magnitude
+        bin (1023 << 32 when there is none).
+    """
+    counts[:] = 0
+    nearest: Any = 1023
+    farthest: Any = 0
+    low, high, total, absolute = np.inf, -np.inf, 0.0, 0.0
+    bits = narrow.view(np.uint32)
+    for i in range(n):
+        v = np.float64(x[i])
+        if v != v:
+            counts[1] += 1
+        elif v == np.inf:
+            counts[2] += 1
+        elif v == -np.inf:
+            counts[3] += 1
+        else:
+            counts[0] += 1
+            total += v
+            absolute += abs(v)
+            low = min(low, v)
+            high = max(high, v)
+            if v == 0:
+                counts[4] += 1
+                continue
+            b: Any = np.int64(bits[i] >> _SHIFT)
+            magnitude: Any = b & 1023
+            if magnitude >= 1020:  # overflowed on rounding
+                b -= magnitude - 1019
+                magnitude = 1019
+            if magnitude == 0:
+                # a value that rounded to -0.0 or 0.0 keeps its sign bit
+                counts[6 if v < 0 else 5] += 1
+            else:
+                lanes[b * 8] += _U1
+            nearest = min(nearest, magnitude)
+            farthest = max(farthest, magnitude)
+    mean = total / counts[0] if counts[0] else 0.0
+    first, second = 0.0, 0.0
+    for i in range(n):
+        difference = np.float64(x[i]) - mean
+        if abs(difference) < np.inf:
+            first += difference
+            second += difference * difference
+    if counts[0]:
+        mean += first / counts[0]
+        second = max(second - first * first / counts[0], 0.0)
+    out[0], out[1], out[2], out[3], out[4] = low, high, mean, second, absolute
+    counts[7] = nearest << 32 | farthest
+
+
+@kernel(fastmath=REASSOCIATE)
+def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: Any, zeros: Any) -> None:
+    """Add a finite block to per-channel sums and zero counts.
+
+    Element ``i`` stands at ``start + i`` of a tensor stored as ``(outer, channels, inner)``.
+    `total` is ``(channels,) float64``, `zeros` ``(channels,) int64``.
+    """
+    i = 0
+    if inner == 1:
+        while i < n:
+            channel = (start + i) % channels
+            run = min(channels - channel, n - i)
+            for j in range(run):
+                v = x[i + j]
+                total[channel + j] += v
+                zeros[channel + j] += np.int64(v == 0)
+            i += run
+        return
+    while i < n:
+        position = start + i
+        channel = position // inner % channels
+        run = min(inner - position % inner, n - i)
+        part, none = x[0] * 0, _ZERO
+        for j in range(i, i + run):
+            v = x[j]
+            part += v
+            none = _i32(none + _i32(v == 0))
+        total[channel] += part
+        zeros[channel] += none
+        i += run
+
+
+@kernel()
+def channel_slow(
+    x: Any, n: int, start: int, channels: int, inner: int, total: Any, zeros: Any, bad: Any
+) -> None:
+    """`channel_runs` for a block that may hold NaN or infinities, counted in `bad`."""
+    for i in range(n):
+        channel = (start + i) // inner % channels
+        v = np.float64(x[i])
+        if abs(v) < np.inf:
+            total[channel] += v
+            zeros[channel] += np.int64(v == 0)
+        else:
+            bad[channel] += 1

@@ -1,0 +1,139 @@
+"""Torch tensors as dense blocks of memory: what to do with each layout and type.
+
+Everything here may raise; `tdbg_lab.stats.tensors` turns an exception into a row with a reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from tdbg_lab.stats.dtypes import CODES
+from tdbg_lab.stats.pointers import channel_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+__all__ = ["DTYPE_CODES", "NotMeasuredError", "Part", "dense_parts", "is_dense", "memory_of"]
+
+DENSIFY_LIMIT = 1 << 24
+"""Elements up to which a sparse tensor is made dense for its channels."""
+COPY_LIMIT = 1 << 22
+"""Elements copied at a time of a tensor that is not dense in memory."""
+
+DTYPE_CODES: dict[torch.dtype, int] = {
+    getattr(torch, name): code for name, code in CODES.items() if hasattr(torch, name)
+}
+"""Code of each element type that is read in place."""
+
+
+class NotMeasuredError(Exception):
+    """A tensor has no statistics; the message is the reason that goes into its row."""
+
+
+class Part(NamedTuple):
+    """A dense real tensor that stands for a tensor, or for a piece of it."""
+
+    values: Tensor
+    axis: int | None
+    zeros: int = 0
+    """Implicit zeros beside `values`."""
+
+
+def memory_of(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int]:
+    """(address, code, elements, channels, inner) of a dense CPU tensor of a type in `DTYPE_CODES`."""
+    channels, inner = 0, 0
+    n = tensor.numel()
+    if axis is not None and n:
+        channels, inner = channel_layout(tensor.shape, tensor.stride(), axis)
+    return tensor.data_ptr(), DTYPE_CODES[tensor.dtype], n, channels, inner
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """Whether a strided tensor covers its memory once, without gaps, in any order of dimensions."""
+    if tensor.is_contiguous():
+        return True
+    expected = 1
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size == 1:
+            continue
+        if step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:
+    """The tensor as dense real tensors whose statistics merge to its own.
+
+    Raises
+    ------
+    NotMeasuredError
+        It has no values, or none that are numbers.
+    """
+    tensor = tensor.detach()
+    if hasattr(tensor, "to_local"):  # a DTensor: each rank measures its shard, ranks merge
+        tensor = tensor.to_local()
+    if tensor.is_meta or tensor.device.type == "meta" or type(tensor).__name__ == "FakeTensor":
+        raise NotMeasuredError("meta tensor: it has no values")
+    if tensor.is_nested:
+        parts = [piece.reshape(-1) for piece in tensor.unbind()]
+        return [part for piece in parts for part in dense_parts(piece, None)] or [_nothing(tensor)]
+    if tensor.layout is not torch.strided:
+        return _sparse_parts(tensor, axis)
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    tensor = tensor.resolve_neg()
+    if tensor.is_complex():
+        tensor = _modulus(tensor)
+    if tensor.dtype not in DTYPE_CODES:
+        raise NotMeasuredError(f"dtype {str(tensor.dtype).removeprefix('torch.')} is not supported")
+    return [Part(tensor, axis)] if is_dense(tensor) else _copied_parts(tensor, axis)
+
+
+def _nothing(tensor: Tensor) -> Part:
+    return Part(torch.empty(0, device=tensor.device), None)
+
+
+def _sparse_parts(tensor: Tensor, axis: int | None) -> list[Part]:
+    n = 1
+    for size in tensor.shape:
+        n *= int(size)
+    if axis is not None and n <= DENSIFY_LIMIT:
+        return dense_parts(tensor.to_dense(), axis)
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor.coalesce()
+    elif not hasattr(tensor, "values"):
+        raise NotMeasuredError(f"layout {str(tensor.layout).removeprefix('torch.')} is not supported")
+    values = tensor.values()
+    parts = dense_parts(values.reshape(-1), None)
+    return [Part(parts[0].values, None, n - values.numel()), *parts[1:]]
+
+
+def _modulus(tensor: Tensor) -> Tensor:
+    """Modulus of complex numbers in float64, as `tdbg_lab.stats.reference.modulus` takes it."""
+    double = tensor.dtype is torch.complex128
+    pairs = torch.view_as_real(tensor.resolve_conj())
+    real, imaginary = pairs.double().unbind(-1)
+    if double:
+        return torch.hypot(real, imaginary)
+    length = torch.sqrt(real * real + imaginary * imaginary)
+    return torch.where(torch.isinf(real) | torch.isinf(imaginary), torch.inf, length)
+
+
+def _copied_parts(tensor: Tensor, axis: int | None) -> list[Part]:
+    """Contiguous copies of a tensor with gaps or repeats, cut so that none is large."""
+    if tensor.numel() <= COPY_LIMIT:
+        return [Part(tensor.contiguous(), axis)]
+    shape: Sequence[int] = tensor.shape
+    along = max((dim for dim in range(tensor.ndim) if dim != axis), key=lambda dim: shape[dim], default=0)
+    if shape[along] == 1:
+        along, axis = max(range(tensor.ndim), key=lambda dim: shape[dim]), None
+    half = shape[along] // 2
+    return [
+        *_copied_parts(tensor.narrow(along, 0, half), axis),
+        *_copied_parts(tensor.narrow(along, half, shape[along] - half), axis),
+    ]

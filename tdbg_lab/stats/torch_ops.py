@@ -1,0 +1,170 @@
+"""The statistics by torch operations, for devices without a kernel of ours.
+
+Every operation is queued on the device and none waits for it: no boolean indexing, no ``.item()``.
+Long tensors are taken in parts, so that temporaries stay bounded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from tdbg_lab.stats.bins import N_BINS
+from tdbg_lab.stats.dense import block_from_partials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from tdbg_lab.records import StatsBlock
+
+__all__ = ["Queued", "channel_statistics", "finish", "queue", "summarize"]
+
+_PART = 1 << 22
+"""Elements handled at a time."""
+_TINY = 2.0**-149
+_MAX = torch.finfo(torch.float32).max
+
+
+class Queued(NamedTuple):
+    """Results that the device may still be working on."""
+
+    partials: Tensor
+    """``(P, 10) float64``, by `tdbg_lab.stats.dense.COLUMNS`."""
+    rows: list[int]
+    """Tensor of each partial."""
+    hist: Tensor
+    """``(N, 2048) int64``."""
+    channels: list[Tensor | None]
+    """Per tensor ``(2, C) float32``: share of zeros, mean."""
+
+
+def summarize(tensors: Sequence[Tensor], *, channel_axes: Sequence[int | None]) -> StatsBlock:
+    """Statistics of dense real tensors on one or several devices, one row each. Waits for them."""
+    if not tensors:
+        from tdbg_lab.stats.block import empty_block
+
+        return empty_block()
+    with torch.no_grad():
+        queued = queue(tensors, channel_axes)
+    return finish(queued)
+
+
+def finish(queued: Queued) -> StatsBlock:
+    """Results as a block; waits for the device when they are still there."""
+    pairs = [None if pair is None else pair.cpu().numpy() for pair in queued.channels]
+    return block_from_partials(
+        queued.partials.cpu().numpy(),
+        np.asarray(queued.rows, np.int64),
+        queued.hist.cpu().numpy(),
+        [None if pair is None else (pair[0], pair[1]) for pair in pairs],
+    )
+
+
+def queue(tensors: Sequence[Tensor], channel_axes: Sequence[int | None]) -> Queued:
+    """Queue everything on the device of the tensors."""
+    home = tensors[0].device
+    partials, rows, hists, channels = [], [], [], []
+    for row, (tensor, axis) in enumerate(zip(tensors, channel_axes, strict=True)):
+        flat = _flat(tensor)
+        hist = torch.zeros(N_BINS + 1, dtype=torch.int64, device=tensor.device)
+        for part in torch.split(flat, _PART) if flat.numel() else (flat,):
+            wide, narrow = _widened(part)
+            partials.append(_moments(wide).to(home))
+            _count_bins(wide, narrow, hist)
+            rows.append(row)
+        hists.append(hist[:N_BINS].to(home))
+        channels.append(channel_statistics(tensor, axis))
+    return Queued(torch.stack(partials), rows, torch.stack(hists), channels)
+
+
+def channel_statistics(tensor: Tensor, axis: int | None) -> Tensor | None:
+    """Share of zeros and mean of the finite elements per channel, ``(2, C) float32``; None without."""
+    if axis is None or not tensor.numel() or not -tensor.ndim <= axis < tensor.ndim:
+        return None
+    if tensor.dtype.itemsize == 1:
+        tensor = tensor.float()
+    others = [dim for dim in range(tensor.ndim) if dim != axis % tensor.ndim]
+    finite = torch.isfinite(tensor)
+    zeros = tensor == 0
+    kept = torch.where(finite, tensor, torch.zeros((), dtype=tensor.dtype, device=tensor.device))
+    if not others:
+        mean = torch.where(finite, tensor.double(), torch.nan)
+        return torch.stack([zeros.double(), mean]).float()
+    total = kept.sum(dim=others, dtype=torch.float64)
+    known = finite.sum(dim=others, dtype=torch.float64)
+    share = zeros.sum(dim=others, dtype=torch.float64) / (tensor.numel() // tensor.shape[axis])
+    return torch.stack([share, total / known]).float()
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    """All elements in storage order (which a dense permuted tensor allows without a copy)."""
+    if tensor.is_contiguous():
+        return tensor.reshape(-1)
+    steps = tensor.stride()
+    order = sorted(range(tensor.ndim), key=lambda dim: (-steps[dim], dim))
+    return tensor.permute(order).reshape(-1)
+
+
+def _widened(part: Tensor) -> tuple[Tensor, Tensor]:
+    """A part as float64, and as float32 rounded the way the bins want it."""
+    if part.dtype.itemsize == 1 and part.dtype.is_floating_point:
+        part = part.float()
+    if part.dtype in (torch.uint16, torch.uint32):
+        part = part.long()
+    elif part.dtype is torch.uint64:
+        return _widened_uint64(part)
+    wide, narrow = part.double(), part.float()
+    if part.dtype is torch.float64:
+        narrow = torch.where((narrow == 0) & (wide != 0), torch.copysign(_scalar(_TINY, wide), wide), narrow)
+        over = torch.isinf(narrow) & torch.isfinite(wide)
+        narrow = torch.where(over, torch.copysign(_scalar(_MAX, wide), wide), narrow)
+    return wide, narrow.float()
+
+
+def _widened_uint64(part: Tensor) -> tuple[Tensor, Tensor]:
+    """uint64 has next to no operations: halve large values, keeping the last bit for the rounding."""
+    signed = part.view(torch.int64)
+    large = signed < 0
+    half = (signed >> 1) & 0x7FFFFFFFFFFFFFFF | (signed & 1)
+    wide = torch.where(large, half.double() * 2, signed.double())
+    narrow = torch.where(large, half.float() * 2, signed.float())
+    return wide, narrow
+
+
+def _scalar(value: float, like: Tensor) -> Tensor:
+    return torch.full((), value, dtype=torch.float64, device=like.device)
+
+
+def _moments(wide: Tensor) -> Tensor:
+    """One row of `tdbg_lab.stats.dense.COLUMNS`, ``(10,) float64``."""
+    finite = torch.isfinite(wide)
+    n = finite.sum()
+    counts = [n, torch.isnan(wide).sum(), (wide == torch.inf).sum(), (wide == -torch.inf).sum()]
+    counts.append((wide == 0).sum())
+    kept = torch.where(finite, wide, 0.0)
+    mean = kept.sum() / n.clamp(min=1)
+    centered = torch.where(finite, wide - mean, 0.0)
+    first = centered.sum() / n.clamp(min=1)
+    m2 = (centered * centered).sum() - first * first * n
+    if wide.numel():
+        low = torch.where(finite, wide, torch.inf).min()
+        high = torch.where(finite, wide, -torch.inf).max()
+    else:
+        low = high = mean
+    values = [low, high, mean + first, m2, kept.abs().sum()]
+    return torch.stack([value.double() for value in (*counts, *values)])
+
+
+def _count_bins(wide: Tensor, narrow: Tensor, hist: Tensor) -> None:
+    """Add a part to ``(2049,) int64`` counts; what has no bin goes to the last."""
+    bins = (narrow.view(torch.int32) >> 21) & (N_BINS - 1)
+    counted = torch.isfinite(wide) & (wide != 0)
+    bins = torch.where(counted, bins, N_BINS).long()
+    if hist.device.type == "cpu":
+        hist += torch.bincount(bins, minlength=N_BINS + 1)
+    else:  # bincount asks the device for its maximum, and waits
+        hist.index_add_(0, bins, torch.ones_like(bins))
