@@ -1,0 +1,154 @@
+"""The real sampler process beside a real process that stands for training."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tdbg_lab.profiler import PhaseRecorder
+from tdbg_lab.store import RankWriter, create_run, tail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TRAINER = "import sys; print(flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def trainer() -> Iterator[subprocess.Popen]:
+    with subprocess.Popen(
+        [sys.executable, "-c", TRAINER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def run_path(tmp_path: Path) -> Path:
+    return create_run(tmp_path / "run").path
+
+
+@pytest.fixture
+def start() -> Iterator:
+    started: list[subprocess.Popen] = []
+
+    def begin(run_path: Path, pid: int) -> subprocess.Popen:
+        command = [
+            sys.executable,
+            "-m",
+            "tdbg_lab.profiler",
+            str(run_path),
+            "--pid",
+            str(pid),
+            "--interval",
+            "0.05",
+        ]
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def samples(run_path: Path, n: int = 1) -> dict[tuple[str, str], list[float]]:
+    """Everything sampled, once there are `n` readings of the memory."""
+    found: dict[tuple[str, str], list[float]] = {}
+    deadline = time.monotonic() + 30
+    for chunk in tail(run_path, streams=("system",)):
+        if chunk is not None:
+            for row in chunk.table.to_pylist():
+                found.setdefault((row["metric"], row["device"]), []).append(row["value"])
+        elif len(found.get(("memory", "memory"), [])) >= n:
+            return found
+        elif time.monotonic() > deadline:
+            pytest.fail("the sampler wrote nothing")
+        else:
+            time.sleep(0.02)
+    return found
+
+
+def test_sampler_writes_metrics_and_ends_with_the_process(run_path: Path, trainer, start) -> None:
+    sampler = start(run_path, trainer.pid)
+    found = samples(run_path, 3)
+    assert 0 < found["memory", "memory"][0] < 100
+    assert all(0 <= value <= 100 for value in found["cpu", "cpu"])
+    assert found["process_memory_bytes", "process"][0] > 1e6
+    trainer.kill()
+    assert sampler.wait(10) == 0
+    assert sampler.stderr.read() == b""
+
+
+def test_sampler_ends_when_the_run_has_ended(run_path: Path, trainer, start) -> None:
+    folder = create_run(run_path.parent / "other")
+    sampler = start(folder.path, trainer.pid)
+    samples(folder.path)
+    folder.set_status("finished")
+    assert sampler.wait(10) == 0
+
+
+def test_sampler_ends_quietly_when_the_run_is_deleted(run_path: Path, trainer, start) -> None:
+    sampler = start(run_path, trainer.pid)
+    samples(run_path)
+    shutil.rmtree(run_path)
+    assert sampler.wait(10) == 0
+    assert sampler.stderr.read() == b""
+    assert not run_path.exists()
+
+
+def test_sampler_survives_a_hung_trainer_and_a_keyboard_interrupt(run_path: Path, trainer, start) -> None:
+    sampler = start(run_path, trainer.pid)
+    samples(run_path)
+    trainer.send_signal(signal.SIGSTOP)
+    sampler.send_signal(signal.SIGINT)
+    assert samples(run_path, 5)
+    assert sampler.poll() is None
+    sampler.send_signal(signal.SIGTERM)
+    assert sampler.wait(10) == 0
+
+
+@pytest.mark.parametrize("pid", [2**22 - 3, -4])
+def test_sampler_of_a_process_that_is_gone_ends_at_once(run_path: Path, start, pid: int) -> None:
+    assert start(run_path, pid).wait(20) == 0
+    assert next(tail(run_path, streams=("system",))) is None
+
+
+def test_phases_reach_the_store(run_path: Path) -> None:
+    writer = RankWriter(run_path)
+    recorder = PhaseRecorder(writer)
+    for step in range(3):
+        with recorder.phase("forward", step):
+            pass
+        recorder.add("warm up", 5, 6, step, name="user's own")
+    recorder.close()
+    writer.close()
+    chunks = [chunk for chunk, _ in zip(tail(run_path, streams=("spans",)), range(3), strict=False) if chunk]
+    rows = [row for chunk in chunks for row in chunk.table.to_pylist()]
+    assert sorted({row["phase"] for row in rows}) == ["forward", "warm up"]
+    assert sorted(row["step"] for row in rows) == [0, 0, 1, 1, 2, 2]
+    assert {row["thread"] for row in rows} != {0}
+
+
+def test_sampler_leaves_heavy_packages_unloaded() -> None:
+    code = (
+        "import sys, tdbg_lab.profiler.__main__;"
+        "print([m for m in ('torch', 'pandas', 'plotly', 'tornado', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.strip() == "[]"
