@@ -1,0 +1,1 @@
+"""Numbers behind the views: down-sampling, re-binning, embeddings."""

@@ -1,0 +1,91 @@
+"""Fewer points, same picture: the smallest and largest value of each bucket, and all that is not finite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["evenly", "min_max"]
+
+
+def min_max(
+    values: NDArray[np.float64], n_out: int, *, x: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Indices of the points to draw.
+
+    Deterministic. The first and the last point, every NaN and every infinity are always among them:
+    those are the finding.
+
+    Parameters
+    ----------
+    values
+        Shape ``(N,)``, in the order in which they are drawn.
+    n_out
+        How many finite points to keep, at least 4. Never more than this, apart from the neighbours
+        of nothing: what is not finite comes on top, at most `n_out` runs of it (first and last of each
+        run when there are more).
+    x
+        Positions, shape ``(N,)``, ascending. Buckets are equally wide in `x`; without it, equally full.
+
+    Returns
+    -------
+    Ascending indices, int64.
+
+    Raises
+    ------
+    ValueError
+        When `n_out` is below 4.
+    """
+    if n_out < 4:
+        raise ValueError(f"n_out must be at least 4, not {n_out}")
+    n = len(values)
+    if n <= n_out:
+        return np.arange(n, dtype=np.int64)
+    finite = np.isfinite(values)
+    kept = [np.array([0, n - 1], dtype=np.int64), _not_finite(values, finite, n_out)]
+    inner = np.flatnonzero(finite)
+    if len(inner):
+        kept.append(_extremes(values, inner, (n_out - 2) // 2, x))
+    return np.unique(np.concatenate(kept))
+
+
+def evenly(n: int, n_out: int) -> NDArray[np.int64]:
+    """`n_out` of `n` indices, evenly, the first and the last among them."""
+    if n <= n_out:
+        return np.arange(n, dtype=np.int64)
+    if n_out == 1:
+        return np.array([n - 1], dtype=np.int64)
+    return np.unique(np.round(np.linspace(0, n - 1, n_out)).astype(np.int64))
+
+
+def _extremes(
+    values: NDArray[np.float64], inner: NDArray[np.int64], buckets: int, x: NDArray[np.float64] | None
+) -> NDArray[np.int64]:
+    """Index of the smallest and the largest value in each bucket."""
+    where = inner.astype(np.float64) if x is None else np.asarray(x, dtype=np.float64)[inner]
+    span = where[-1] - where[0]
+    if span > 0:
+        bucket = np.minimum(((where - where[0]) / span * buckets).astype(np.int64), buckets - 1)
+    else:
+        bucket = np.zeros(len(inner), dtype=np.int64)
+    order = np.lexsort((inner, values[inner], bucket))
+    ranked = bucket[order]
+    edge = np.flatnonzero(np.diff(ranked)) + 1
+    first = np.concatenate(([0], edge))
+    last = np.concatenate((edge - 1, [len(order) - 1]))
+    return inner[order[np.concatenate((first, last))]]
+
+
+def _not_finite(values: NDArray[np.float64], finite: NDArray[np.bool_], n_out: int) -> NDArray[np.int64]:
+    """Indices of NaN and infinities; of long runs of the same kind only both ends, when there are many."""
+    bad = np.flatnonzero(~finite)
+    if len(bad) <= n_out:
+        return bad
+    kind = np.where(np.isnan(values[bad]), 0.0, np.where(values[bad] > 0, 1.0, -1.0))
+    new = np.concatenate(([True], (np.diff(bad) > 1) | (np.diff(kind) != 0)))
+    end = np.concatenate((new[1:], [True]))
+    return bad[new | end]

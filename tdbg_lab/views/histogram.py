@@ -1,0 +1,216 @@
+"""The histogram of one tensor over steps: a heat map of steps and values, with quantile lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.analysis.value_axis import ValueAxis, rebin
+from tdbg_lab.stats import quantile
+from tdbg_lab.views.common import (
+    DISTRIBUTED,
+    MODE,
+    RANK,
+    SCALE,
+    STEP,
+    STEP_RANGE,
+    chosen_tensor,
+    mode_of,
+    points,
+    step_bounds,
+)
+from tdbg_lab.views.labels import count, number, percent, short
+from tdbg_lab.views.palette import ACCENT, BAD, MUTED, SEQUENTIAL, gamma
+from tdbg_lab.views.param import Param
+from tdbg_lab.views.registry import view
+from tdbg_lab.views.style import colour_bar, describe, empty, new_figure, nothing_yet, step_axis, value_axis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from plotly import graph_objects as go
+
+    from tdbg_lab.analysis.value_axis import Scale
+    from tdbg_lab.records import StatsBlock
+    from tdbg_lab.run import Run
+
+__all__ = ["QUANTILES", "histogram"]
+
+QUANTILES = (
+    ("min", 0.0),
+    ("5%", 0.05),
+    ("25%", 0.25),
+    ("median", 0.5),
+    ("75%", 0.75),
+    ("95%", 0.95),
+    ("max", 1.0),
+)
+_ROWS = 96
+
+
+@view(
+    "histogram",
+    title="Histogram over steps",
+    description="How the values of one tensor are spread, step by step.",
+    axis="step",
+    params=(
+        Param("tensor", "Tensor", "tensor", tensor_kinds=DISTRIBUTED, help="Default: the first activation."),
+        MODE,
+        SCALE,
+        Param("quantiles", "Quantile lines", "bool", default=True),
+        STEP_RANGE,
+        RANK,
+        STEP,
+        points(300, 2000),
+    ),
+)
+def histogram(
+    run: Run,
+    *,
+    tensor: str | None = None,
+    mode: str | None = None,
+    scale: Scale = "signed_log",
+    quantiles: bool = True,
+    steps: tuple[float | None, float | None] | None = None,
+    rank: int | None = None,
+    step: int | None = None,
+    n_out: int = 300,
+) -> go.Figure:
+    """Heat map of steps x values; each column is one step (or a few merged ones) and sums to 100%.
+
+    The share of zeros, NaN and infinities has its own plot below, where there are any.
+    """
+    at_mode = mode_of(run, mode)
+    name = chosen_tensor(run, tensor, mode=at_mode)
+    if name is None:
+        return nothing_yet("tensors with histograms", len(run.tensors()))
+    series = run.tensor(name).histograms(mode=at_mode, steps=step_bounds(steps), n_out=n_out, rank=rank)
+    block, x = series.block, np.asarray(series.steps)
+    if not len(x):
+        return empty(f"{name} has no data in mode {at_mode} here.", "Choose another mode or other steps.")
+    axis = ValueAxis.fit(block, scale)
+    shares = _share_traces(block, x)
+    traces = [_heat(block, axis, x), *(_lines(block, axis, x) if quantiles else []), *shares]
+    figure = new_figure(traces, title=short(name, 60), heights=(4, 1) if shares else (1,))
+    figure.update_layout(xaxis=step_axis(x), yaxis=value_axis(axis), margin={"t": 62 if quantiles else 44})
+    if shares:
+        figure.update_layout(
+            yaxis2={"title": {"text": "Share"}, "tickformat": ".0%", "range": [-0.04, 1.04], "nticks": 3}
+        )
+    return describe(figure, _caption(name, block, x), step=step)
+
+
+def _heat(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> dict[str, Any]:
+    """The heat map: share of the finite elements of a step in each row, in percent."""
+    edges = axis.edges(_ROWS)
+    table = rebin(block, axis, edges)
+    totals = np.maximum(table.sum(axis=1, keepdims=True), 1)
+    share = (100 * table / totals).T
+    middle = (edges[:-1] + edges[1:]) / 2
+    centre = axis.inverse(middle)
+    zero_row = (edges[:-1] < 0) & (edges[1:] > 0)
+    centre[zero_row] = 0.0
+    # zeros of a ReLU would take the whole colour scale: the rest of the picture sets its end
+    top = float(share[~zero_row].max(initial=0.0)) or float(share.max(initial=0.0)) or 1.0
+    return {
+        "type": "heatmap",
+        "x": x,
+        "y": middle,
+        "z": np.where(share > 0, share, np.nan).astype(np.float32),
+        "customdata": np.repeat(centre.astype(np.float32)[:, None], len(x), axis=1),
+        "zmin": 0,
+        "zmax": top,
+        "colorscale": gamma(SEQUENTIAL, 2.2),
+        "colorbar": colour_bar("Share of elements", ticksuffix="%", nticks=6),
+        "hoverongaps": False,
+        "hovertemplate": "step %{x:,d}<br>value about %{customdata:.3g}"
+        "<br><b>%{z:.2f}%</b> of elements<extra></extra>",
+        "name": "share",
+        "zsmooth": False,
+    }
+
+
+def _lines(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Quantile lines; the median strong, the rest lighter towards the ends."""
+    found = quantile(block, [q for _, q in QUANTILES])
+    traces: list[dict[str, Any]] = []
+    for column, (label, q) in enumerate(QUANTILES):
+        values = found[:, column]
+        is_median, is_end = q == 0.5, q in {0.0, 1.0}
+        colour = ACCENT if is_median else "#f2f2f2"
+        common = {
+            "type": "scatter",
+            "x": x,
+            "y": axis.forward(values),
+            "mode": "lines" if len(x) > 1 else "markers",
+            "legendgroup": label,
+            "name": label,
+        }
+        width = 2.2 if is_median else 1.0
+        # a dark edge under a light line: it reads on every colour of the map and on every page
+        traces.append(
+            {
+                **common,
+                "line": {"color": "rgba(20,22,30,0.55)", "width": width + 1.6},
+                "showlegend": False,
+                "hoverinfo": "skip",
+                "marker": {"size": 7, "color": "rgba(20,22,30,0.55)"},
+            }
+        )
+        traces.append(
+            {
+                **common,
+                "customdata": values,
+                "line": {"color": colour, "width": width, "dash": "dot" if is_end else "solid"},
+                "marker": {"size": 5, "color": colour},
+                "showlegend": True,
+                "hovertemplate": f"{label} <b>%{{customdata:.4g}}</b> at step %{{x:,d}}<extra></extra>",
+            }
+        )
+    return traces
+
+
+def _share_traces(block: StatsBlock, x: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Shares of zeros, NaN and infinities over steps, those that ever happen."""
+    total = np.maximum(block.count, 1)
+    kinds = (
+        ("zero", block.zero_count, MUTED, "solid"),
+        ("NaN", block.nan_count, BAD, "solid"),
+        ("inf", block.pos_inf_count + block.neg_inf_count, ACCENT, "dash"),
+    )
+    return [
+        {
+            "type": "scatter",
+            "x": x,
+            "y": counts / total,
+            "yaxis": "y2",
+            "mode": "lines" if len(x) > 1 else "markers",
+            "name": label,
+            "line": {"color": colour, "width": 2, "dash": dash},
+            "marker": {"color": colour, "size": 6},
+            "hovertemplate": f"{label} <b>%{{y:.2%}}</b> at step %{{x:,d}}<extra></extra>",
+        }
+        for label, counts, colour, dash in kinds
+        if counts.any()
+    ]
+
+
+def _caption(name: str, block: StatsBlock, x: NDArray[np.int64]) -> str:
+    """Where the tensor stands at the last step."""
+    last = len(x) - 1
+    total = max(int(block.count[last]), 1)
+    reason = block.reason(last)
+    if reason:
+        return f"{name} at step {int(x[last]):,}: no statistics ({reason})."
+    words = [
+        f"mean {number(float(block.mean[last]), 3)}",
+        f"standard deviation {number(float(block.std[last]), 3)}",
+    ]
+    for label, counts in (
+        ("zero", block.zero_count),
+        ("NaN", block.nan_count),
+        ("infinite", block.pos_inf_count + block.neg_inf_count),
+    ):
+        if counts[last]:
+            words.append(f"{percent(int(counts[last]) / total)} {label}")
+    return f"{name} at step {int(x[last]):,}: {', '.join(words)}; {count(total, 'element')}."

@@ -1,0 +1,105 @@
+"""Text in figures: names from outside made harmless, numbers made readable."""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["KIND_TITLES", "MINUS", "count", "full", "number", "percent", "safe", "short", "short_unique"]
+
+MINUS = "\N{MINUS SIGN}"
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_MAX_NAME = 300
+
+KIND_TITLES = {
+    Kind.WEIGHT: "weights",
+    Kind.BIAS: "biases",
+    Kind.BUFFER: "buffers",
+    Kind.GRADIENT: "gradients",
+    Kind.ACTIVATION: "activations",
+    Kind.INPUT: "inputs",
+    Kind.LOSS: "losses",
+    Kind.OPTIMIZER: "optimizer",
+    Kind.SCALAR: "metrics",
+    Kind.CUSTOM: "recorded tensors",
+    Kind.COST: "cost of capture",
+}
+
+
+def safe(text: object) -> str:
+    """`text` as plotly must get it to show it literally.
+
+    Plotly reads a little HTML (``<b>``, ``<a href>``, ``<extra>``) and templates (``%{x}``) in most texts.
+    Control and direction-changing characters are replaced, since they garble what stands beside them.
+    """
+    cleaned = "".join("\N{REPLACEMENT CHARACTER}" if _is_control(char) else char for char in str(text))
+    return html.escape(cleaned, quote=False).replace("%{", "%\N{ZERO WIDTH NON-JOINER}{")
+
+
+def full(name: str) -> str:
+    """A whole name, safe; only a monstrous one is cut."""
+    return safe(_cut(name, _MAX_NAME))
+
+
+def short(name: str, length: int = 36) -> str:
+    """A name cut in the middle (its end tells more than its start), safe."""
+    return safe(_cut(name, length))
+
+
+def short_unique(names: Sequence[str], length: int = 36) -> list[str]:
+    """Short names, still different from each other, without a prefix up to ``/`` they all share."""
+    heads = {name.split("/", 1)[0] if "/" in name else None for name in names}
+    common = heads.pop() if len(heads) == 1 else None
+    bare = [name[len(common) + 1 :] or name for name in names] if common is not None else list(names)
+    seen: dict[str, int] = {}
+    answer = []
+    for each in bare:
+        text = short(each, length)
+        seen[text] = seen.get(text, 0) + 1
+        answer.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
+    return answer
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A value with `digits` significant digits: ``0.0123``, ``1.2e-7``, ``NaN``, ``+inf``."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+inf" if value > 0 else f"{MINUS}inf"
+    text = f"{abs(value):.{digits}g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        text = f"{mantissa}e{int(exponent)}".replace("e-", f"e{MINUS}")
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def count(value: int, noun: str, plural: str | None = None) -> str:
+    """``1 step``, ``12,000 steps``."""
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 in percent; a tiny one does not become 0%, a nearly full one not 100%."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1:
+        return ">99.9%"
+    return f"{share:.1%}"
+
+
+def _cut(name: str, length: int) -> str:
+    if len(name) <= length:
+        return name
+    head = (length - 1) // 3
+    return name[:head] + _ELLIPSIS + name[len(name) - (length - 1 - head) :]
+
+
+def _is_control(char: str) -> bool:
+    return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -1,0 +1,247 @@
+"""All layers and all steps for one statistic: shows at a glance where gradients die or explode."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.records import Kind
+from tdbg_lab.views.columns import COLUMNS, Column
+from tdbg_lab.views.common import MODE, REGEX, STEP, mode_of, points
+from tdbg_lab.views.labels import KIND_TITLES, count, number, short_unique
+from tdbg_lab.views.palette import BAD, DIVERGING, MUTED, SEQUENTIAL, ramp
+from tdbg_lab.views.param import Param
+from tdbg_lab.views.registry import view
+from tdbg_lab.views.style import colour_bar, describe, new_figure, nothing_yet, step_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from plotly import graph_objects as go
+
+    from tdbg_lab.records import Mode
+    from tdbg_lab.run import Run
+
+__all__ = ["overview"]
+
+_KINDS = ("gradient", "weight", "activation", "bias", "input", "buffer", "custom")
+_OFFERED = ("l2", "std", "mean_abs", "rms", "mean", "max", "min", "l1", "zero_share", "nan_share")
+_CODES = 12
+"""Colour codes below this are words, not values: no row, exactly zero, not finite (a third each)."""
+_MISSING, _ZERO, _BAD = 1, 5, 9
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """N tensors over S steps."""
+
+    names: list[str]
+    steps: NDArray[np.int64]
+    values: NDArray[np.float64]
+    """Shape ``(N, S)``, as the next two."""
+    missing: NDArray[np.bool_]
+    """The tensor has no row at this step."""
+    bad: NDArray[np.bool_]
+    """The tensor holds a NaN or an infinity."""
+
+    def take(self, rows: list[int]) -> _Table:
+        """Only these tensors."""
+        names = [self.names[row] for row in rows]
+        return _Table(names, self.steps, self.values[rows], self.missing[rows], self.bad[rows])
+
+
+@view(
+    "overview",
+    title="Overview of layers",
+    description="One statistic of every layer at every step.",
+    axis="step",
+    params=(
+        Param(
+            "kind",
+            "What",
+            "choice",
+            choices=_KINDS,
+            choice_labels=tuple(KIND_TITLES[kind].capitalize() for kind in _KINDS),
+            help="Default: gradients, where there are any.",
+        ),
+        Param(
+            "statistic",
+            "Statistic",
+            "choice",
+            "l2",
+            choices=_OFFERED,
+            choice_labels=tuple(COLUMNS[name].label for name in _OFFERED),
+        ),
+        Param(
+            "colour",
+            "Colours",
+            "choice",
+            choices=("log", "linear"),
+            choice_labels=("Logarithmic", "Linear"),
+            help="Default: logarithmic for norms and spreads.",
+        ),
+        REGEX,
+        MODE,
+        STEP,
+        points(1000, 4000),
+    ),
+)
+def overview(
+    run: Run,
+    *,
+    kind: str | None = None,
+    statistic: str = "l2",
+    colour: str | None = None,
+    regex: str | None = None,
+    mode: str | None = None,
+    step: int | None = None,
+    n_out: int = 1000,
+) -> go.Figure:
+    """Heat map of layers (top: the first one) x steps.
+
+    Exact zeros and values that are not finite have colours of their own.
+    """
+    at_mode = mode_of(run, mode)
+    kind = kind or next((each for each in _KINDS if run.tensors(kind=each, mode=at_mode)), _KINDS[0])
+    column = COLUMNS[statistic]
+    table = _read(run, kind, column, at_mode, n_out)
+    if regex is not None:
+        table = table.take([i for i, name in enumerate(table.names) if re.search(regex, name)])
+    if not table.names or not len(table.steps):
+        return nothing_yet(KIND_TITLES[Kind(kind)], len(run.tensors()))
+    wish = colour or ("log" if column.sign == "positive" else "linear")
+    heat = _heat(table, column, is_log=wish == "log" and column.sign != "signed")
+    figure = new_figure([heat], title=f"{column.label} of {KIND_TITLES[Kind(kind)]}")
+    figure.update_layout(
+        xaxis=step_axis(table.steps, showgrid=False),
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "tickfont": {"size": 10}},
+        margin={"t": 40},
+    )
+    return describe(figure, _caption(table, column, kind), step=step)
+
+
+def _read(run: Run, kind: str, column: Column, mode: Mode, n_out: int) -> _Table:
+    """The statistic of every tensor of a kind, and where tensors hold what is not finite."""
+    found = run.overview(kind=kind, column=column.source, mode=mode, n_out=n_out)
+    counts = [
+        run.overview(kind=kind, column=each, mode=mode, n_out=n_out).values
+        for each in ("nan_count", "inf_count")
+    ]
+    return _Table(
+        names=list(found.names),
+        steps=np.asarray(found.steps),
+        values=np.asarray(found.values, dtype=np.float64),
+        missing=np.isnan(counts[0]),
+        bad=np.nan_to_num(counts[0] + counts[1]) > 0,
+    )
+
+
+def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
+    """The heat map: one byte of colour for each cell, and the value for the hover text."""
+    values = table.values
+    finite = np.isfinite(values)
+    usable = finite & (values > 0) if is_log else finite
+    shown = np.log10(values, where=usable, out=np.zeros_like(values)) if is_log else values
+    low, high = _span(shown[usable], column)
+    level = np.clip((np.where(usable, shown, low) - low) / (high - low), 0, 1) * (255 - _CODES) + _CODES
+    codes = level.astype(np.uint8)
+    codes[finite & ~usable] = _ZERO
+    codes[table.bad | ~finite] = _BAD
+    codes[table.missing] = _MISSING
+    return {
+        "type": "heatmap",
+        "x": table.steps,
+        "y": short_unique(table.names, 44),
+        "z": codes,
+        "zmin": 0,
+        "zmax": 255,
+        "customdata": values.astype(np.float32),
+        "colorscale": _scale(DIVERGING if column.sign == "signed" else SEQUENTIAL),
+        "colorbar": colour_bar(column.label, **_bar_ticks(codes, low, high, column, is_log=is_log)),
+        "hovertemplate": "%{y}<br>step %{x:,d}: <b>%{customdata:"
+        + (".2%" if column.sign == "share" else ".4g")
+        + "}</b><extra></extra>",
+        "name": column.label,
+    }
+
+
+def _span(shown: NDArray[np.float64], column: Column) -> tuple[float, float]:
+    """Ends of the colour scale: symmetric for signed values, and never a single point."""
+    if column.sign == "share":
+        return 0.0, 1.0
+    if not len(shown):
+        return 0.0, 1.0
+    low, high = float(shown.min()), float(shown.max())
+    if column.sign == "signed":
+        reach = max(abs(low), abs(high)) or 1.0
+        return -reach, reach
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _scale(colours: Sequence[str]) -> list[tuple[float, str]]:
+    """Colour scale over codes 0 to 255: transparent, grey, pink, then the scale proper."""
+    third = _CODES / 3 / 255
+    words = [
+        (0.0, "rgba(0,0,0,0)"),
+        (third, "rgba(0,0,0,0)"),
+        (third, MUTED),
+        (2 * third, MUTED),
+        (2 * third, BAD),
+        (3 * third, BAD),
+    ]
+    steps = ramp(colours, 25)
+    return words + [(3 * third + (1 - 3 * third) * i / 24, each) for i, each in enumerate(steps)]
+
+
+def _bar_ticks(
+    codes: NDArray[np.uint8], low: float, high: float, column: Column, *, is_log: bool
+) -> dict[str, Any]:
+    """Ticks of the colour bar: round values, and the words that occur."""
+    places = _round_values(low, high, is_log=is_log)
+    vals = [_CODES + (place - low) / (high - low) * (255 - _CODES) for place in places]
+    texts = [number(10**place if is_log else place, 3) for place in places]
+    if column.sign == "share":
+        texts = [f"{place:.0%}" for place in places]
+    if is_log and (codes == _ZERO).any():
+        vals.append(float(_ZERO) + 1)
+        texts.append("exactly 0")
+    if (codes == _BAD).any():
+        vals.append(float(_BAD) + 1)
+        texts.append("NaN, inf")
+    return {"tickmode": "array", "tickvals": vals, "ticktext": texts}
+
+
+def _round_values(low: float, high: float, *, is_log: bool) -> list[float]:
+    """About six round places between the ends: whole powers of ten, or multiples of 1, 2 or 5."""
+    span = high - low
+    if is_log and span >= 1.5:
+        stride = max(1, round(span / 6))
+        return [float(power) for power in range(int(np.ceil(low)), int(np.floor(high)) + 1, stride)]
+    if is_log:
+        return [low, (low + high) / 2, high]
+    grain = 10.0 ** np.floor(np.log10(span / 4))
+    step = next(grain * each for each in (1, 2, 5, 10) if span / (grain * each) <= 6)
+    first = np.ceil(low / step - 1e-9) * step
+    return [float(value) + 0.0 for value in np.arange(first, high + step * 1e-6, step)]
+
+
+def _caption(table: _Table, column: Column, kind: str) -> str:
+    """How many layers, and which ones have the smallest and largest value at the last step."""
+    tensors, steps = count(len(table.names), "tensor"), count(len(table.steps), "saved step")
+    text = f"{column.label} of {tensors} ({KIND_TITLES[Kind(kind)]}) over {steps}"
+    if table.bad.any():
+        row = int(np.flatnonzero(table.bad.any(axis=1))[0])
+        first = int(table.steps[np.flatnonzero(table.bad[row])[0]])
+        text += f"; not finite first in {table.names[row]} at step {first:,}"
+    last = table.values[:, -1]
+    if not np.isfinite(last).any() or column.sign != "positive":
+        return text + "."
+    low, high = int(np.nanargmin(last)), int(np.nanargmax(last))
+    return (
+        f"{text}; at the last one from {number(float(last[low]), 3)} ({table.names[low]}) "
+        f"to {number(float(last[high]), 3)} ({table.names[high]})."
+    )

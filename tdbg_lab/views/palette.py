@@ -1,0 +1,121 @@
+"""Colours. Every one of them reads on a light and on a dark page and stays apart for colour-blind eyes.
+
+Hosts set page, plot and font colours; views never do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import RuleStatus, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "ACCENT",
+    "BAD",
+    "DIVERGING",
+    "GRID",
+    "MUTED",
+    "PHASES",
+    "SEQUENTIAL",
+    "SERIES",
+    "SEVERITY",
+    "STATUS",
+    "faded",
+    "gamma",
+    "pick",
+    "ramp",
+]
+
+SERIES = (
+    "#2f7ed8",
+    "#e0851a",
+    "#12977a",
+    "#c9449a",
+    "#4ba3d6",
+    "#8a6bd1",
+    "#9a8e1e",
+    "#d64545",
+)
+"""For lines and points told apart by colour, in this order."""
+
+ACCENT = "#e8590c"
+"""What the eye should go to: the shown step."""
+BAD = "#e0328c"
+"""NaN and infinities, in every view."""
+MUTED = "#8a8f98"
+"""What is there but does not matter now."""
+GRID = "rgba(128,134,145,0.22)"
+"""Grid lines, on any background."""
+
+SEQUENTIAL = (
+    "#3b3f8f",
+    "#35609b",
+    "#2a7f9e",
+    "#229c8f",
+    "#4bb673",
+    "#93ca4f",
+    "#e6d83c",
+)
+"""Small to large (viridis without its darkest part, so that small values read on a dark page)."""
+
+DIVERGING = ("#2166c4", "#6f9fd8", "#a3a7ad", "#e09a5c", "#cf4f12")
+"""Negative, zero, positive."""
+
+PHASES = {
+    "data": "#e0851a",
+    "forward": "#2f7ed8",
+    "backward": "#8a6bd1",
+    "optimizer": "#12977a",
+    "eval": "#4ba3d6",
+    "other": MUTED,
+}
+
+SEVERITY = {Severity.NOTICE: "#4ba3d6", Severity.WARNING: "#e0851a", Severity.CRITICAL: "#d64545"}
+
+STATUS = {
+    RuleStatus.IN_PROGRESS: "#2f7ed8",
+    RuleStatus.NO_ISSUE: "#12977a",
+    RuleStatus.ISSUE_FOUND: "#d64545",
+    RuleStatus.ERROR: "#c9449a",
+    RuleStatus.STOPPED: MUTED,
+    RuleStatus.NOT_APPLICABLE: MUTED,
+}
+
+
+def pick(index: int) -> str:
+    """Series colour number `index`, starting again after the last."""
+    return SERIES[index % len(SERIES)]
+
+
+def faded(colour: str, alpha: float) -> str:
+    """``#rrggbb`` as ``rgba(...)`` with this opacity."""
+    red, green, blue = _rgb(colour)
+    return f"rgba({red},{green},{blue},{alpha:g})"
+
+
+def ramp(scale: Sequence[str], n: int) -> list[str]:
+    """`n` colours evenly along a scale, first and last included."""
+    if n == 1:
+        return [scale[-1]]
+    return [_mix(scale, i / (n - 1)) for i in range(n)]
+
+
+def gamma(scale: Sequence[str], power: float, n: int = 24) -> list[tuple[float, str]]:
+    """Plotly colour scale whose colours change as ``position ** (1 / power)``: small values stay visible."""
+    return [((i / n) ** power, _mix(scale, i / n)) for i in range(n + 1)]
+
+
+def _mix(scale: Sequence[str], position: float) -> str:
+    place = position * (len(scale) - 1)
+    left = min(int(place), len(scale) - 2)
+    share = place - left
+    pairs = zip(_rgb(scale[left]), _rgb(scale[left + 1]), strict=True)
+    red, green, blue = (round(a + (b - a) * share) for a, b in pairs)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

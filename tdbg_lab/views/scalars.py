@@ -1,0 +1,227 @@
+"""Scalars over steps: losses, metrics, learning rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.analysis.downsample import min_max
+from tdbg_lab.records import Kind, Mode
+from tdbg_lab.views.common import RANK, REGEX, STEP, STEP_RANGE, points, step_bounds
+from tdbg_lab.views.labels import count, full, number, short
+from tdbg_lab.views.palette import pick
+from tdbg_lab.views.param import Param
+from tdbg_lab.views.registry import view
+from tdbg_lab.views.style import describe, empty, new_figure, not_finite_marks, nothing_yet, step_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from plotly import graph_objects as go
+
+    from tdbg_lab.records import TensorKey
+    from tdbg_lab.run import Run
+
+__all__ = ["scalars", "smooth"]
+
+_GROUPS = ("Loss", "Metric", "Learning rate", "Gradient norm", "Update ratio", "Cost")
+_DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
+_MODE_WORD = {Mode.TRAIN: "", Mode.EVAL: " (eval)", Mode.PREDICT: " (predict)"}
+_DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
+_MOST = 24
+_KINDS = (Kind.LOSS.value, Kind.SCALAR.value, Kind.OPTIMIZER.value, Kind.COST.value)
+
+
+@view(
+    "scalars",
+    title="Scalars",
+    description="Losses, metrics and learning rates over steps.",
+    axis="step",
+    params=(
+        Param(
+            "tensors",
+            "Scalars",
+            "tensors",
+            tensor_kinds=_KINDS,
+            help="Default: losses, metrics, learning rates.",
+        ),
+        REGEX,
+        Param(
+            "mode",
+            "Mode",
+            "choice",
+            choices=("train", "eval", "predict"),
+            help="Default: all, as line styles.",
+        ),
+        STEP_RANGE,
+        Param("log_y", "Logarithmic y", "bool", default=False),
+        Param(
+            "smoothing",
+            "Smoothing",
+            "int",
+            0,
+            minimum=0,
+            maximum=99,
+            help="Percent; the raw line stays, faint.",
+        ),
+        RANK,
+        STEP,
+        points(1000),
+    ),
+)
+def scalars(
+    run: Run,
+    *,
+    tensors: tuple[str, ...] | None = None,
+    regex: str | None = None,
+    mode: str | None = None,
+    steps: tuple[float | None, float | None] | None = None,
+    log_y: bool = False,
+    smoothing: int = 0,
+    rank: int | None = None,
+    step: int | None = None,
+    n_out: int = 1000,
+) -> go.Figure:
+    """Lines over steps, one plot for each sort of scalar.
+
+    Modes are line styles (train solid, eval dashed, predict dotted); NaN and infinities are marked where they
+    happened and never left out.
+    """
+    keys = _chosen(run, tensors, regex)
+    if not keys:
+        if run.tensors():
+            return empty(
+                "No scalars here.", "Give attach() the loss, or log numbers: handle.log(accuracy=...)."
+            )
+        return nothing_yet("scalars", 0)
+    asked = _Asked(
+        modes=tuple([Mode(mode)] if mode is not None else run.modes()),
+        bounds=step_bounds(steps),
+        log_y=log_y,
+        smoothing=smoothing / 100,
+        rank=rank,
+        n_out=n_out,
+    )
+    groups: dict[str, list[TensorKey]] = {name: [] for name in _GROUPS}
+    for key in keys:
+        groups[_group(key)].append(key)
+    names = [name for name in _GROUPS if groups[name]]
+    in_order = [(row, key) for row, name in enumerate(names) for key in groups[name]]
+    traces = [
+        trace
+        for index, (row, key) in enumerate(in_order)
+        for trace in _lines(run, key, asked, colour=pick(index), yaxis=f"y{row + 1}" if row else "y")
+    ]
+    if not traces:
+        return empty("No values in this range.", "Choose other steps or another mode.")
+    figure = new_figure(traces, heights=[1.0 if row else 2.0 for row in range(len(names))])
+    ends = [int(trace["x"][at]) for trace in traces for at in (0, -1)]
+    figure.update_layout(xaxis=step_axis(ends), hovermode="x unified", margin={"t": 30})
+    for row, name in enumerate(names):
+        layout = {"title": {"text": name}, "type": "log" if log_y else "linear"}
+        figure.update_layout({"yaxis" + (str(row + 1) if row else ""): layout})
+    return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys)), step=step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What holds for every line of the figure."""
+
+    modes: tuple[Mode, ...]
+    bounds: tuple[int, int] | None
+    log_y: bool
+    smoothing: float
+    rank: int | None
+    n_out: int
+
+
+def smooth(values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """Exponential moving average without the pull of its start; what is not finite is passed over.
+
+    Parameters
+    ----------
+    share
+        How much of the average so far is kept at each value, 0 (no smoothing) to below 1.
+    """
+    answer = np.empty(len(values))
+    total, weight = 0.0, 0.0
+    for i, value in enumerate(values.tolist()):
+        if np.isfinite(value):
+            total = share * total + (1 - share) * value
+            weight = share * weight + (1 - share)
+        answer[i] = total / weight if weight > 0 else np.nan
+    return answer
+
+
+def _chosen(run: Run, tensors: Sequence[str] | None, regex: str | None) -> list[TensorKey]:
+    keys = [key for key in run.tensors(regex=regex) if key.kind in _KINDS]
+    if tensors:
+        wanted = set(tensors)
+        return [key for key in run.tensors() if key.name in wanted][:_MOST]
+    if regex is None:
+        default = [key for key in keys if _group(key) in _DEFAULT_GROUPS]
+        keys = default or keys
+    return keys[:_MOST]
+
+
+def _group(key: TensorKey) -> str:
+    if key.kind == Kind.LOSS:
+        return "Loss"
+    if key.kind == Kind.COST or key.name.startswith("tdbg/"):
+        return "Cost"
+    if key.name.startswith("optimizer/grad_norm"):
+        return "Gradient norm"
+    if key.name.startswith("optimizer/update_ratio"):
+        return "Update ratio"
+    if key.kind == Kind.OPTIMIZER or key.name.rsplit("/", 1)[-1].lower() in {"lr", "learning_rate"}:
+        return "Learning rate"
+    return "Loss" if "loss" in key.name.lower() else "Metric"
+
+
+def _lines(run: Run, key: TensorKey, asked: _Asked, *, colour: str, yaxis: str) -> list[dict[str, Any]]:
+    """Traces of one scalar, in each mode that it has."""
+    traces = []
+    for mode in asked.modes:
+        series = run.scalars(key.name, mode=mode, rank=asked.rank)
+        x, y = np.asarray(series.steps), np.asarray(series.values, dtype=np.float64)
+        if asked.bounds is not None:
+            inside = (x >= asked.bounds[0]) & (x <= asked.bounds[1])
+            x, y = x[inside], y[inside]
+        if not len(x):
+            continue
+        kept = min_max(y, asked.n_out, x=x.astype(np.float64))
+        shown = np.where(np.isfinite(y), y, np.nan)
+        line = _style(key.name, mode, colour) | {"yaxis": yaxis, "x": x[kept], "y": shown[kept]}
+        if len(kept) == 1:
+            line["mode"] = "markers"
+        if asked.smoothing:
+            faint = {"opacity": 0.3, "showlegend": False, "hoverinfo": "skip", "hovertemplate": None}
+            traces += [line | faint, line | {"y": smooth(y, asked.smoothing)[kept]}]
+        else:
+            traces.append(line)
+        traces += not_finite_marks(x[kept], y[kept], key.name, yaxis=yaxis, positive=asked.log_y)
+    return traces
+
+
+def _style(name: str, mode: Mode, colour: str) -> dict[str, Any]:
+    label = short(name) + _MODE_WORD[mode]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "xaxis": "x",
+        "name": label,
+        "legendgroup": label,
+        "line": {"color": colour, "width": 2, "dash": _DASH[mode]},
+        "marker": {"color": colour, "size": 7},
+        "hovertemplate": f"{full(name)}{_MODE_WORD[mode]}: <b>%{{y:.5g}}</b><extra></extra>",
+    }
+
+
+def _caption(trace: dict[str, Any], name: str, shown: int) -> str:
+    """The number of scalars, and where the first one stands."""
+    values = trace["y"][np.isfinite(trace["y"])]
+    last = f"; {name} is {number(float(values[-1]))} at step {int(trace['x'][-1]):,}" if len(values) else ""
+    return f"{count(shown, 'scalar')} over steps{last}."

@@ -1,0 +1,319 @@
+"""The look every view shares: axes, margins, colour bars, empty states, and what hosts read from a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from plotly import graph_objects as go
+
+from tdbg_lab.views.labels import count, full, number, safe
+from tdbg_lab.views.palette import ACCENT, BAD, GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.analysis.value_axis import ValueAxis
+
+__all__ = [
+    "SIDE_LEGEND",
+    "colour_bar",
+    "describe",
+    "draw_cursor",
+    "empty",
+    "new_figure",
+    "not_finite_marks",
+    "nothing_yet",
+    "small",
+    "step_axis",
+    "value_axis",
+]
+
+_GAP = 0.07
+
+SIDE_LEGEND = {"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"}
+"""A legend at the right, for many entries."""
+
+_AXIS = {
+    "gridcolor": GRID,
+    "linecolor": GRID,
+    "tickcolor": GRID,
+    "zerolinecolor": GRID,
+    "zeroline": False,
+    "showline": True,
+    "ticks": "outside",
+    "ticklen": 4,
+    "automargin": True,
+    "title": {"standoff": 8, "font": {"size": 12}},
+    "tickfont": {"size": 11},
+}
+
+_TEMPLATE = go.layout.Template(layout={"xaxis": _AXIS, "yaxis": _AXIS})
+
+
+def new_figure(
+    traces: Sequence[Any] = (), *, title: str = "", heights: Sequence[float] = (1.0,), **layout: Any
+) -> go.Figure:
+    """A figure with one x axis and `heights` plots above each other (the first on top).
+
+    Traces name their plot by ``yaxis="y"``, ``"y2"``, ...; all of them share ``xaxis="x"``, so one cursor
+    crosses every plot. Extra arguments go into the layout and win.
+
+    Parameters
+    ----------
+    title
+        What is shown, already `safe`; short.
+    heights
+        Relative heights.
+    """
+    base: dict[str, Any] = {
+        "template": _TEMPLATE,
+        "margin": {"l": 60, "r": 18, "t": 44, "b": 48},
+        "title": {
+            "text": title,
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "pad": {"l": 14},
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "font": {"size": 14},
+        },
+        "hovermode": "closest",
+        "hoverlabel": {"namelength": -1, "align": "left"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "font": {"size": 11},
+            "itemwidth": 30,
+            "bgcolor": "rgba(0,0,0,0)",
+        },
+    }
+    base["title"]["pad"]["t"] = 10
+    base["xaxis"] = {"anchor": "y" if len(heights) == 1 else f"y{len(heights)}"}
+    for index, domain in enumerate(_domains(heights)):
+        base["yaxis" + (str(index + 1) if index else "")] = {"domain": domain, "anchor": "x"}
+    figure = go.Figure(data=list(traces), layout=base)
+    if layout:
+        figure.update_layout(layout)
+    return figure
+
+
+def describe(
+    figure: go.Figure, caption: str, *, step: int | None = None, x_axes: Sequence[str] = ("x",), **more: Any
+) -> go.Figure:
+    """Write what hosts read into ``layout.meta["tdbg"]`` and give the figure back.
+
+    Parameters
+    ----------
+    caption
+        One sentence, plain text (not HTML): what is seen, with the numbers that matter.
+    step
+        The step shown.
+    x_axes
+        Axes that show the shared step or time.
+    more
+        Further facts, JSON types.
+    """
+    figure.layout.meta = {"tdbg": {"caption": caption, "step": step, "x_axes": list(x_axes), **more}}
+    return figure
+
+
+def empty(message: str, hint: str = "") -> go.Figure:
+    """A figure without data that says what is missing and what to do about it.
+
+    Both texts are plain; they are made `safe` here.
+    """
+    text = f"<b>{safe(message)}</b>" + (f"<br>{_wrapped(hint)}" if hint else "")
+    figure = go.Figure(
+        layout={
+            "template": _TEMPLATE,
+            "margin": {"l": 24, "r": 24, "t": 24, "b": 24},
+            "xaxis": {"visible": False, "range": [0, 1]},
+            "yaxis": {"visible": False, "range": [0, 1]},
+            "annotations": [
+                {
+                    "text": text,
+                    "x": 0.5,
+                    "y": 0.5,
+                    "xref": "paper",
+                    "yref": "paper",
+                    "showarrow": False,
+                    "font": {"size": 13},
+                    "align": "center",
+                }
+            ],
+        }
+    )
+    return describe(figure, f"{message} {hint}".strip(), x_axes=(), empty=True)
+
+
+def nothing_yet(what: str, known: int) -> go.Figure:
+    """The empty state of a view of tensors: the run has none yet, or none of this sort.
+
+    Parameters
+    ----------
+    what
+        What the view would show, plural: ``"gradients"``.
+    known
+        How many tensors the run has at all.
+    """
+    if known:
+        return empty(
+            f"This run has no {what}.",
+            f"Choose something else, or capture {what}: tdbg.attach(model, ..., collections=[...]).",
+        )
+    return empty(
+        "No data yet.",
+        "The first saved training step appears here by itself. Nothing comes? Check that the training "
+        "loop runs and that tdbg.attach(model, optimizer=..., loss=...) was called before it.",
+    )
+
+
+def step_axis(steps: NDArray[np.int64] | Sequence[int], **more: Any) -> dict[str, Any]:
+    """An x axis of steps: whole numbers, with room for a single one."""
+    axis: dict[str, Any] = {"title": {"text": "Step"}, "tickformat": ",d", **more}
+    if len(steps):
+        first, last = int(np.min(steps)), int(np.max(steps))
+        if last - first < 5:
+            axis.setdefault("dtick", 1)
+        if first == last:
+            axis.setdefault("range", [first - 0.5, last + 0.5])
+    return axis
+
+
+def value_axis(axis: ValueAxis, title: str = "Value", **more: Any) -> dict[str, Any]:
+    """A plotly axis for positions on `axis`."""
+    answer: dict[str, Any] = {"title": {"text": title}, "range": [axis.low, axis.high], **more}
+    if axis.scale == "signed_log":
+        positions, values = axis.ticks()
+        answer |= {
+            "tickmode": "array",
+            "tickvals": positions.tolist(),
+            "ticktext": [number(float(value), 3) for value in values],
+            "title": {"text": f"{title} (signed log)"},
+        }
+    return answer
+
+
+def colour_bar(title: str, **more: Any) -> dict[str, Any]:
+    """A thin colour bar whose title stands at its side."""
+    return {
+        "title": {"text": title, "side": "right", "font": {"size": 11}},
+        "thickness": 10,
+        "outlinewidth": 0,
+        "len": 1.0,
+        "xpad": 6,
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickcolor": GRID,
+        "tickfont": {"size": 10},
+        **more,
+    }
+
+
+def draw_cursor(figure: go.Figure, step: int) -> go.Figure:
+    """Mark `step` in a figure over steps, for hosts without a cursor of their own (notebook, report)."""
+    facts: Mapping[str, Any] = (figure.layout.meta or {}).get("tdbg", {})
+    for axis in facts.get("x_axes", ()):
+        figure.add_shape(
+            type="line",
+            xref=axis,
+            yref="paper",
+            x0=step,
+            x1=step,
+            y0=0,
+            y1=1,
+            line={"color": ACCENT, "width": 1.5, "dash": "dot"},
+        )
+    return figure
+
+
+def small(text: str, **more: Any) -> dict[str, Any]:
+    """A small annotation at the top right; `text` is already `safe`."""
+    return {
+        "text": text,
+        "showarrow": False,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 1,
+        "y": 1,
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "font": {"size": 11},
+        "align": "right",
+        **more,
+    }
+
+
+def not_finite_marks(
+    x: NDArray[np.int64], values: NDArray[np.float64], name: str, *, yaxis: str = "y", positive: bool = False
+) -> list[dict[str, Any]]:
+    """Markers where `values` is NaN or infinite: on the last finite value, or the largest or smallest one.
+
+    Parameters
+    ----------
+    positive
+        The axis is logarithmic: marks need a place above zero.
+    """
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return []
+    usable = np.isfinite(values) & ((values > 0) if positive else True)
+    good = np.flatnonzero(usable)
+    if not len(good):
+        level = np.full(len(bad), 1.0 if positive else 0.0)
+    else:
+        before = np.searchsorted(good, bad) - 1
+        level = values[good[np.maximum(before, 0)]]
+        level = np.where(values[bad] == np.inf, values[good].max(), level)
+        level = np.where(values[bad] == -np.inf, values[good].min(), level)
+    words = [number(float(value)) for value in values[bad]]
+    symbols = [
+        "x" if word == "NaN" else "triangle-up" if word == "+inf" else "triangle-down" for word in words
+    ]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": x[bad],
+            "y": level,
+            "text": words,
+            "yaxis": yaxis,
+            "name": f"{full(name)}: {count(len(bad), 'value')} not finite",
+            "showlegend": False,
+            "marker": {"color": BAD, "size": 9, "symbol": symbols, "line": {"width": 1, "color": BAD}},
+            "hovertemplate": f"{full(name)}<br>step %{{x:,d}}: <b>%{{text}}</b><extra></extra>",
+        }
+    ]
+
+
+def _domains(heights: Sequence[float]) -> list[list[float]]:
+    """Vertical extents of plots above each other, first on top."""
+    room = 1.0 - _GAP * (len(heights) - 1)
+    total = sum(heights)
+    answer, top = [], 1.0
+    for height in heights:
+        share = room * height / total
+        answer.append([max(top - share, 0.0), top])
+        top -= share + _GAP
+    return answer
+
+
+def _wrapped(text: str, width: int = 64) -> str:
+    """Plain text over several lines, safe."""
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(line) + len(word) + 1 > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    lines.append(line)
+    return "<br>".join(safe(each) for each in lines)

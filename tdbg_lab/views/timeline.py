@@ -1,0 +1,346 @@
+"""Where the time goes: phases of training and the machine's load on one time axis."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.analysis.downsample import evenly, min_max
+from tdbg_lab.analysis.spans import merge_narrow
+from tdbg_lab.views.common import STEP, points
+from tdbg_lab.views.labels import count, number, percent, safe
+from tdbg_lab.views.palette import ACCENT, MUTED, PHASES, pick
+from tdbg_lab.views.param import Param
+from tdbg_lab.views.registry import view
+from tdbg_lab.views.style import describe, empty, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from pandas import DataFrame
+    from plotly import graph_objects as go
+
+    from tdbg_lab.run import Run
+
+__all__ = ["timeline"]
+
+_FIRST_PHASES = ("data", "forward", "backward", "optimizer", "eval", "other")
+_GROUPS = {
+    "usage": ("Load", ("cpu", "memory", "gpu", "gpu_memory"), "%"),
+    "process": ("Training process", ("process_cpu",), "%"),
+    "bytes": ("Memory", ("memory_bytes", "process_memory_bytes", "gpu_memory_bytes"), "B"),
+    "io": ("Input and output", ("disk_read", "disk_write", "net_recv", "net_sent"), "B/s"),
+    "gpu": ("GPU", ("gpu_power_w", "gpu_temperature_c"), ""),
+}
+_WORDS = {
+    "cpu": "CPU",
+    "memory": "memory",
+    "gpu": "GPU",
+    "gpu_memory": "GPU memory",
+    "process_cpu": "process CPU",
+    "memory_bytes": "memory",
+    "process_memory_bytes": "process memory",
+    "gpu_memory_bytes": "GPU memory",
+    "disk_read": "disk read",
+    "disk_write": "disk write",
+    "net_recv": "network in",
+    "net_sent": "network out",
+    "gpu_power_w": "power (W)",
+    "gpu_temperature_c": "temperature (\N{DEGREE SIGN}C)",
+}
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_MOST_TRACKS = 16
+_MOST_LINES = 24
+_NS = 1e9
+
+
+@view(
+    "timeline",
+    title="Timeline",
+    description="Phases of training and the load of CPU, GPU and memory on one time axis.",
+    axis="time",
+    params=(
+        Param(
+            "window_s",
+            "Window",
+            "int",
+            60,
+            minimum=1,
+            maximum=86_400,
+            help="Seconds back from the latest record.",
+        ),
+        Param("range", "Range", "range", help="Seconds since the start of the run; instead of the window."),
+        Param(
+            "metrics",
+            "Machine",
+            "choice",
+            "usage",
+            choices=("usage", "process", "bytes", "io", "gpu", "all", "none"),
+            choice_labels=(
+                "Load",
+                "Process",
+                "Memory in bytes",
+                "Disk and network",
+                "GPU power",
+                "All",
+                "None",
+            ),
+        ),
+        STEP,
+        points(600, 4000),
+    ),
+)
+def timeline(
+    run: Run,
+    *,
+    window_s: int = 60,
+    range: tuple[float | None, float | None] | None = None,  # noqa: A002 - the name of the parameter on the wire
+    metrics: str = "usage",
+    step: int | None = None,
+    n_out: int = 600,
+) -> go.Figure:
+    """Bars of phases in tracks, marks of steps, and lines of samples; all share the x axis."""
+    zero = _zero(run)
+    bounds = _bounds(run, zero, window_s, range)
+    if bounds is None:
+        return empty(
+            "Nothing was profiled yet.",
+            "Phases and load are recorded by attach(..., profiler=True), which is the default; "
+            "the first samples come within a second.",
+        )
+    low, high = bounds
+    start, end = zero + int(low * _NS), zero + int(high * _NS)
+    spans = run.spans(start_ns=start, end_ns=end)
+    samples = run.samples(start_ns=start, end_ns=end)
+    steps, seconds = _steps(run, zero, low, high)
+    tracks, phases = _tracks(spans, zero, (high - low) / n_out)
+    marks = _step_marks(steps, seconds)
+    groups = [name for name in (_GROUPS if metrics == "all" else (metrics,)) if name in _GROUPS]
+    present = set(samples["metric"].astype(str)) if len(samples) else set()
+    groups = [name for name in groups if present & set(_GROUPS[name][1])]
+    traces = [*tracks, *marks]
+    for row, name in enumerate(groups):
+        traces += _lines(samples, name, zero, n_out, f"y{row + 2}")
+    if not traces:
+        return empty("Nothing happened in this time.", "Widen the window, or move the range.")
+    figure = _draw(traces, [*phases, *(["step"] if marks else [])], groups, (low, high))
+    _mark_step(figure, steps, seconds, step)
+    kept = evenly(len(steps), 300)
+    return describe(
+        figure,
+        _caption(spans, samples, low, high),
+        step=step,
+        time_zero_ns=str(zero),
+        step_seconds=[[int(steps[i]), round(float(seconds[i]), 4)] for i in kept],
+    )
+
+
+def _zero(run: Run) -> int:
+    """The instant that is 0 on the axis: when the run began."""
+    known = [value for value in (run.info.created_ns, run.first_time_ns) if value]
+    return int(min(known)) if known else 0
+
+
+def _bounds(
+    run: Run, zero: int, window_s: int, wanted: tuple[float | None, float | None] | None
+) -> tuple[float, float] | None:
+    """First and last second shown, or None when there is nothing at all."""
+    last = run.last_time_ns
+    tail = run.samples(start_ns=last)  # the sampler goes on between steps, and begins before the first
+    ends = [last] if last is not None else []
+    if len(tail):
+        ends.append(int(tail["time_ns"].max()))
+    if not ends:
+        return None
+    end = (max(ends) - zero) / _NS
+    low, high = wanted if wanted is not None else (max(0.0, end - window_s), end)
+    low = float(low) if low is not None else 0.0
+    high = float(high) if high is not None else end
+    return low, max(high, low + 1e-3)
+
+
+def _steps(run: Run, zero: int, low: float, high: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Saved steps in sight and when they were written, seconds."""
+    steps, times = run.step_times()
+    seconds = (np.asarray(times, dtype=np.int64) - zero) / _NS
+    inside = (seconds >= low) & (seconds <= high)
+    return np.asarray(steps, dtype=np.int64)[inside], seconds[inside]
+
+
+def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, Any]], list[str]]:
+    """Bars of each phase, and the names of the tracks from top to bottom."""
+    if not len(spans):
+        return [], []
+    phase = np.asarray(spans["phase"].astype(str))
+    found = list(dict.fromkeys(phase.tolist()))
+    order = [each for each in _FIRST_PHASES if each in found] + [
+        each for each in found if each not in _FIRST_PHASES
+    ]
+    begin = (np.asarray(spans["start_ns"], dtype=np.int64) - zero) / _NS
+    length = np.asarray(spans["duration_ns"], dtype=np.float64) / _NS
+    step = np.asarray(spans["step"], dtype=np.int64)
+    traces = []
+    for index, each in enumerate(order[:_MOST_TRACKS]):
+        rows = np.flatnonzero(phase == each)
+        bars = merge_narrow(begin[rows], length[rows], step[rows], pixel)
+        colour = PHASES.get(each) or pick(index)
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "base": bars.start,
+                "x": bars.length,
+                "yaxis": "y",
+                "y": [safe(each)] * len(bars.start),
+                "width": 0.72,
+                "name": safe(each),
+                "showlegend": False,
+                "marker": {"color": colour, "line": {"width": 0}},
+                "customdata": np.column_stack((bars.busy * 1e3, bars.spans, bars.step_first, bars.step_last)),
+                "hovertemplate": f"<b>{safe(each)}</b> %{{customdata[0]:.4~g}} ms"
+                " in %{customdata[1]:,d} span(s)"
+                "<br>step %{customdata[2]:,d} to %{customdata[3]:,d}"
+                "<br>from %{base:.3f} s<extra></extra>",
+            }
+        )
+    return traces, [safe(each) for each in order[:_MOST_TRACKS]]
+
+
+def _step_marks(steps: NDArray[np.int64], seconds: NDArray[np.float64]) -> list[dict[str, Any]]:
+    if not len(steps):
+        return []
+    kept = evenly(len(steps), 300)
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": seconds[kept],
+            "y": ["step"] * len(kept),
+            "yaxis": "y",
+            "customdata": steps[kept],
+            "name": "saved step",
+            "showlegend": False,
+            "marker": {"symbol": "line-ns", "size": 11, "line": {"width": 1.4, "color": MUTED}},
+            "hovertemplate": "step %{customdata:,d} saved at %{x:.2f} s<extra></extra>",
+        }
+    ]
+
+
+def _lines(samples: DataFrame, group: str, zero: int, n_out: int, yaxis: str) -> list[dict[str, Any]]:
+    """Lines of one group of metrics: a colour for each metric, a line style for each device."""
+    _, wanted, unit = _GROUPS[group]
+    metric = np.asarray(samples["metric"].astype(str))
+    device = np.asarray(samples["device"].astype(str))
+    when = (np.asarray(samples["time_ns"], dtype=np.int64) - zero) / _NS
+    value = np.asarray(samples["value"], dtype=np.float64)
+    traces: list[dict[str, Any]] = []
+    for name in wanted:
+        rows = metric == name
+        if name == "cpu":
+            rows &= device == "cpu"  # single cores would hide the rest
+        for index, each in enumerate(dict.fromkeys(device[rows].tolist())):
+            at = np.flatnonzero(rows & (device == each))
+            at = at[np.argsort(when[at], kind="stable")]
+            at = at[min_max(value[at], max(n_out, 4), x=when[at])]
+            which = f" {safe(each)}" if name.startswith("gpu") else ""
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines" if len(at) > 1 else "markers",
+                    "x": when[at],
+                    "y": value[at],
+                    "yaxis": yaxis,
+                    "name": f"{_WORDS[name]}{which}",
+                    "legendgroup": group,
+                    "line": {
+                        "color": pick(wanted.index(name) + (len(group) % 3)),
+                        "width": 1.8,
+                        "dash": _DASHES[index % 4],
+                    },
+                    "hovertemplate": f"{_WORDS[name]}{which} <b>%{{y:.3~s}}{unit}</b>"
+                    " at %{x:.1f} s<extra></extra>",
+                }
+            )
+    return traces[:_MOST_LINES]
+
+
+def _draw(
+    traces: Sequence[dict[str, Any]],
+    tracks: Sequence[str],
+    groups: Sequence[str],
+    bounds: tuple[float, float],
+) -> go.Figure:
+    top = max(1.0, 0.28 * len(tracks)) if tracks else 0.25
+    figure = new_figure(traces, heights=[top, *[1.2] * len(groups)])
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": {"text": "Time since start (s)"}, "range": list(bounds), "tickformat": "~g"},
+        yaxis={
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": list(reversed(tracks)),
+            "range": [-0.6, max(len(tracks), 1) - 0.4],
+            "showgrid": False,
+            "visible": bool(tracks),
+        },
+        margin={"t": 34},
+        legend={"y": 1.0},
+    )
+    for row, name in enumerate(groups):
+        title, _, unit = _GROUPS[name]
+        axis: dict[str, Any] = {
+            "title": {"text": f"{title} ({unit})" if unit else title},
+            "rangemode": "tozero",
+        }
+        if name == "usage":
+            axis["range"] = [0, 103]
+        if unit.startswith("B"):
+            axis["tickformat"] = "~s"
+        figure.update_layout({f"yaxis{row + 2}": axis})
+    return figure
+
+
+def _mark_step(
+    figure: go.Figure, steps: NDArray[np.int64], seconds: NDArray[np.float64], step: int | None
+) -> None:
+    """A line where the shared step was saved (the axis is time, so hosts cannot place it)."""
+    if step is None or not len(steps) or not int(steps.min()) <= step <= int(steps.max()):
+        return
+    at = float(seconds[int(np.abs(steps - step).argmin())])
+    figure.add_shape(
+        type="line",
+        xref="x",
+        yref="paper",
+        x0=at,
+        x1=at,
+        y0=0,
+        y1=1,
+        line={"color": ACCENT, "width": 1.5, "dash": "dot"},
+    )
+
+
+def _caption(spans: DataFrame, samples: DataFrame, low: float, high: float) -> str:
+    """Shares of the phases, and the mean load."""
+    words = []
+    if len(spans):
+        busy = spans.groupby(spans["phase"].astype(str))["duration_ns"].sum().sort_values(ascending=False)
+        whole = float(busy.sum()) or 1.0
+        words.append(
+            ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
+        )
+    if len(samples):
+        cpu = samples.loc[
+            (samples["metric"].astype(str) == "cpu") & (samples["device"].astype(str) == "cpu"), "value"
+        ]
+        if len(cpu):
+            words.append(f"CPU {number(float(cpu.mean()), 3)}% on average")
+    shown = f"{number(high - low, 3)} s up to {_clock(high)}"
+    return f"{shown}: {'; '.join(words)}." if words else f"{shown}; {count(len(spans), 'span')}."
+
+
+def _clock(seconds: float) -> str:
+    moment = datetime.fromtimestamp(max(seconds, 0), tz=UTC)
+    return moment.strftime("%H:%M:%S" if seconds >= 3600 else "%M:%S") + " after the start"
