@@ -430,6 +430,12 @@ class Run:
         with self._lock:
             return sorted({file.step for file in self._raw_files(name, mode, None)})
 
+    def raw_names(self) -> list[str]:
+        """Tensors whose raw value was saved at some step, by name; labels are not listed."""
+        with self._lock:
+            found = {name for files in self._raw.values() for file in files for name in self._names_in(file)}
+        return sorted(name for name in found if not name.endswith(LABELS))
+
     def request_stop(self, reason: str = "", by: str = "") -> str:
         """Ask the training process to stop; returns the id of the request.
 

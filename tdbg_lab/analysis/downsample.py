@@ -77,7 +77,7 @@ def _extremes(
     edge = np.flatnonzero(np.diff(ranked)) + 1
     first = np.concatenate(([0], edge))
     last = np.concatenate((edge - 1, [len(order) - 1]))
-    return inner[order[np.concatenate((first, last))]]
+    return np.asarray(inner[order[np.concatenate((first, last))]])
 
 
 def _not_finite(values: NDArray[np.float64], finite: NDArray[np.bool_], n_out: int) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ def merge_narrow(
     return Bars(
         start=first[place],
         length=(last - first)[place],
-        busy=np.bincount(group, weights=length)[place],
+        busy=np.bincount(group, weights=length)[place].astype(np.float64),
         spans=np.bincount(group)[place].astype(np.int64),
         step_first=step_first[place],
         step_last=step_last[place],

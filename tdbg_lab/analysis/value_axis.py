@@ -83,7 +83,7 @@ class ValueAxis:
         height = (self.high - self.low) / (rows - 1)
         first = math.floor(self.low / height + 0.5 + 1e-9)
         last = math.ceil(self.high / height - 0.5 - 1e-9)
-        return (np.arange(first, last + 2) - 0.5) * height
+        return np.asarray((np.arange(first, last + 2) - 0.5) * height, dtype=np.float64)
 
     def ticks(self, most: int = 9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Positions and values of ticks of a signed-log axis: zero and powers of ten, about `most`."""

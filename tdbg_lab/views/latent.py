@@ -226,14 +226,19 @@ def latent(
 def _tensor(run: Run, tensor: str | None, mode: str | None) -> tuple[str | None, Mode]:
     """The tensor and mode to show: by default the first that has raw values."""
     modes = [Mode(mode)] if mode is not None else [*run.modes()] or [Mode.TRAIN]
-    names = (
-        [tensor] if tensor is not None else [name for kind in _KINDS for name in run.tensor_names(kind=kind)]
-    )
+    names = [tensor] if tensor is not None else _by_kind(run)
     for name in names:
         for each in modes:
             if len(run.raw_steps(name, mode=each)):
                 return name, each
     return tensor, modes[0]
+
+
+def _by_kind(run: Run) -> list[str]:
+    """Tensors with raw values; recorded ones first, then activations."""
+    kinds = {key.name: key.kind for key in run.tensors()}
+    order = {kind: place for place, kind in enumerate(_KINDS)}
+    return sorted(run.raw_names(), key=lambda name: order.get(kinds.get(name, "custom"), len(order)))
 
 
 def _cloud(run: Run, name: str, mode: Mode, step: int, most: int) -> _Cloud:

@@ -65,7 +65,7 @@ class _Table:
             "What",
             "choice",
             choices=_KINDS,
-            choice_labels=tuple(KIND_TITLES[kind].capitalize() for kind in _KINDS),
+            choice_labels=tuple(KIND_TITLES[Kind(kind)].capitalize() for kind in _KINDS),
             help="Default: gradients, where there are any.",
         ),
         Param(
