@@ -1,0 +1,170 @@
+"""Which runs there are: the roots, scanned in a thread, and what the list says about each run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import NotFoundError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.server.line import Line, read_line
+from tdbg_lab.server.roots import Entry, entry, require_inside
+from tdbg_lab.server.scan import scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from tdbg_lab.server.roots import Root
+
+__all__ = ["Catalog", "Snapshot"]
+
+log = logging.getLogger(__name__)
+
+FRESH_S = 0.5
+"""A scan younger than this answers a request without another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The roots at one moment."""
+
+    entries: Mapping[str, Entry]
+    """By id."""
+    lines: Mapping[str, Line]
+    """By id; only runs whose ``run.json`` could be read."""
+    folders: tuple[Path, ...]
+    """Where new runs will appear, nearest to a root first."""
+    truncated: bool
+    """Whether a bound was hit, so that runs may be missing."""
+
+
+class Catalog:
+    """Runs under the roots, by id. Scans run in `pool`, one at a time; everybody shares the result."""
+
+    def __init__(self, roots: Sequence[Root], *, pool: Executor, depth: int, max_runs: int) -> None:
+        self.roots = tuple(roots)
+        self._pool = pool
+        self._depth = depth
+        self._max_runs = max_runs
+        self._snapshot = Snapshot({}, {}, (), truncated=False)
+        self._scanned_s = float("-inf")
+        self._scanning: asyncio.Task[bool] | None = None
+        self.scan_took_s = 0.0
+        """Duration of the last scan."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the last scan found."""
+        return self._snapshot
+
+    def known(self, run_id: str) -> Entry | None:
+        """The run of that id, if the last scan found it."""
+        return self._snapshot.entries.get(run_id)
+
+    async def get(self, run_id: str) -> Entry:
+        """The run of that id.
+
+        Raises
+        ------
+        NotFoundError
+            When no root holds it.
+        """
+        found = self.known(run_id)
+        if found is None:
+            await self.fresh()
+            found = self.known(run_id)
+        if found is None:
+            raise NotFoundError(f"There is no run {run_id!r} under the run roots; list the runs again.")
+        await asyncio.get_running_loop().run_in_executor(self._pool, require_inside, found)
+        return found
+
+    async def fresh(self) -> Snapshot:
+        """A snapshot that is at most `FRESH_S` old."""
+        if time.monotonic() - self._scanned_s > max(FRESH_S, self.scan_took_s):
+            await self.scan()
+        return self._snapshot
+
+    async def scan(self) -> bool:
+        """Look at the roots again; True when anything changed. Callers at the same time share one scan."""
+        if self._scanning is None or self._scanning.done():
+            self._scanning = asyncio.ensure_future(self._scan())
+        return await asyncio.shield(self._scanning)
+
+    async def poll(self) -> bool:
+        """Look again at the runs that say they are running; True when anything changed."""
+        running = [
+            found
+            for run_id, found in self._snapshot.entries.items()
+            if (line := self._snapshot.lines.get(run_id)) and line.status is RunStatus.RUNNING
+        ]
+        if not running:
+            return False
+        before = self._snapshot
+        lines = await asyncio.get_running_loop().run_in_executor(
+            self._pool, _read_lines, running, before.lines
+        )
+        if self._snapshot is not before or all(before.lines.get(key) == line for key, line in lines.items()):
+            return False
+        self._snapshot = Snapshot(
+            before.entries, {**before.lines, **lines}, before.folders, truncated=before.truncated
+        )
+        return True
+
+    async def reread(self, found: Entry) -> None:
+        """Look again at one run: it was edited."""
+        lines = await asyncio.get_running_loop().run_in_executor(self._pool, _read_lines, [found], {})
+        before = self._snapshot
+        self._snapshot = Snapshot(
+            before.entries, {**before.lines, **lines}, before.folders, truncated=before.truncated
+        )
+
+    def forget(self, run_id: str) -> None:
+        """Leave a run out: it was deleted."""
+        before = self._snapshot
+        entries = {key: each for key, each in before.entries.items() if key != run_id}
+        lines = {key: each for key, each in before.lines.items() if key != run_id}
+        self._snapshot = Snapshot(entries, lines, before.folders, truncated=before.truncated)
+        self._scanned_s = float("-inf")
+
+    def expire(self) -> None:
+        """Make the next request scan."""
+        self._scanned_s = float("-inf")
+
+    async def _scan(self) -> bool:
+        started = time.monotonic()
+        before = self._snapshot
+        after = await asyncio.get_running_loop().run_in_executor(self._pool, self._look, before.lines)
+        self._snapshot = after
+        self._scanned_s = time.monotonic()
+        self.scan_took_s = self._scanned_s - started
+        if after.truncated and not before.truncated:
+            log.warning("There are more runs or folders under the run roots than are looked at.")
+        return before.lines != after.lines
+
+    def _look(self, known: Mapping[str, Line]) -> Snapshot:
+        entries: dict[str, Entry] = {}
+        folders: list[Path] = []
+        truncated = False
+        for root in self.roots:
+            found = scan(root, depth=self._depth, max_runs=self._max_runs - len(entries))
+            entries.update((each.id, each) for each in (entry(root, path) for path in found.runs))
+            folders.extend(found.folders)
+            truncated = truncated or found.truncated
+        lines = _read_lines(list(entries.values()), known)
+        readable = {run_id: each for run_id, each in entries.items() if run_id in lines}
+        return Snapshot(readable, lines, tuple(folders), truncated=truncated)
+
+
+def _read_lines(entries: Sequence[Entry], known: Mapping[str, Line]) -> dict[str, Line]:
+    """Lines of `entries`, without reading again what did not change."""
+    lines: dict[str, Line] = {}
+    for each in entries:
+        line = read_line(each, known.get(each.id))
+        if line is not None:
+            lines[each.id] = line
+    return lines

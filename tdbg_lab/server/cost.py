@@ -1,0 +1,43 @@
+"""What tdbg-lab itself costs a run, as the run recorded it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import Kind
+from tdbg_lab.server.jsonable import jsonable
+
+if TYPE_CHECKING:
+    from tdbg_lab.run import Run
+    from tdbg_lab.server.wire import CostJson
+
+__all__ = ["cost"]
+
+CAPTURE = "tdbg/capture_ms"
+STEP = "tdbg/step_ms"
+BYTES = "tdbg/bytes_written"
+
+
+def cost(run: Run) -> CostJson | None:
+    """Cost at the last saved step; None when the run recorded none."""
+    names = set(run.tensor_names(kind=Kind.COST))
+    if CAPTURE not in names:
+        return None
+    capture_ms = _last(run, CAPTURE)
+    step_ms = _last(run, STEP) if STEP in names else None
+    written = _last(run, BYTES) if BYTES in names else None
+    share = capture_ms / step_ms if capture_ms is not None and step_ms else None
+    values: CostJson = jsonable(
+        {
+            "capture_ms": capture_ms,
+            "step_ms": step_ms,
+            "share": share,
+            "bytes_written": None if written is None else int(written),
+        }
+    )
+    return values
+
+
+def _last(run: Run, name: str) -> float | None:
+    values = run.scalars(name).values
+    return float(values[-1]) if len(values) else None

@@ -1,0 +1,76 @@
+"""Delete a run: its own files only, and never over a symbolic link."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.server.line import read_line
+from tdbg_lab.server.roots import require_inside, require_no_way_out
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tdbg_lab.server.roots import Entry
+
+__all__ = ["delete_run"]
+
+OWN_FOLDERS = ("findings", "control", "profile", "reports")
+OWN_FILES = ("edits.json", "run.json")
+"""``run.json`` last: as long as it is there, an interrupted deletion can be repeated."""
+
+
+def delete_run(entry: Entry) -> None:
+    """Remove what tdbg-lab wrote into a run directory, and the directory when nothing else is in it.
+
+    Somebody may have made a project folder a run directory: foreign files stay.
+
+    Raises
+    ------
+    ConflictError
+        When the run is running.
+    NotFoundError
+        When the directory is no run.
+    AccessError
+        When a symbolic link is on the way to it or in it.
+    StoreError
+        When a file cannot be removed.
+    """
+    require_inside(entry)
+    require_no_way_out(entry)
+    line = read_line(entry, None)
+    if line is None:
+        raise NotFoundError(f"{entry.relative!r} is not a run directory.")
+    if line.status is RunStatus.RUNNING:
+        raise ConflictError(f"The run {line.name!r} is running; stop it before you delete it.")
+    try:
+        _remove(entry.directory)
+    except OSError as error:
+        raise StoreError(f"The run {line.name!r} cannot be deleted: {error.strerror}.") from error
+
+
+def _remove(directory: Path) -> None:
+    for name in [path.name for path in directory.iterdir()]:
+        if name in OWN_FOLDERS or name.startswith("rank-"):
+            _remove_folder(directory / name)
+        elif name.startswith(".") and name.endswith(".tmp"):
+            _remove_file(directory / name)
+    for name in OWN_FILES:
+        _remove_file(directory / name)
+    with contextlib.suppress(OSError):  # foreign files are left
+        directory.rmdir()
+
+
+def _remove_folder(path: Path) -> None:
+    if stat.S_ISDIR(os.lstat(path).st_mode):
+        shutil.rmtree(path)  # does not follow symbolic links
+
+
+def _remove_file(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()

@@ -1,0 +1,168 @@
+"""What clients may ask for, read from request bodies and checked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tdbg_lab.errors import ConfigError, TdbgError
+
+__all__ = [
+    "BodyTooLargeError",
+    "EditRequest",
+    "StopRequest",
+    "ViewRequest",
+    "WatchRequest",
+    "parse_edit",
+    "parse_message",
+    "parse_stop",
+    "parse_view",
+]
+
+MAX_NAME_CHARS = 200
+MAX_TAGS = 64
+MAX_TAG_CHARS = 100
+MAX_NOTES_CHARS = 20_000
+MAX_REASON_CHARS = 1_000
+MAX_PARAMS = 64
+MAX_WATCH_IDS = 1_000
+MAX_ID_CHARS = 64
+
+
+class BodyTooLargeError(TdbgError, ValueError):
+    """A request body is larger than its route allows."""
+
+    http_status = 413
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequest:
+    """New values; None leaves the old one."""
+
+    name: str | None
+    tags: list[str] | None
+    notes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Ask the training process to stop."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRequest:
+    """Ask for a figure."""
+
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """Watch exactly these runs; None when the message is a ping."""
+
+    runs: tuple[str, ...] | None
+
+
+def parse_edit(body: bytes) -> EditRequest:
+    """Body of ``PATCH /tdbg/runs/{id}``.
+
+    Raises
+    ------
+    ConfigError
+        When it is not what the route expects.
+    """
+    fields = _object(body, allowed={"name", "tags", "notes"})
+    if not fields:
+        raise ConfigError("The body names nothing to change; expected name, tags or notes.")
+    name = _text(fields, "name", MAX_NAME_CHARS)
+    if name is not None and not name.strip():
+        raise ConfigError("name is empty; expected at least one character.")
+    return EditRequest(name, _tags(fields), _text(fields, "notes", MAX_NOTES_CHARS))
+
+
+def parse_stop(body: bytes) -> StopRequest:
+    """Body of ``POST /tdbg/runs/{id}/stop``; an empty one will do.
+
+    Raises
+    ------
+    ConfigError
+        When it is not what the route expects.
+    """
+    fields = _object(body or b"{}", allowed={"reason"})
+    return StopRequest(_text(fields, "reason", MAX_REASON_CHARS) or "")
+
+
+def parse_view(body: bytes) -> ViewRequest:
+    """Body of ``POST /tdbg/runs/{id}/views/{view}``; an empty one asks for the defaults.
+
+    Raises
+    ------
+    ConfigError
+        When it is not what the route expects.
+    """
+    fields = _object(body or b"{}", allowed={"params"})
+    params = fields.get("params", {})
+    if not isinstance(params, dict) or len(params) > MAX_PARAMS:
+        raise ConfigError(f"params is not an object with at most {MAX_PARAMS} entries.")
+    return ViewRequest(params)
+
+
+def parse_message(text: str | bytes) -> WatchRequest:
+    """A message of a client on the socket.
+
+    Raises
+    ------
+    ConfigError
+        When it is neither ``watch`` nor ``ping``.
+    """
+    fields = _object(text.encode() if isinstance(text, str) else text, allowed={"type", "runs"})
+    kind = fields.get("type")
+    if kind == "ping":
+        return WatchRequest(None)
+    runs = fields.get("runs")
+    if kind != "watch" or not isinstance(runs, list) or len(runs) > MAX_WATCH_IDS:
+        raise ConfigError('The message is neither {"type": "ping"} nor {"type": "watch", "runs": [ids]}.')
+    if not all(isinstance(run, str) and 0 < len(run) <= MAX_ID_CHARS for run in runs):
+        raise ConfigError("runs holds something that is no run id.")
+    return WatchRequest(tuple(runs))
+
+
+def _object(body: bytes, *, allowed: set[str]) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ConfigError("The body is not valid JSON.") from None
+    if not isinstance(value, dict):
+        raise ConfigError("The body is not a JSON object.")
+    unknown = sorted(set(value) - allowed)
+    if unknown:
+        raise ConfigError(
+            f"The body has an unknown field {unknown[0][:100]!r}; known: {', '.join(sorted(allowed))}."
+        )
+    return value
+
+
+def _text(fields: dict[str, Any], name: str, limit: int) -> str | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} is not a text.")
+    if len(value) > limit:
+        raise ConfigError(f"{name} has {len(value)} characters; at most {limit} are allowed.")
+    return value
+
+
+def _tags(fields: dict[str, Any]) -> list[str] | None:
+    value = fields.get("tags")
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) > MAX_TAGS:
+        raise ConfigError(f"tags is not a list of at most {MAX_TAGS} texts.")
+    for tag in value:
+        if not isinstance(tag, str) or not 0 < len(tag.strip()) <= MAX_TAG_CHARS:
+            raise ConfigError(f"A tag is not a text of 1 to {MAX_TAG_CHARS} characters.")
+    return list(dict.fromkeys(tag.strip() for tag in value))

@@ -1,0 +1,27 @@
+"""``GET /tdbg/status``: what this server is."""
+
+from __future__ import annotations
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+import tdbg_lab
+from tdbg_lab.server.gpu import gpu_seen
+from tdbg_lab.server.routes.base import Route, TdbgHandler
+
+__all__ = ["handlers"]
+
+
+class StatusHandler(TdbgHandler):
+    """Version, names of the run roots, and whether there is a GPU."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Answer the status."""
+        gpu = await self.in_thread(gpu_seen)
+        roots = [root.name for root in self.services.catalog.roots]
+        self.answer({"version": tdbg_lab.__version__, "roots": roots, "gpu": gpu})
+
+
+handlers: list[Route] = [(r"/tdbg/status", StatusHandler)]

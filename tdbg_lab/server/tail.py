@@ -1,0 +1,184 @@
+"""One task that keeps one run current, for any number of listeners."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import NotFoundError, TdbgError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.server.digest import Digest, digest
+from tdbg_lab.server.roots import require_inside, require_no_way_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from tdbg_lab.run import Run
+    from tdbg_lab.server.roots import Entry
+    from tdbg_lab.server.watch import FolderWatch
+
+    Listener = Callable[["RunTail"], None]
+
+__all__ = ["IDLE_INTERVAL_S", "LIVE_INTERVAL_S", "RunTail"]
+
+log = logging.getLogger(__name__)
+
+LIVE_INTERVAL_S = 0.1
+"""Shortest time between two refreshes of a run that somebody looks at."""
+IDLE_INTERVAL_S = 1.0
+"""The same, of a run that is only listed."""
+REST_S = 0.02
+"""Time to the next look after one that found nothing: half of a record may have been written."""
+MAX_LOGGED = 3
+"""Failures that are logged before the next ones are kept quiet."""
+ENDED_SLOWDOWN = 5
+"""An ended run is polled this many times less often."""
+
+
+class RunTail:
+    """Opens a run and refreshes it whenever its directory changes.
+
+    Reading happens in `pool`; listeners are called on the event loop, with the tail, after each
+    change and once more when the directory is gone (`removed`). A refresh that fails is logged and
+    tried again at the next change.
+    """
+
+    def __init__(self, entry: Entry, *, pool: Executor, watch: FolderWatch, poll_interval_s: float) -> None:
+        self.entry = entry
+        self.removed = False
+        self.digest: Digest | None = None
+        self._run: Run | None = None
+        self._pool = pool
+        self._watch = watch
+        self._poll_interval_s = poll_interval_s
+        self._listeners: dict[Listener, float] = {}
+        self._woken = asyncio.Event()
+        self._failures = 0
+        self._opened: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.ensure_future(self._follow())
+
+    @property
+    def run(self) -> Run | None:
+        """The run, once it is open."""
+        return self._run
+
+    async def opened(self) -> Run:
+        """The run, opened.
+
+        Raises
+        ------
+        TdbgError
+            When it cannot be opened.
+        """
+        return await asyncio.shield(self._opened)
+
+    def subscribe(self, listener: Listener, interval_s: float = LIVE_INTERVAL_S) -> Callable[[], None]:
+        """Call `listener` after changes, at most every `interval_s`; returns what ends that."""
+        self._listeners[listener] = interval_s
+        self._woken.set()
+
+        def unsubscribe() -> None:
+            self._listeners.pop(listener, None)
+
+        return unsubscribe
+
+    def wake(self) -> None:
+        """Look for changes now."""
+        self._woken.set()
+
+    async def aclose(self) -> None:
+        """End the task; twice does no harm."""
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        stop_watching = self._watch.add([self.entry.directory], self._woken.set)
+        try:
+            await loop.run_in_executor(self._pool, self._open)
+            self._opened.set_result(self._opened_run())
+            self._tell()
+            while not self.removed:
+                await self._refresh_once(loop)
+        except TdbgError as error:
+            self.removed = isinstance(error, NotFoundError)
+            self._fail(error)
+            self._tell()
+        except Exception as error:
+            log.exception("The run %s cannot be followed", self.entry.relative)
+            self._fail(error)
+        finally:
+            stop_watching()
+            self._opened.cancel()
+
+    def _fail(self, error: Exception) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(error)
+            self._opened.exception()  # nobody may be waiting
+
+    async def _refresh_once(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait for a change, read it, tell it, and rest for the interval."""
+        ended = self.digest is not None and self.digest.status is not RunStatus.RUNNING
+        timeout = self._poll_interval_s * (ENDED_SLOWDOWN if ended else 1)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), timeout)
+        self._woken.clear()
+        started = time.monotonic()
+        interval = REST_S
+        if await loop.run_in_executor(self._pool, self._refresh):
+            interval = min(self._listeners.values(), default=IDLE_INTERVAL_S)
+            self._tell()
+        took = time.monotonic() - started
+        await asyncio.sleep(max(interval - took, took))
+
+    def _open(self) -> None:
+        """Open the run. Runs in the pool."""
+        from tdbg_lab.run import open_run
+
+        require_inside(self.entry)
+        require_no_way_out(self.entry)
+        self._run = open_run(self.entry.directory)
+        self.digest = digest(self._run)
+
+    def _opened_run(self) -> Run:
+        if self._run is None:
+            raise NotFoundError(f"The run {self.entry.relative!r} is gone.")
+        return self._run
+
+    def _refresh(self) -> bool:
+        """Read what is new; True when there is something to tell. Runs in the pool."""
+        try:
+            os.lstat(self.entry.directory / "run.json")
+        except OSError:
+            self.removed = True
+            return True
+        try:
+            return self._read()
+        except Exception:
+            self._failures += 1
+            if self._failures <= MAX_LOGGED:
+                note = "; further failures of this run are not logged" if self._failures == MAX_LOGGED else ""
+                log.exception("The run %s cannot be refreshed%s", self.entry.relative, note)
+            return False
+
+    def _read(self) -> bool:
+        run, before = self._opened_run(), self.digest
+        require_no_way_out(self.entry)
+        changed = run.refresh()
+        if not changed and before is not None and run.status is before.status:
+            return False
+        self.digest = digest(run, before)
+        return True
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener(self)
+            except Exception:
+                log.exception("A listener of the run %s failed", self.entry.relative)

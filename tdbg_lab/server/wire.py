@@ -1,0 +1,151 @@
+"""The shapes that go over the wire. `docs/http_api.md` shows an example of each."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+__all__ = [
+    "CostJson",
+    "FindingCounts",
+    "FindingMessage",
+    "JobMessage",
+    "Message",
+    "PendingJson",
+    "PongMessage",
+    "RemovedMessage",
+    "RunDetail",
+    "RunMessage",
+    "RunSummary",
+    "RunsMessage",
+    "TensorJson",
+]
+
+Number = float | int | str
+"""A number; NaN and the infinities travel as ``"NaN"``, ``"Infinity"``, ``"-Infinity"``."""
+
+
+class FindingCounts(TypedDict):
+    """Findings by severity."""
+
+    notice: int
+    warning: int
+    critical: int
+
+
+class CostJson(TypedDict):
+    """What tdbg-lab costs this run, at its last saved step."""
+
+    capture_ms: Number
+    step_ms: Number | None
+    share: Number | None
+    """Part of a step spent in capture, 0 to 1."""
+    bytes_written: int | None
+
+
+class RunSummary(TypedDict):
+    """A line of the list of runs."""
+
+    id: str
+    name: str
+    root: str
+    """Name of the run root."""
+    path: str
+    """POSIX path relative to the run root."""
+    status: str
+    created_ns: int
+    ended_ns: int | None
+    last_step: int
+    """-1 when there is none, or the run has not been read yet."""
+    last_write_ns: int | None
+    steps_per_second: float | None
+    tags: list[str]
+    notes: str
+    framework: str
+    loss: list[list[Number]] | None
+    """At most 64 pairs of step and value."""
+    findings: FindingCounts
+    open: bool
+    """Whether the server keeps it current."""
+
+
+class RunDetail(RunSummary):
+    """Everything about one run that is not a picture."""
+
+    version: int
+    ranks: list[int]
+    modes: list[str]
+    first_step: int
+    hyperparameters: dict[str, Any]
+    git: dict[str, Any] | None
+    host: str
+    cost: CostJson | None
+    error: str | None
+
+
+class TensorJson(TypedDict):
+    """A line of the tree of tensors."""
+
+    name: str
+    kind: str
+    module: str
+    dtype: str
+    shape: list[int]
+    collections: list[str]
+    findings: int
+
+
+class PendingJson(TypedDict):
+    """A better picture is being computed."""
+
+    job: str
+    progress: float
+    message: str
+
+
+class RunMessage(TypedDict):
+    """A watched run moved on."""
+
+    type: Literal["run"]
+    summary: RunSummary
+    version: int
+    last_step: int
+
+
+class RemovedMessage(TypedDict):
+    """A watched run is gone."""
+
+    type: Literal["removed"]
+    id: str
+
+
+class RunsMessage(TypedDict):
+    """The list of runs changed."""
+
+    type: Literal["runs"]
+
+
+class JobMessage(TypedDict):
+    """A job moved on."""
+
+    type: Literal["job"]
+    job: str
+    progress: float
+    message: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+class FindingMessage(TypedDict):
+    """A rule found something in a watched or running run."""
+
+    type: Literal["finding"]
+    run: str
+    finding: dict[str, Any]
+
+
+class PongMessage(TypedDict):
+    """Answer to a ping."""
+
+    type: Literal["pong"]
+
+
+Message = RunMessage | RemovedMessage | RunsMessage | JobMessage | FindingMessage | PongMessage

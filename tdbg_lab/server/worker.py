@@ -1,0 +1,130 @@
+"""The process that prepares heavy views: ``python -m tdbg_lab.server.worker``.
+
+Talks over its standard streams with the server that started it: frames of a length (8 bytes, little
+endian) and a pickle. Both ends are ours; nothing from a run directory is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["main", "read_frame", "write_frame"]
+
+LENGTH_BYTES = 8
+PROGRESS_INTERVAL_S = 0.1
+
+
+def write_frame(stream: BinaryIO, value: object) -> None:
+    """Write one frame."""
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> Any:
+    """Read one frame.
+
+    Raises
+    ------
+    EOFError
+        When the other end is gone.
+    """
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        raise EOFError
+    data = stream.read(int.from_bytes(head, "little"))
+    return pickle.loads(data)  # noqa: S301 - written by the server that started us, or by our own worker
+
+
+class Worker:
+    """Takes requests one after the other; a second thread listens for cancellations."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source = source
+        self._sink = sink
+        self._requests: list[dict[str, Any]] = []
+        self._cancelled: set[str] = set()
+        self._ready = threading.Condition()
+
+    def listen(self) -> None:
+        """Read requests until the server is gone, then end the process."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                request = read_frame(self._source)
+                with self._ready:
+                    if "cancel" in request:
+                        self._cancelled.add(request["cancel"])
+                    else:
+                        self._requests.append(request)
+                    self._ready.notify()
+        os._exit(0)
+
+    def work(self) -> None:
+        """Answer requests for ever."""
+        while True:
+            with self._ready:
+                while not self._requests:
+                    self._ready.wait()
+                request = self._requests.pop(0)
+            self._answer(request)
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        from tdbg_lab.errors import TdbgError
+        from tdbg_lab.views import Cancelled, prepare_view
+
+        job = request["job"]
+        reply: dict[str, Any] = {"job": job}
+        try:
+            reply["data"] = prepare_view(
+                request["path"],
+                request["view"],
+                request["params"],
+                progress=self._progress(job),
+                cancelled=lambda: job in self._cancelled,
+                previous=request["previous"],
+            )
+        except Cancelled:
+            reply["cancelled"] = True
+        except TdbgError as error:
+            reply["error"] = str(error)
+        except Exception as error:  # noqa: BLE001 - the boundary of this process
+            reply["error"] = f"The view failed: {type(error).__name__}."
+            reply["detail"] = repr(error)
+        self._cancelled.discard(job)
+        write_frame(self._sink, reply)
+
+    def _progress(self, job: str) -> Callable[[float, str], None]:
+        last_s = 0.0
+
+        def tell(share: float, message: str) -> None:
+            nonlocal last_s
+            now_s = time.monotonic()
+            if now_s - last_s >= PROGRESS_INTERVAL_S:
+                last_s = now_s
+                write_frame(self._sink, {"job": job, "progress": float(share), "message": str(message)[:200]})
+
+        return tell
+
+
+def main() -> None:
+    """Serve until standard input ends. What libraries print goes to standard error."""
+    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(10)  # training on the same machine goes first
+    worker = Worker(os.fdopen(os.dup(sys.stdin.fileno()), "rb"), sink)
+    threading.Thread(target=worker.work, daemon=True).start()
+    worker.listen()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tdbg_lab.testing import fake_run
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A run that no root holds."""
+    return fake_run(tmp_path / "outside" / "secret", steps=3)
+
+
+async def test_linked_run_is_not_listed(tdbg_fetch, root, outside):
+    (root / "link").symlink_to(outside)
+    (root / "folder").symlink_to(outside.parent)
+    assert (await tdbg_fetch("runs"))[1]["runs"] == []
+
+
+async def test_run_replaced_by_a_link_is_refused(tdbg_fetch, run_id, run_path, outside):
+    run = await run_id()
+    shutil.rmtree(run_path)
+    run_path.symlink_to(outside)
+    for parts in ((), ("tensors",), ("rules",)):
+        code, answer = await tdbg_fetch("runs", run, *parts)
+        assert (code, answer["reason"]) == (403, "AccessError")
+        assert str(outside.parent) not in answer["message"]
+    assert (await tdbg_fetch("runs", run, method="DELETE"))[0] == 403
+    assert (outside / "run.json").exists()
+
+
+async def test_folder_above_replaced_by_a_link_is_refused(tdbg_fetch, run_id, run_path, outside):
+    run = await run_id()
+    shutil.rmtree(run_path.parent)
+    run_path.parent.symlink_to(outside.parent)
+    (outside.parent / "first").mkdir()
+    assert (await tdbg_fetch("runs", run))[0] == 403
+
+
+async def test_linked_rank_is_refused(tdbg_fetch, run_id, run_path, outside):
+    shutil.rmtree(run_path / "rank-00000")
+    (run_path / "rank-00000").symlink_to(outside / "rank-00000")
+    run = await run_id()
+    assert (await tdbg_fetch("runs", run, "tensors"))[0] == 403
+    assert (await tdbg_fetch("runs", run, method="DELETE"))[0] == 403
+    assert list((outside / "rank-00000").iterdir())
+
+
+async def test_linked_run_file_is_no_run(tdbg_fetch, root, outside):
+    (root / "fake").mkdir()
+    (root / "fake" / "run.json").symlink_to(outside / "run.json")
+    assert (await tdbg_fetch("runs"))[1]["runs"] == []
+
+
+async def test_links_inside_a_run_are_removed_not_followed(tdbg_fetch, run_id, run_path, outside):
+    (run_path / "rank-00000" / "stats-000099.parquet").symlink_to(outside / "run.json")
+    (run_path / "rank-00000" / "more").symlink_to(outside)
+    assert (await tdbg_fetch("runs", await run_id(), method="DELETE"))[0] == 204
+    assert (outside / "run.json").exists()
+
+
+async def test_hidden_and_package_folders_are_not_searched(tdbg_fetch, root):
+    fake_run(root / ".hidden" / "run", steps=2)
+    fake_run(root / "node_modules" / "run", steps=2)
+    assert (await tdbg_fetch("runs"))[1]["runs"] == []
+
+
+async def test_damaged_run_file_hides_the_run_only(tdbg_fetch, root, run_path):
+    (root / "bad").mkdir()
+    (root / "bad" / "run.json").write_text("{" * 10_000)
+    (root / "other").mkdir()
+    (root / "other" / "run.json").write_text('{"format": 99}')
+    assert [run["name"] for run in (await tdbg_fetch("runs"))[1]["runs"]] == ["first"]

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tdbg_lab.testing import fake_run
+
+
+async def test_status_names_version_and_roots(tdbg_fetch, root):
+    code, answer = await tdbg_fetch("status")
+    assert code == 200
+    assert answer["roots"] == [root.name]
+    assert isinstance(answer["gpu"], bool)
+
+
+async def test_runs_are_listed_newest_first(tdbg_fetch, root):
+    fake_run(root / "runs" / "old", steps=3)
+    fake_run(root / "deep" / "er" / "runs" / "new", steps=3, status="running", close=False)
+    code, answer = await tdbg_fetch("runs")
+    assert code == 200
+    assert [run["name"] for run in answer["runs"]] == ["new", "old"]
+    new, old = answer["runs"]
+    assert new["path"] == "deep/er/runs/new"
+    assert (new["status"], old["status"]) == ("running", "finished")
+    assert old["last_step"] == 2
+    assert len(new["id"]) == 16
+
+
+async def test_list_is_empty_without_runs(tdbg_fetch):
+    assert await tdbg_fetch("runs") == (200, {"runs": [], "truncated": False})
+
+
+async def test_detail_tells_what_the_run_says(tdbg_fetch, run_id):
+    code, detail = await tdbg_fetch("runs", await run_id())
+    assert code == 200
+    assert detail["hyperparameters"]["lr"] == 0.1
+    assert detail["first_step"] == 0
+    assert detail["last_step"] == 29
+    assert detail["modes"] == ["train"]
+    assert detail["ranks"] == [0]
+    assert detail["findings"]["warning"] == 1
+    assert detail["open"] is True
+    assert 2 <= len(detail["loss"]) <= 64
+    assert detail["cost"]["share"] == pytest.approx(detail["cost"]["capture_ms"] / detail["cost"]["step_ms"])
+
+
+async def test_tensors_and_steps_are_listed(tdbg_fetch, run_id):
+    run = await run_id()
+    code, answer = await tdbg_fetch("runs", run, "tensors")
+    assert code == 200
+    names = {tensor["name"]: tensor for tensor in answer["tensors"]}
+    assert names["activation/layer1"]["findings"] == 1
+    assert names["layer0.weight"]["shape"] == [16, 16]
+    assert answer["steps"] == {"first": 0, "last": 29, "count": 30}
+    _, answer = await tdbg_fetch("runs", run, "steps", params={"mode": "train"})
+    assert answer["steps"] == list(range(30))
+
+
+async def test_rules_are_listed(tdbg_fetch, run_id):
+    code, answer = await tdbg_fetch("runs", await run_id(), "rules")
+    assert code == 200
+    assert {state["rule"]: state["status"] for state in answer["states"]}["dead_relu"] == "issue_found"
+    assert answer["findings"][0]["severity"] == "warning"
+
+
+async def test_patch_edits_what_people_may_edit(tdbg_fetch, run_id, run_path):
+    run = await run_id()
+    before = (run_path / "run.json").read_bytes()
+    code, summary = await tdbg_fetch(
+        "runs", run, method="PATCH", body={"name": "better", "tags": ["a", "b"], "notes": "hm <b>"}
+    )
+    assert code == 200
+    assert (summary["name"], summary["tags"], summary["notes"]) == ("better", ["a", "b"], "hm <b>")
+    assert (run_path / "run.json").read_bytes() == before
+    _, answer = await tdbg_fetch("runs")
+    assert answer["runs"][0]["name"] == "better"
+
+
+async def test_delete_removes_the_run_and_leaves_foreign_files(tdbg_fetch, run_id, run_path):
+    (run_path / "mine.txt").write_text("keep me")
+    run = await run_id()
+    assert await tdbg_fetch("runs", run, method="DELETE") == (204, None)
+    assert [path.name for path in run_path.iterdir()] == ["mine.txt"]
+    assert (await tdbg_fetch("runs"))[1]["runs"] == []
+    assert (await tdbg_fetch("runs", run))[0] == 404
+
+
+async def test_delete_removes_the_directory_of_a_pure_run(tdbg_fetch, run_id, run_path):
+    assert (await tdbg_fetch("runs", await run_id(), method="DELETE"))[0] == 204
+    assert not run_path.exists()
+    assert run_path.parent.exists()
+
+
+async def test_delete_refuses_a_running_run(tdbg_fetch, run_id, root):
+    path = fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    code, answer = await tdbg_fetch("runs", await run_id("live"), method="DELETE")
+    assert (code, answer["reason"]) == (409, "ConflictError")
+    assert "running" in answer["message"]
+    assert (path / "run.json").exists()
+
+
+async def test_stop_writes_a_request_the_training_can_read(tdbg_fetch, run_id, root):
+    path = fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    code, answer = await tdbg_fetch(
+        "runs", await run_id("live"), "stop", method="POST", body={"reason": "enough"}
+    )
+    assert code == 200
+    request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
+    assert (request["kind"], request["reason"], request["state"]) == ("stop", "enough", "pending")
+
+
+async def test_stop_refuses_a_finished_run(tdbg_fetch, run_id):
+    code, answer = await tdbg_fetch("runs", await run_id(), "stop", method="POST", body={})
+    assert (code, answer["reason"]) == (409, "ConflictError")
+
+
+async def test_ids_survive_a_restart(tdbg_fetch, run_id, root):
+    from tdbg_lab.server.roots import entry, make_roots
+
+    (same,) = make_roots([], str(root))
+    assert await run_id() == entry(same, "runs/first").id
