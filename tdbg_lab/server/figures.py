@@ -8,6 +8,7 @@ import logging
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.server.jobs import Job, JobTask
@@ -148,12 +149,11 @@ class Figures:
 
 
 def _draw(run: Run, view: str, params: Mapping[str, Any], prepared: Any) -> _Drawn:
-    from tdbg_lab.views import call_view, check_params, figure_json, needs_preparing
-
-    checked = check_params(run, view, params)
-    heavy = needs_preparing(run, view, params)
-    figure = call_view(run, view, params, prepared=prepared if heavy else None, wait=False)
-    return _Drawn(figure_json(figure).encode(), checked if heavy else None)
+    views = import_module("tdbg_lab.views")
+    checked = views.check_params(run, view, params)
+    heavy = views.needs_preparing(run, view, params)
+    figure = views.call_view(run, view, params, prepared=prepared if heavy else None, wait=False)
+    return _Drawn(views.figure_json(figure).encode(), checked if heavy else None)
 
 
 def _canonical(params: Mapping[str, Any], *, without: frozenset[str] = frozenset()) -> str:

@@ -12,6 +12,7 @@ import pickle
 import sys
 import threading
 import time
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -79,12 +80,13 @@ class Worker:
 
     def _answer(self, request: dict[str, Any]) -> None:
         from tdbg_lab.errors import TdbgError
-        from tdbg_lab.views import Cancelled, prepare_view
+
+        views = import_module("tdbg_lab.views")
 
         job = request["job"]
         reply: dict[str, Any] = {"job": job}
         try:
-            reply["data"] = prepare_view(
+            reply["data"] = views.prepare_view(
                 request["path"],
                 request["view"],
                 request["params"],
@@ -92,7 +94,7 @@ class Worker:
                 cancelled=lambda: job in self._cancelled,
                 previous=request["previous"],
             )
-        except Cancelled:
+        except views.Cancelled:
             reply["cancelled"] = True
         except TdbgError as error:
             reply["error"] = str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -38,9 +39,7 @@ class ViewHandler(TdbgHandler):
 
 
 def _views() -> list[dict[str, Any]]:
-    from tdbg_lab.views import list_views
-
-    return [each.as_dict() for each in list_views()]
+    return [each.as_dict() for each in import_module("tdbg_lab.views").list_views()]
 
 
 handlers: list[Route] = [
