@@ -1,0 +1,55 @@
+"""Starts the processes that accompany a run: the rule runner and the system sampler.
+
+Nothing here blocks the start of training, and nothing here is needed for it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+__all__ = ["start_rules", "start_sampler"]
+
+
+def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> None:
+    """Start the system sampler for this process; it ends by itself."""
+    where = [str(run_path), "--pid", str(os.getpid()), "--rank", str(rank)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tdbg_lab.profiler", *where, "--interval", str(interval_s)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=_environment(),
+    )
+    _reap(process, "sampler")
+
+
+def start_rules(run_path: Path, rules: Any) -> None:
+    """Start the rule runner on the run.
+
+    The rules stand above capture, so they are looked up by name.
+    """
+    process = import_module("tdbg_lab.rules").launch(run_path, rules=rules)
+    if process is not None:
+        _reap(process, "rule runner")
+
+
+def _reap(process: subprocess.Popen[bytes], name: str) -> None:
+    """Wait for the end of a child off the training thread, so that no zombie is left."""
+    threading.Thread(target=process.wait, name=f"tdbg-lab {name}", daemon=True).start()
+
+
+def _environment() -> dict[str, str]:
+    """The environment, with this package importable: it may stand on a path set by hand."""
+    import tdbg_lab
+
+    root = str(Path(tdbg_lab.__file__).parent.parent)
+    old = os.environ.get("PYTHONPATH", "")
+    paths = [root, *(one for one in old.split(os.pathsep) if one and one != root)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

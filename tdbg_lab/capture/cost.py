@@ -1,0 +1,68 @@
+"""What capture itself costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+from tdbg_lab.records import Kind, TensorKey
+
+__all__ = ["Cost", "CostMeter"]
+
+CAPTURE_KEY = TensorKey("tdbg/capture_ms", Kind.COST)
+STEP_KEY = TensorKey("tdbg/step_ms", Kind.COST)
+BYTES_KEY = TensorKey("tdbg/bytes_written", Kind.COST)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Our own cost, averaged over the steps since the last saved one."""
+
+    capture_ms: float = 0.0
+    """Time in capture per step, ms, in the training thread."""
+    step_ms: float = 0.0
+    """Duration of a step, ms, capture included."""
+    bytes_written: int = 0
+    """Since the run began."""
+
+    @property
+    def share(self) -> float:
+        """Share of a step spent in capture, 0 to 1; 0 while no step is known."""
+        return self.capture_ms / self.step_ms if self.step_ms else 0.0
+
+
+class CostMeter:
+    """Averages capture time and step duration between two readings."""
+
+    __slots__ = ("_capture_ns", "_counted", "_last_spent_ns", "_mark_ns", "_wall_ns", "last")
+
+    def __init__(self) -> None:
+        self.last = Cost()
+        self._mark_ns = 0
+        self._last_spent_ns = 0
+        self._capture_ns = 0
+        self._wall_ns = 0
+        self._counted = 0
+
+    def skip(self) -> None:
+        """The current step holds something that is not training: do not count it."""
+        self._mark_ns = 0
+
+    def step_done(self, spent_ns: int) -> None:
+        """A step is over; `spent_ns` is the time in capture since the run began."""
+        now = perf_counter_ns()
+        if self._mark_ns:
+            self._wall_ns += now - self._mark_ns
+            self._capture_ns += spent_ns - self._last_spent_ns
+            self._counted += 1
+        self._mark_ns = now
+        self._last_spent_ns = spent_ns
+
+    def read(self, bytes_written: int) -> Cost | None:
+        """Averages since the last reading; None when no whole step went by."""
+        if not self._counted:
+            return None
+        scale = 1e-6 / self._counted
+        self.last = Cost(self._capture_ns * scale, self._wall_ns * scale, bytes_written)
+        self._capture_ns = self._wall_ns = self._counted = 0
+        return self.last

@@ -1,0 +1,59 @@
+"""How a run ended, and what to do with one that nobody detached."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import TrainingStopped
+from tdbg_lab.records import RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.handle import Session
+
+__all__ = ["Circumstances", "left_behind", "outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What was the case when the handle was made."""
+
+    pid: int
+    interactive: bool
+    """In a notebook or a prompt an exception ends a cell, not the process."""
+
+    @classmethod
+    def now(cls) -> Circumstances:
+        """The circumstances of this moment."""
+        return cls(os.getpid(), hasattr(sys, "ps1") or "IPython" in sys.modules)
+
+
+def outcome(error: BaseException | None, *, stopped: bool = False) -> tuple[RunStatus, str | None]:
+    """Status of a run that ended with `error`, and the text that says why."""
+    if error is None:
+        return (RunStatus.STOPPED if stopped else RunStatus.FINISHED), None
+    if isinstance(error, TrainingStopped):
+        return RunStatus.STOPPED, error.reason
+    if isinstance(error, KeyboardInterrupt):
+        return RunStatus.STOPPED, "interrupted"
+    if isinstance(error, SystemExit) and not error.code:
+        return RunStatus.FINISHED, None
+    return RunStatus.FAILED, f"{type(error).__name__}: {error}"[:1000]
+
+
+def left_behind(engine: Engine, sessions: Sequence[Session], circumstances: Circumstances) -> None:
+    """Close the run of a handle that died or that the end of the process found attached.
+
+    Only the status depends on this, never the data: those are written already.
+    """
+    if os.getpid() != circumstances.pid:
+        return
+    error = None if circumstances.interactive else getattr(sys, "last_value", None)
+    for session in sessions:
+        engine.guard.run("detach", session.detach)
+    engine.finish(*outcome(error))

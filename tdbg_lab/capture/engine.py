@@ -1,0 +1,229 @@
+"""Steps, modes and what is due: the part of capture that knows no framework.
+
+A framework's hooks call `begin_forward`, `end_forward`, `before_step` and `close_step`, and ask
+`mask` and `module_mask` whether anything is due; `record` and `log` of the handle end here too.
+Rows belong to the *last forward seen*: a loss after it, a number logged after the optimizer step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.capture.control import ControlWatch
+from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, STEP_KEY, CostMeter
+from tdbg_lab.capture.guard import Guard
+from tdbg_lab.capture.plan import Due, Plan
+from tdbg_lab.capture.recorder import Recorder
+from tdbg_lab.profiler.spans import PhaseRecorder
+from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.config import CaptureConfig
+    from tdbg_lab.store import RankWriter, Request, RunFolder
+
+__all__ = ["Engine"]
+
+_CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.COST)
+_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval"}
+_WARN_UNMATCHED_AFTER = 2
+
+
+class Engine:
+    """State of one capture.
+
+    Attributes
+    ----------
+    step
+        Optimizer steps completed.
+    mask
+        Collections that are due for the last forward, for everything but module hooks.
+    module_mask
+        The same for module hooks: 0 outside of a forward.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        writer: RankWriter,
+        config: CaptureConfig,
+        *,
+        strict: bool = False,
+        phases: bool = True,
+        first_step: int = 0,
+    ) -> None:
+        self.folder = folder
+        self.writer = writer
+        self.guard = Guard(strict=strict)
+        self.plan = Plan(config)
+        self.recorder = Recorder(writer)
+        self.guard.on_problem = self.recorder.add_problem
+        self.meter = CostMeter()
+        self.phases = PhaseRecorder(writer) if phases else None
+        self.control = ControlWatch(folder.path)
+        self.step = first_step
+        self.override: Mode | None = None
+        """Mode set by the user, instead of the model's own."""
+        self.mask = 0
+        self.module_mask = 0
+        self.open = True
+        self.rootless = False
+        """Root forwards are not seen: the model is called by its parts, or compiled elsewhere."""
+        self.forwards = 0
+        """Train forwards seen in the current step."""
+        self.forwards_ever = 0
+        self.visit = 0
+        """Grows with every new place: tells probes to start counting calls again."""
+        self._due = Due(self.plan)
+        self._depth = 0
+        self._micro: dict[Mode, int] = {}
+        self._saved_steps = 0
+        self._keys: dict[tuple[str, Kind, str, tuple[int, ...]], tuple[TensorKey, Membership]] = {}
+        self._enter(Mode.TRAIN, 0)
+
+    # -- forwards ---------------------------------------------------------------------------------
+
+    def begin_forward(self, *, training: bool) -> None:
+        """A root model is called; calls within calls do not count."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self.forwards_ever += 1
+        mode = self.override or (Mode.TRAIN if training else Mode.EVAL)
+        micro = self._micro.get(mode, 0)
+        self._micro[mode] = micro + 1
+        if mode is Mode.TRAIN:
+            self.forwards += 1
+        else:
+            self.meter.skip()
+        self._enter(mode, micro)
+        self.module_mask = self.mask
+        self._phase("forward" if mode is Mode.TRAIN else "eval")
+
+    def end_forward(self) -> None:
+        """The root model has returned, or raised."""
+        self._depth = max(0, self._depth - 1)
+        if self._depth:
+            return
+        self.module_mask = self.mask if self.rootless else 0
+        self._phase("backward" if self.recorder.mode is Mode.TRAIN else "data")
+
+    def enter_train_step(self) -> None:
+        """Make the train mode of this step the current place, whatever forward came last."""
+        if self.recorder.mode is not Mode.TRAIN or self.recorder.step != self.step:
+            self._enter(Mode.TRAIN, max(0, self._micro.get(Mode.TRAIN, 0) - 1))
+
+    def _enter(self, mode: Mode, micro: int) -> None:
+        self.guard.step = self.step
+        self.guard.run("store", self.recorder.move_to, self.step, mode, micro)
+        self.mask = self._due.mask(self.step, mode, micro)
+        self.visit += 1
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def before_step(self) -> None:
+        """The optimizer is about to step."""
+        self._depth = 0
+        self.module_mask = 0
+        self.enter_train_step()
+        self._phase("optimizer")
+
+    def close_step(self) -> None:
+        """The step is complete: write its rows and go on to the next one."""
+        self.meter.step_done(self.guard.spent_ns)
+        self.guard.run("cost", self._add_cost)
+        self.guard.run("store", self.recorder.flush_rows)
+        self._warn_unmatched()
+        self.step += 1
+        self._phase("data")
+        self.forwards = 0
+        self._depth = 0
+        self._micro.clear()
+        self.guard.step = self.step
+        if self.rootless:
+            self._enter(Mode.TRAIN, 0)
+            self.module_mask = self.mask
+
+    def _phase(self, phase: str) -> None:
+        """Go on to another phase; phases that the user opened stay open around it."""
+        phases = self.phases
+        if phases is None:
+            return
+        if phases.current in _OWN_PHASES:
+            phases.switch(phase, self.step)
+        else:
+            phases.begin(phase, self.step)
+
+    def due_next(self) -> int:
+        """The collections due in train mode at the current step."""
+        return self._due.mask(self.step, Mode.TRAIN, 0)
+
+    def _add_cost(self) -> None:
+        if not any(self._is_costly(i) for i in range(len(self.plan.collections))):
+            return
+        cost = self.meter.read(self.writer.bytes_written)
+        if cost is not None:
+            self.recorder.add_scalar(CAPTURE_KEY, cost.capture_ms)
+            self.recorder.add_scalar(STEP_KEY, cost.step_ms)
+            self.recorder.add_scalar(BYTES_KEY, float(cost.bytes_written))
+
+    def _is_costly(self, index: int) -> bool:
+        kinds = self.plan.collections[index].kinds
+        return bool(self.mask >> index & 1) and not (kinds and set(kinds) <= {str(k) for k in _CHEAP})
+
+    def _warn_unmatched(self) -> None:
+        if self.mask:
+            self._saved_steps += 1
+            if self._saved_steps == _WARN_UNMATCHED_AFTER:
+                self.plan.warn_unmatched()
+
+    # -- keys -------------------------------------------------------------------------------------
+
+    def key(
+        self,
+        name: str,
+        kind: Kind,
+        *,
+        path: str = "",
+        module: Any = None,
+        dtype: str = "",
+        shape: tuple[int, ...] = (),
+    ) -> tuple[TensorKey, Membership]:
+        """The key of a tensor and its collections: the same objects for the same tensor."""
+        identity = (name, kind, dtype, shape)
+        found = self._keys.get(identity)
+        if found is None:
+            if len(self._keys) > 20_000:  # shapes that never repeat
+                self._keys.clear()
+            membership = self.plan.membership(name, kind, path, module)
+            key = TensorKey(name, kind, path, dtype, shape, membership.names)
+            found = self._keys[identity] = (key, membership)
+        return found
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def poll_stop(self) -> Request | None:
+        """The stop request that waits, if any; looked for at most every 0.2 s."""
+        request: Request | None = self.guard.run("control", self.control.poll)
+        return request
+
+    def finish(self, status: RunStatus, error: str | None = None) -> None:
+        """Write what is left and close the run. Idempotent."""
+        if not self.open:
+            return
+        self.open = False
+        self.mask = self.module_mask = 0
+        self.guard.run("store", self.recorder.flush)
+        if self.phases is not None:
+            self.guard.run("spans", self.phases.close)
+        self.guard.run("store.close", self.writer.close)
+        self.guard.run("store.status", self._say_status, status, error)
+
+    def _say_status(self, status: RunStatus, error: str | None) -> None:
+        self.folder.set_status(status, error, last_step=max(0, self.step - 1))
+
+    def abandon(self) -> None:
+        """Forget everything without writing: this is a forked child."""
+        self.open = False
+        self.mask = self.module_mask = 0
+        self.phases = None

@@ -1,0 +1,89 @@
+"""The guard every piece of capture runs in: training never sees our failures."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import TrainingStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Guard", "Problem"]
+
+_log = logging.getLogger("tdbg_lab")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A probe that failed and was turned off."""
+
+    probe: str
+    """What failed, such as ``activation/conv1``, ``gradients`` or ``store``."""
+    step: int
+    message: str
+    """Type and text of the first error."""
+
+
+class Guard:
+    """Runs our code inside somebody else's training loop, and keeps the time it takes.
+
+    The first failure of a probe turns that probe off, is logged once with step and cause, and is
+    kept in `problems`. With `strict` it is raised instead (tests use that).
+    """
+
+    __slots__ = ("_depth", "on_problem", "problems", "spent_ns", "step", "strict")
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.problems: dict[str, Problem] = {}
+        self.spent_ns = 0
+        """Time spent inside guarded code so far."""
+        self.step = 0
+        """The current step, for the message."""
+        self.on_problem: Callable[[Problem], None] | None = None
+        self._depth = 0
+
+    def run(self, probe: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Call `function`; None when it failed or the probe is off."""
+        if probe in self.problems:
+            return None
+        started = perf_counter_ns()
+        self._depth += 1
+        try:
+            return function(*args)
+        except TrainingStopped:
+            raise
+        except Exception as error:  # noqa: BLE001 - the one place where nothing may pass
+            self.failed(probe, error)
+            return None
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self.spent_ns += perf_counter_ns() - started
+
+    def failed(self, probe: str, error: Exception) -> None:
+        """Turn `probe` off because of `error`."""
+        if self.strict:
+            raise error
+        if probe in self.problems:
+            return
+        problem = Problem(probe, self.step, f"{type(error).__name__}: {error}"[:500])
+        self.problems[probe] = problem
+        _log.warning(
+            "tdbg-lab: capture of %s failed at step %d and is off from now on; training goes on. Cause: %s",
+            probe,
+            self.step,
+            problem.message,
+        )
+        _log.debug("tdbg-lab: traceback of %s", probe, exc_info=error)
+        if self.on_problem is not None:
+            on_problem, self.on_problem = self.on_problem, None  # a failure in telling is not told
+            try:
+                on_problem(problem)
+            except Exception:  # noqa: BLE001
+                _log.debug("tdbg-lab: the problem could not be recorded", exc_info=True)
+            self.on_problem = on_problem

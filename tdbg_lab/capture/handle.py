@@ -1,0 +1,252 @@
+"""The handle that `attach` returns."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from tdbg_lab.capture import ending, registry
+from tdbg_lab.errors import CaptureError, TrainingStopped
+from tdbg_lab.records import Kind, Mode, RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Protocol, Self
+
+    from tdbg_lab.capture.cost import Cost
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.guard import Problem
+    from tdbg_lab.run import Run
+
+    class Session(Protocol):
+        """What a framework hung on a model."""
+
+        def detach(self) -> None:
+            """Take everything off."""
+
+
+__all__ = ["Handle"]
+
+
+class Handle:
+    """A capture that is running. `detach` ends it; leaving a ``with`` block does the same.
+
+    The hooks keep the handle alive, so it need not be kept in a variable.
+    """
+
+    def __init__(
+        self, engine: Engine, *, request: str, on_stop: Callable[[str], object] | None = None
+    ) -> None:
+        self._engine = engine
+        self._session: Session | None = None
+        self._on_stop = on_stop
+        self._run: Run | None = None
+        self.request = request
+        """What was asked for as the store; attaching to the same again ends this handle."""
+        self.created_ns = time.time_ns()
+        self.stop_requested = False
+        """Whether somebody asked the run to stop."""
+        self._finalizer = finalize(
+            self, ending.left_behind, engine, self._parts(), ending.Circumstances.now()
+        )
+        registry.enter(self)
+
+    def _parts(self) -> list[Session]:
+        """Filled by `adopt`; a list, so that the finalizer sees it without holding the handle."""
+        self._sessions: list[Session] = []
+        return self._sessions
+
+    def adopt(self, session: Session) -> None:
+        """Take over the hooks of a framework."""
+        self._session = session
+        self._sessions.append(session)
+
+    # -- what it knows ----------------------------------------------------------------------------
+
+    @property
+    def attached(self) -> bool:
+        """Whether it still captures."""
+        return self._engine.open
+
+    @property
+    def run_path(self) -> Path:
+        """The run directory."""
+        return self._engine.folder.path
+
+    @property
+    def run(self) -> Run:
+        """The run, for reading; call its ``refresh()`` to see what is new."""
+        if self._run is None:
+            from tdbg_lab.run import open_run
+
+            self._run = open_run(self.run_path)
+        return self._run
+
+    @property
+    def step(self) -> int:
+        """Steps completed."""
+        return self._engine.step
+
+    @property
+    def cost(self) -> Cost:
+        """What capture costs, averaged over the steps since the last saved one."""
+        return self._engine.meter.last
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Probes that failed and are off."""
+        return list(self._engine.guard.problems.values())
+
+    def status(self) -> str:
+        """One line: where it stands and what it costs."""
+        engine, cost = self._engine, self.cost
+        state = "capturing" if engine.open else "detached"
+        parts = [f"{state} into {self.run_path}", f"step {engine.step}"]
+        if engine.open:
+            parts.append(f"saving every {engine.plan.config.save_every}")
+        if cost.step_ms:
+            parts.append(f"{cost.capture_ms:.2f} ms of {cost.step_ms:.1f} ms a step ({cost.share:.1%})")
+        if self.problems:
+            parts.append(
+                f"{len(self.problems)} off after a failure: {', '.join(p.probe for p in self.problems[:3])}"
+            )
+        return "tdbg-lab: " + ", ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<{self.status()}{'; .detach() ends it' if self.attached else ''}>"
+
+    # -- what the user says -----------------------------------------------------------------------
+
+    def record(self, name: str, tensor: Any, labels: Any = None) -> None:
+        """Record a tensor of one's own, of the last forward, when its collection is due.
+
+        Parameters
+        ----------
+        name
+            Name of the series.
+        tensor
+            A tensor, an array or numbers; rows are the first dimension.
+        labels
+            One per row, kept with the raw values: same rows, same order.
+        """
+        if self._engine.mask:
+            self._engine.guard.run(f"record/{name}", self._record, name, tensor, labels)
+
+    def _record(self, name: str, tensor: Any, labels: Any) -> None:
+        from tdbg_lab.capture.values import described, rows_of, summary
+
+        engine = self._engine
+        dtype, shape = described(tensor)
+        key, membership = engine.key(name, Kind.CUSTOM, dtype=dtype, shape=shape)
+        if not membership.mask & engine.mask:
+            return
+        engine.recorder.add([key], summary(tensor))
+        if membership.raw_mask & engine.mask:
+            engine.recorder.add_raw(name, rows_of(tensor, membership.sample_rows))
+            if labels is not None:
+                engine.recorder.add_raw(f"{name}/labels", rows_of(labels, membership.sample_rows))
+
+    def log(self, values: Mapping[str, Any] | None = None, /, **scalars: Any) -> None:
+        """Log numbers: ``handle.log(accuracy=0.9)`` or ``handle.log({"val/accuracy": 0.9})``."""
+        engine = self._engine
+        if engine.open:
+            for name, value in {**(values or {}), **scalars}.items():
+                engine.guard.run(f"log/{name}", self._log, name, value)
+
+    def _log(self, name: str, value: Any) -> None:
+        engine = self._engine
+        key, membership = engine.key(str(name), Kind.SCALAR)
+        if membership.mask & engine.mask:
+            engine.recorder.add_scalar(key, float(value))
+
+    @contextmanager
+    def mode(self, mode: str | Mode) -> Iterator[None]:
+        """Forwards within the ``with`` block are of this mode, whatever the model says."""
+        try:
+            wanted = Mode(mode)
+        except ValueError:
+            raise CaptureError(f"mode is {mode!r}; expected 'train', 'eval' or 'predict'.") from None
+        engine = self._engine
+        before, engine.override = engine.override, wanted
+        try:
+            yield
+        finally:
+            engine.override = before
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Show what runs within the ``with`` block as a phase on the timeline."""
+        engine = self._engine
+        phases = engine.phases
+        if phases is None or not engine.open:
+            yield
+            return
+        engine.guard.run("spans", phases.begin, name, engine.step)
+        try:
+            yield
+        finally:
+            engine.guard.run("spans", phases.end, name)
+
+    def advance(self) -> None:
+        """End the step by hand, where there is neither an optimizer nor a model that is called."""
+        engine = self._engine
+        if engine.open:
+            engine.guard.run("steps", engine.before_step)
+            engine.guard.run("steps", engine.close_step)
+            self.at_step_end()
+            engine.guard.run("steps", engine.enter_train_step)
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def at_step_end(self) -> None:
+        """A step is complete: stop, if somebody asked for it.
+
+        Raises
+        ------
+        TrainingStopped
+            A stop was requested and there is no `on_stop`.
+        """
+        request = self._engine.poll_stop()
+        if request is None or not self._engine.open:
+            return
+        self.stop_requested = True
+        reason = request.reason or "a stop was requested"
+        engine = self._engine
+        if self._on_stop is not None:
+            engine.guard.run("control", engine.control.answer, request, "on_stop was called")
+            self._on_stop(reason)
+            return
+        step = engine.step
+        engine.guard.run("control", engine.control.answer, request, f"stopped at step {step}")
+        self._end(RunStatus.STOPPED, reason)
+        raise TrainingStopped(reason, step=step)
+
+    def detach(self) -> None:
+        """End the capture: hooks come off, the run is closed. Idempotent."""
+        self._end(RunStatus.STOPPED if self.stop_requested else RunStatus.FINISHED)
+
+    def _end(self, status: RunStatus, error: str | None = None) -> None:
+        if self._session is not None:
+            self._engine.guard.run("detach", self._session.detach)
+        self._engine.finish(status, error)
+        self._finalizer.detach()
+
+    def disown(self) -> None:
+        """Forget the run without writing: this is a forked child, the run is the parent's."""
+        self._engine.abandon()
+        self._finalizer.detach()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self._end(*ending.outcome(error, stopped=self.stop_requested))

@@ -1,0 +1,1 @@
+"""Hooks of PyTorch: modules, losses, parameters, optimizers."""

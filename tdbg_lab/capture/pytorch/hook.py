@@ -1,0 +1,92 @@
+"""Hooks that may be copied and pickled together with the model they hang on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tdbg_lab.capture.engine import Engine
+
+__all__ = ["BoundaryHook", "ModuleHook", "inert"]
+
+
+def inert(*_args: Any, **_kwargs: Any) -> None:
+    """What our hooks are on a copy of the model: nothing."""
+
+
+def _make_inert() -> Callable[..., None]:
+    return inert
+
+
+class _Hook:
+    """Base: `owner` is kept alive as long as the hook hangs somewhere."""
+
+    __slots__ = ("__weakref__", "owner")
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Callable[..., None]:
+        return inert
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_inert, ()
+
+
+class ModuleHook(_Hook):
+    """Calls a probe with what passes through a module, when one of its collections is due.
+
+    Inside compiled code it is nothing: `is_compiling` is a constant there.
+    """
+
+    __slots__ = ("engine", "mask", "probe", "take")
+
+    def __init__(
+        self, owner: object, engine: Engine, mask: int, probe: str, take: Callable[..., None]
+    ) -> None:
+        super().__init__(owner)
+        self.engine = engine
+        self.mask = mask
+        self.probe = probe
+        self.take = take
+
+    def __call__(self, module: Any, *values: Any) -> None:
+        """Forward hook (arguments, output), or pre-hook (arguments, keyword arguments)."""
+        if torch.compiler.is_compiling():
+            return
+        due = self.engine.module_mask & self.mask
+        if due:
+            self.engine.guard.run(self.probe, self.take, module, values, due)
+
+
+class BoundaryHook(_Hook):
+    """Calls a function at a boundary: a root forward or an optimizer step."""
+
+    __slots__ = ("after", "engine", "function", "probe")
+
+    def __init__(
+        self,
+        owner: object,
+        engine: Engine,
+        probe: str,
+        function: Callable[..., None],
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(owner)
+        self.engine = engine
+        self.probe = probe
+        self.function = function
+        self.after = after
+        """Called unguarded: it may stop the training."""
+
+    def __call__(self, *values: Any) -> None:
+        """Whatever the framework passes is passed on."""
+        if torch.compiler.is_compiling() or not self.engine.open:
+            return
+        self.engine.guard.run(self.probe, self.function, *values)
+        if self.after is not None:
+            self.after()

@@ -1,0 +1,96 @@
+"""Losses: of loss modules, given or found in a model, and of models that return their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tdbg_lab.capture.pytorch.hook import BoundaryHook
+from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
+from tdbg_lab.records import Kind
+from tdbg_lab.stats.tensors import summarize_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import nn
+    from torch.utils.hooks import RemovableHandle
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.naming import ModuleSite
+
+__all__ = ["LossProbe", "hook_losses", "own_loss"]
+
+_MAX_CALLS = 64
+
+
+def hook_losses(
+    owner: object, engine: Engine, given: Mapping[str, nn.Module], sites: Sequence[ModuleSite]
+) -> list[RemovableHandle]:
+    """Hook the loss modules that were given and those found in the models."""
+    places = [(name, module) for name, module in given.items()]
+    known = {id(module) for _, module in places}
+    for site in sites:
+        module = site.module()
+        if site.is_loss and module is not None and id(module) not in known:
+            places.append((site.path, module))
+    classes = [type(module).__name__ for _, module in places]
+    handles = []
+    for path, module in places:
+        name = type(module).__name__
+        if classes.count(name) > 1 and path:
+            name = path
+        probe = LossProbe(engine, name, path)
+        hook = BoundaryHook(owner, engine, f"loss/{name}", probe.take)
+        handles.append(module.register_forward_hook(hook))
+    return handles
+
+
+def own_loss(output: Any) -> torch.Tensor | None:
+    """The loss a model returns with its output, under the name ``loss``."""
+    loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    return loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 else None
+
+
+class LossProbe:
+    """The values of one loss."""
+
+    __slots__ = ("_calls", "_engine", "_visit", "name", "path")
+
+    def __init__(self, engine: Engine, name: str, path: str = "") -> None:
+        self._engine = engine
+        self.name = f"loss/{name}"
+        self.path = path
+        self._visit = -1
+        self._calls = 0
+
+    def take(self, module: nn.Module, _args: Any, output: Any) -> None:
+        """Record what a loss module returned."""
+        for tensor in tensors_in(output):
+            self.add(tensor, module)
+
+    def add(self, tensor: torch.Tensor, module: nn.Module | None = None) -> None:
+        """Record one value; a further one at the same place gets a number."""
+        engine = self._engine
+        if self._visit != engine.visit:
+            self._visit, self._calls = engine.visit, 0
+        index = self._calls
+        self._calls += 1
+        if index >= _MAX_CALLS:
+            return
+        key, membership = engine.key(
+            self.name if index == 0 else f"{self.name}:{index}",
+            Kind.LOSS,
+            path=self.path,
+            module=module,
+            dtype=dtype_name(tensor),
+            shape=tuple(tensor.shape),
+        )
+        if not membership.mask & engine.mask:
+            return
+        if single_number(tensor):
+            engine.recorder.add_scalar(key, float(tensor.detach()))
+        else:
+            engine.recorder.add([key], summarize_tensors([tensor.detach()]))

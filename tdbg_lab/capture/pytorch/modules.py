@@ -1,0 +1,117 @@
+"""Activations and inputs: reduced inside the hook, at once, before anything can change them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.capture.pytorch.hook import ModuleHook
+from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
+from tdbg_lab.records import Kind, Mode
+from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+    from torch import nn
+    from torch.utils.hooks import RemovableHandle
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.capture.pytorch.naming import ModuleSite
+    from tdbg_lab.records import TensorKey
+
+__all__ = ["ModuleProbe", "hook_modules"]
+
+_MAX_CALLS = 64
+_MAX_SHAPES = 64
+
+
+def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> list[RemovableHandle]:
+    """Hook every module whose outputs or inputs some collection wants."""
+    handles = []
+    for site in sites:
+        module = site.module()
+        if module is None or site.is_loss or not (site.leaf or engine.plan.wants_module(site.path, module)):
+            continue
+        for kind in (Kind.ACTIVATION, Kind.INPUT):
+            probe = ModuleProbe(engine, kind, site.label)
+            mask = probe.possible(module)
+            if mask:
+                handles.append(
+                    probe.register(ModuleHook(owner, engine, mask, probe.base, probe.take), module)
+                )
+    return handles
+
+
+class ModuleProbe:
+    """What passes through one module: its outputs or its inputs."""
+
+    __slots__ = ("_calls", "_engine", "_known", "_visit", "base", "kind", "path")
+
+    def __init__(self, engine: Engine, kind: Kind, path: str) -> None:
+        self._engine = engine
+        self.kind = kind
+        self.path = path
+        self.base = f"{kind}/{path}"
+        self._visit = -1
+        self._calls = 0
+        self._known: dict[Any, tuple[TensorKey, Membership, int | None]] = {}
+
+    def possible(self, module: nn.Module) -> int:
+        """Collections that may want something of this module."""
+        plan = self._engine.plan
+        first = plan.membership(self.base, self.kind, self.path, module)
+        second = plan.membership(f"{self.base}:1", self.kind, self.path, module)
+        return first.mask | second.mask
+
+    def register(self, hook: ModuleHook, module: nn.Module) -> RemovableHandle:
+        """Hang the hook on the module."""
+        if self.kind is Kind.INPUT:
+            return module.register_forward_pre_hook(hook, with_kwargs=True)
+        return module.register_forward_hook(hook)
+
+    def take(self, module: nn.Module, values: tuple[Any, ...], due: int) -> None:
+        """Reduce what the hook got: (arguments, output) or (arguments, keyword arguments)."""
+        engine = self._engine
+        if engine.rootless and module.training is not (engine.recorder.mode is Mode.TRAIN):
+            return
+        if self._visit != engine.visit:
+            self._visit, self._calls = engine.visit, 0
+        tensors = tensors_in(values if self.kind is Kind.INPUT else values[1])
+        keys, chosen, axes = [], [], []
+        for tensor in tensors:
+            index = self._calls
+            self._calls += 1
+            if index >= _MAX_CALLS:
+                return
+            key, membership, axis = self._key(index, tensor, module)
+            if membership.raw_mask & due:
+                engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
+            if membership.mask & due:
+                keys.append(key)
+                chosen.append(tensor)
+                axes.append(axis)
+        if keys:
+            engine.recorder.add(keys, summarize_tensors(chosen, channel_axes=axes))
+
+    def _key(
+        self, index: int, tensor: torch.Tensor, module: nn.Module
+    ) -> tuple[TensorKey, Membership, int | None]:
+        identity = (index, tensor.dtype, tensor.shape)
+        found = self._known.get(identity)
+        if found is None:
+            if len(self._known) >= _MAX_SHAPES:
+                self._known.clear()
+            shape = tuple(tensor.shape)
+            key, membership = self._engine.key(
+                self.base if index == 0 else f"{self.base}:{index}",
+                self.kind,
+                path=self.path,
+                module=module,
+                dtype=dtype_name(tensor),
+                shape=shape,
+            )
+            axis = default_channel_axis(shape, type(module).__name__)
+            found = self._known[identity] = (key, membership, axis)
+        return found

@@ -1,0 +1,155 @@
+"""Names of modules and parameters: dotted paths without the wrappers around a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import ref
+
+from torch import nn
+
+from tdbg_lab.errors import CaptureError
+from tdbg_lab.records import Kind
+
+__all__ = ["ModuleSite", "ParameterSite", "module_sites", "named", "parameter_sites"]
+
+_WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"}
+_WHOLE = (nn.MultiheadAttention,)
+"""Modules that use their children without calling them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSite:
+    """A module and its place."""
+
+    path: str
+    module: ref[nn.Module]
+    leaf: bool
+    is_loss: bool
+
+    @property
+    def label(self) -> str:
+        """Path, or the class of a model that is attached as a whole."""
+        module = self.module()
+        return self.path or (type(module).__name__ if module is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSite:
+    """A parameter or buffer, found again through its module: it may be replaced while training."""
+
+    name: str
+    path: str
+    """Of the module that owns it."""
+    owner: ref[nn.Module]
+    attribute: str
+    kind: Kind
+    aliases: tuple[str, ...] = ()
+    """Other names of the same parameter."""
+
+
+def named(things: Any, what: str, of: type) -> dict[str, Any]:
+    """One thing, a mapping or a sequence of them: always a mapping; one thing has the name ``""``.
+
+    Raises
+    ------
+    CaptureError
+        Something in it is not of type `of`.
+    """
+    if things is None:
+        return {}
+    if isinstance(things, of):
+        return {"": things}
+    if isinstance(things, Mapping):
+        given = {str(name): one for name, one in things.items()}
+    elif isinstance(things, Sequence) and not isinstance(things, str):
+        given = {str(index): one for index, one in enumerate(things)} if len(things) != 1 else {"": things[0]}
+    else:
+        raise CaptureError(
+            f"{what} is of type {type(things).__name__}; "
+            f"expected a {of.__name__}, a mapping or a list of them."
+        )
+    for name, one in given.items():
+        if not isinstance(one, of):
+            raise CaptureError(f"{what} {name!r} is of type {type(one).__name__}; expected a {of.__name__}.")
+    return given
+
+
+def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
+    """All modules of all models, each once, in the order of their definition."""
+    sites: list[ModuleSite] = []
+    seen: set[int] = set()
+    for prefix, model in models.items():
+        wrappers = _wrapper_paths(model)
+        for raw, module in model.named_modules():
+            if id(module) in seen or raw in wrappers or _is_parametrization(raw):
+                continue
+            seen.add(id(module))
+            path = _clean(raw, wrappers, prefix)
+            children = [name for name, _ in module.named_children() if name != "parametrizations"]
+            sites.append(
+                ModuleSite(path, ref(module), not children or isinstance(module, _WHOLE), _is_loss(module))
+            )
+    return sites
+
+
+def parameter_sites(models: Mapping[str, nn.Module]) -> list[ParameterSite]:
+    """All parameters and buffers, shared ones once, under the first of their names."""
+    order: dict[int, list[tuple[str, str, nn.Module, str, Kind]]] = {}
+    for prefix, model in models.items():
+        wrappers = _wrapper_paths(model)
+        for raw, module in model.named_modules(remove_duplicate=False):
+            path = _clean(raw, wrappers, prefix)
+            for attribute, value in _own(module):
+                name = f"{path}.{attribute}" if path else attribute
+                kind = _kind(attribute, value)
+                order.setdefault(id(value), []).append((name, path, module, attribute, kind))
+    sites = []
+    for places in order.values():
+        name, path, module, attribute, kind = places[0]
+        aliases = tuple(dict.fromkeys(place[0] for place in places[1:] if place[0] != name))
+        sites.append(ParameterSite(name, path, ref(module), attribute, kind, aliases))
+    return sites
+
+
+def _own(module: nn.Module) -> list[tuple[str, Any]]:
+    parameters = [(name, one) for name, one in module._parameters.items() if one is not None]  # noqa: SLF001
+    buffers = [(name, one) for name, one in module._buffers.items() if one is not None]  # noqa: SLF001
+    return parameters + buffers
+
+
+def _kind(attribute: str, value: Any) -> Kind:
+    if not isinstance(value, nn.Parameter):
+        return Kind.BUFFER
+    return Kind.BIAS if "bias" in attribute.lower() else Kind.WEIGHT
+
+
+def _is_loss(module: nn.Module) -> bool:
+    if isinstance(module, nn.modules.loss._Loss):  # noqa: SLF001
+        return True
+    return type(module).__name__.endswith("Loss") and next(module.parameters(), None) is None
+
+
+def _is_parametrization(raw: str) -> bool:
+    return "parametrizations" in raw.split(".")
+
+
+def _wrapper_paths(model: nn.Module) -> dict[str, str]:
+    """Raw paths of wrapper modules, with the raw path of what they wrap."""
+    wrappers = {}
+    for raw, module in model.named_modules():
+        if hasattr(module, "_orig_mod"):
+            wrappers[raw] = f"{raw}._orig_mod".lstrip(".")
+        elif type(module).__name__ in _WRAPPERS:
+            wrappers[raw] = f"{raw}.module".lstrip(".")
+    return wrappers
+
+
+def _clean(raw: str, wrappers: Mapping[str, str], prefix: str) -> str:
+    """The path without the parts that only wrap, behind the model's name."""
+    for inner in sorted(wrappers.values(), key=len, reverse=True):
+        if raw == inner or raw.startswith(f"{inner}."):
+            outer, _, _ = inner.rpartition(".")
+            raw = ".".join(part for part in (outer, raw[len(inner) :].lstrip(".")) if part)
+    return ".".join(part for part in (prefix, raw) if part)

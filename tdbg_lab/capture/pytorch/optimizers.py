@@ -1,0 +1,166 @@
+"""Optimizer steps: where a step of the run ends, and what is read around it.
+
+With several optimizers a step ends when each of those that take part has stepped, or when one of
+them steps a second time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from tdbg_lab.capture.pytorch.scaler import ScalerWatch
+from tdbg_lab.capture.pytorch.updates import UpdateProbe
+from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch.optim import Optimizer
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+
+__all__ = ["OptimizerWatch"]
+
+
+class OptimizerWatch:
+    """Everything that happens around ``optimizer.step()``."""
+
+    def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
+        self._engine = engine
+        self.parameters = parameters
+        self._updates = UpdateProbe(engine, parameters)
+        self.scalers = ScalerWatch(engine, self.on_skipped)
+        self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
+        self._stepped: set[str] = set()
+        self._expected: set[str] = set()
+        self._closure = False
+        self._owned: set[int] = set()
+
+    def add(self, name: str, optimizer: Optimizer) -> None:
+        """Watch one more optimizer."""
+        self._names[optimizer] = name
+        self._expected.add(name)
+
+    def __contains__(self, optimizer: object) -> bool:
+        return optimizer in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    # -- the two hooks ----------------------------------------------------------------------------
+
+    def before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """The optimizer is about to step: gradients are complete, clipped and unscaled."""
+        engine = self._engine
+        name = self._names[optimizer]
+        if name in self._stepped:  # a second time: the others do not take part in every step
+            self._expected = set(self._stepped)
+            self._close()
+        first = not self._stepped
+        engine.before_step()
+        self.scalers.look_for(optimizer)
+        self._closure = any(callable(one) for one in (*args[1:], *kwargs.values()))
+        due = engine.mask
+        if not due:
+            return
+        self._owned = self._ids(optimizer, first=first)
+        if not self._closure:
+            self._read(optimizer, name, due, values=first)
+        elif first:
+            engine.guard.run(
+                "parameters", partial(self.parameters.record, due, values=True, gradients_of=None)
+            )
+        engine.guard.run("optimizer/update_ratio", self._updates.before, due, self._owned)
+
+    def after(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
+        """The optimizer has stepped."""
+        engine = self._engine
+        name = self._names[optimizer]
+        due = engine.mask
+        if due:
+            engine.guard.run("optimizer/update_ratio", self._updates.after)
+            if self._closure:
+                engine.enter_train_step()
+                self._read(optimizer, name, engine.mask, values=False)
+        if not engine.forwards_ever:
+            engine.rootless = True
+        self._stepped.add(name)
+        if self._stepped >= self._expected:
+            self._close()
+
+    def on_skipped(self, optimizer: Optimizer, total: int) -> None:
+        """A GradScaler left out a step because of infinite gradients."""
+        engine = self._engine
+        engine.enter_train_step()
+        key, membership = engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
+        if membership.mask:
+            engine.recorder.add_scalar(key, float(total))
+        if engine.mask and optimizer in self._names:
+            self._owned = self._ids(optimizer, first=True)
+            engine.guard.run("parameters", self._gradients, engine.mask)
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def _gradients(self, due: int) -> None:
+        self.parameters.record(due, values=False, gradients_of=self._owned)
+
+    def _close(self) -> None:
+        self._stepped.clear()
+        self._engine.close_step()
+
+    def _read(self, optimizer: Optimizer, name: str, due: int, *, values: bool) -> None:
+        guard = self._engine.guard
+        guard.run("optimizer/lr", self._rates, optimizer, name, due)
+        scale = guard.run("optimizer/scale", self._fused_scale, optimizer) or 1.0
+        record = partial(self.parameters.record, due, values=values, gradients_of=self._owned, scale=scale)
+        norm = guard.run("parameters", record)
+        guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
+
+    def _rates(self, optimizer: Optimizer, name: str, due: int) -> None:
+        for index, group in enumerate(optimizer.param_groups):
+            rate = group.get("lr")
+            key, membership = self._engine.key(f"optimizer/lr/{self._prefix(name)}{index}", Kind.OPTIMIZER)
+            if rate is not None and membership.mask & due:
+                self._engine.recorder.add_scalar(key, float(rate))
+
+    def _norm(self, name: str, due: int, norm: float | None, scale: float) -> None:
+        key, membership = self._engine.key(
+            "optimizer/grad_norm" + (f"/{name}" if self._prefix(name) else ""), Kind.OPTIMIZER
+        )
+        if not membership.mask & due:
+            return
+        if norm is None:  # gradients are not due themselves
+            grads = [value.grad for _, value in self.parameters.live() if id(value) in self._owned]
+            dense = [one for one in grads if one is not None and one.layout is torch.strided]
+            if not dense:
+                return
+            norms = torch.stack([one.float() for one in torch._foreach_norm(dense)])  # noqa: SLF001
+            norm = float(norms.norm()) / scale
+        self._engine.recorder.add_scalar(key, norm)
+
+    def _prefix(self, name: str) -> str:
+        return f"{name}." if len(self._names) > 1 else ""
+
+    def _fused_scale(self, optimizer: Optimizer) -> float:
+        """The scale that a fused optimizer is about to take out of the gradients itself."""
+        scale = getattr(optimizer, "grad_scale", None)
+        return float(scale) if scale is not None else 1.0
+
+    def _ids(self, optimizer: Optimizer, *, first: bool) -> set[int]:
+        """Parameters of this optimizer; with the first one of a step, also those of none."""
+        owned = {id(one) for group in optimizer.param_groups for one in group["params"]}
+        if first:
+            others = {
+                id(one)
+                for other in self._names
+                if other is not optimizer
+                for group in other.param_groups
+                for one in group["params"]
+            }
+            owned |= {id(value) for _, value in self.parameters.live()} - others
+        return owned

@@ -1,0 +1,139 @@
+"""Weights, biases, buffers and gradients: all of them in one pass, before the optimizer steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, nan, sqrt
+from typing import TYPE_CHECKING
+
+import torch
+
+from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
+from tdbg_lab.records import Kind
+from tdbg_lab.stats.block import take
+from tdbg_lab.stats.tensors import summarize_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.capture.pytorch.naming import ParameterSite
+    from tdbg_lab.records import StatsBlock, TensorKey
+
+__all__ = ["ParameterProbe", "norm_of"]
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is gathered for one pass."""
+
+    due: int
+    keys: list[TensorKey] = field(default_factory=list)
+    tensors: list[torch.Tensor] = field(default_factory=list)
+
+
+class ParameterProbe:
+    """The parameters of all models of a run."""
+
+    def __init__(self, engine: Engine, sites: Sequence[ParameterSite]) -> None:
+        self._engine = engine
+        self.sites = list(sites)
+        self._frozen_versions: dict[str, tuple[int, int]] = {}
+        for site in self.sites:  # so that patterns know all names from the start
+            engine.plan.membership(site.name, site.kind, site.path)
+            if site.kind is not Kind.BUFFER:
+                engine.plan.membership(f"gradient/{site.name}", Kind.GRADIENT, site.path)
+
+    def live(self) -> list[tuple[ParameterSite, torch.Tensor]]:
+        """The parameters and buffers as they are now."""
+        found: list[tuple[ParameterSite, torch.Tensor]] = []
+        for site in self.sites:
+            owner = site.owner()
+            if owner is None:
+                continue
+            value: torch.Tensor | None = owner._parameters.get(site.attribute)  # noqa: SLF001
+            if value is None:
+                value = owner._buffers.get(site.attribute)  # noqa: SLF001
+            if value is not None:
+                found.append((site, value))
+        return found
+
+    def record(
+        self, due: int, *, values: bool, gradients_of: Collection[int] | None, scale: float = 1.0
+    ) -> float | None:
+        """Add rows of weights (when `values`) and of gradients, in one pass over memory.
+
+        Parameters
+        ----------
+        due
+            Collections that are due.
+        values
+            Whether weights, biases and buffers are wanted.
+        gradients_of
+            ``id`` of the parameters whose gradients are wanted; None for none.
+        scale
+            Gradients are still multiplied by this: the scale of a fused optimizer's GradScaler.
+
+        Returns
+        -------
+        L2 norm of the gradients seen, or None when they are not due.
+        """
+        rows = _Rows(due)
+        live = self.live()
+        if values:
+            for site, value in live:
+                if not self._unchanged(site, value):
+                    self._choose(rows, site.name, site, value)
+        weights = len(rows.keys)
+        if gradients_of is not None:
+            for site, value in live:
+                if value.grad is not None and id(value) in gradients_of:
+                    grad = value.grad if scale == 1.0 else value.grad / scale
+                    self._choose(rows, f"gradient/{site.name}", site, grad)
+        if not rows.keys:
+            return None
+        block = summarize_tensors(rows.tensors)
+        self._engine.recorder.add(rows.keys, block)
+        return norm_of(block, weights) if weights < len(rows.keys) else None
+
+    def _choose(self, rows: _Rows, name: str, site: ParameterSite, value: torch.Tensor) -> None:
+        key, membership = self._key(name, Kind.GRADIENT if name != site.name else site.kind, site, value)
+        if membership.raw_mask & rows.due:
+            self._engine.recorder.add_raw(name, raw_array(value, membership.sample_rows))
+        if membership.mask & rows.due:
+            rows.keys.append(key)
+            rows.tensors.append(value.detach())
+
+    def _key(
+        self, name: str, kind: Kind, site: ParameterSite, value: torch.Tensor
+    ) -> tuple[TensorKey, Membership]:
+        return self._engine.key(
+            name,
+            kind,
+            path=site.path,
+            module=site.owner(),
+            dtype=dtype_name(value),
+            shape=tuple(value.shape),
+        )
+
+    def _unchanged(self, site: ParameterSite, value: torch.Tensor) -> bool:
+        """Whether a frozen parameter is the one already written: it is written once."""
+        if value.requires_grad or site.kind is Kind.BUFFER:
+            return False
+        version = (value.data_ptr() if value.layout is torch.strided else id(value), value._version)  # noqa: SLF001
+        if self._frozen_versions.get(site.name) == version:
+            return True
+        self._frozen_versions[site.name] = version
+        return False
+
+
+def norm_of(block: StatsBlock, first: int = 0) -> float:
+    """L2 norm over rows from `first` on; NaN or infinite when an element is."""
+    rows = take(block, slice(first, None)) if first else block
+    if rows.nan_count.any():
+        return nan
+    if rows.pos_inf_count.any() or rows.neg_inf_count.any():
+        return inf
+    finite = rows.l2[rows.count > 0]
+    return sqrt(float((finite * finite).sum()))

@@ -1,0 +1,215 @@
+"""Everything that hangs on the models and optimizers of one handle, and how it comes off again."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
+
+import torch
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+
+from tdbg_lab.capture.pytorch.hook import BoundaryHook
+from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses, own_loss
+from tdbg_lab.capture.pytorch.modules import hook_modules
+from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
+from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
+from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import nn
+    from torch.utils.hooks import RemovableHandle
+
+    from tdbg_lab.capture.engine import Engine
+
+__all__ = ["Owner", "TorchSession", "describe"]
+
+
+class Owner(Protocol):
+    """The handle, as its hooks know it."""
+
+    def at_step_end(self) -> None:
+        """A step is complete; may raise `TrainingStopped`."""
+
+
+def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Check what was given: models, optimizers and losses by name.
+
+    Raises
+    ------
+    CaptureError
+        Something is not what it should be.
+    """
+    return (
+        named(model, "model", torch.nn.Module),
+        named(optimizer, "optimizer", Optimizer),
+        named(loss, "loss", torch.nn.Module),
+    )
+
+
+class TorchSession:
+    """Hooks of one handle. Holds models and optimizers weakly; the hooks hold the handle.
+
+    Parameters
+    ----------
+    owner
+        Kept alive by the hooks. Its `at_step_end` is called after each step, unguarded: it may
+        stop the training.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        owner: Owner,
+        models: Mapping[str, nn.Module],
+        optimizers: Mapping[str, Optimizer],
+        losses: Mapping[str, nn.Module],
+    ) -> None:
+        self.engine = engine
+        self._removable: list[RemovableHandle] = []
+        self._step_hooks: list[RemovableHandle] = []
+        self._in_step_hook = False
+        self._stance: Any = None
+        self.sites = module_sites(models)
+        engine.plan.place_modules({id(m): s.path for s in self.sites if (m := s.module()) is not None})
+        self.parameters = ParameterProbe(engine, parameter_sites(models))
+        self.watch = OptimizerWatch(engine, self.parameters)
+        self.models = [ref(model) for model in models.values()]
+        self.compiled = any(_is_compiled(model) for model in models.values())
+        self._owner = ref(owner)
+        self._removable += hook_modules(owner, engine, self.sites)
+        self._removable += hook_losses(owner, engine, losses, self.sites)
+        for model in models.values():
+            self._hook_root(owner, model)
+        for name, optimizer in optimizers.items():
+            self._hook_optimizer(owner, name, optimizer)
+        if not optimizers and models:
+            hook = BoundaryHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
+            self._step_hooks.append(register_optimizer_step_pre_hook(hook))
+        if any(getattr(m, "_compiled_call_impl", None) is not None for m in models.values()):
+            engine.rootless = True
+            engine.module_mask = engine.mask
+        self._take_stance()
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Other names of shared parameters, with the name that has the rows."""
+        return {other: site.name for site in self.parameters.sites for other in site.aliases}
+
+    # -- roots ------------------------------------------------------------------------------------
+
+    def _hook_root(self, owner: object, model: nn.Module) -> None:
+        engine = self.engine
+        own = LossProbe(engine, type(model).__name__)
+
+        def begin(module: nn.Module, _args: Any) -> None:
+            if not self.watch and engine.forwards and not engine.override and module.training:
+                engine.before_step()
+                engine.close_step()
+            engine.begin_forward(training=module.training)
+            if self.compiled and engine.module_mask:
+                self._force_eager()
+
+        def end(_module: nn.Module, _args: Any, output: Any) -> None:
+            self._leave_stance()
+            engine.end_forward()
+            loss = own_loss(output)
+            if loss is not None:
+                own.add(loss)
+
+        before = BoundaryHook(owner, engine, "steps", begin, None if self.watch else self._check)
+        self._removable.append(model.register_forward_pre_hook(before))
+        after = BoundaryHook(owner, engine, "steps", end)
+        self._removable.append(model.register_forward_hook(after, always_call=True))
+
+    def _check(self) -> None:
+        """Without an optimizer the boundary of a step is the next forward."""
+        if not self.watch:
+            self._at_step_end()
+
+    # -- optimizers -------------------------------------------------------------------------------
+
+    def _hook_optimizer(self, owner: object, name: str, optimizer: Optimizer) -> None:
+        self.watch.add(name, optimizer)
+        before = BoundaryHook(owner, self.engine, "steps", self._before)
+        after = BoundaryHook(owner, self.engine, "steps", self._after, self._at_step_end)
+        self._step_hooks.append(optimizer.register_step_pre_hook(before))
+        self._step_hooks.append(optimizer.register_step_post_hook(after))
+
+    def _meet(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
+        """An optimizer steps that was not given: adopt it when it moves our parameters."""
+        owner = self._owner()
+        if optimizer in self.watch or owner is None:
+            return
+        ours = {id(value) for _, value in self.parameters.live()}
+        if any(id(one) in ours for group in optimizer.param_groups for one in group["params"]):
+            self._hook_optimizer(owner, str(len(self.watch)) if len(self.watch) else "", optimizer)
+
+    def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._leave_stance()
+        self.watch.before(optimizer, args, kwargs)
+
+    def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self.watch.after(optimizer, args, kwargs)
+        self._take_stance()
+
+    def _at_step_end(self) -> None:
+        owner = self._owner()
+        if owner is None:
+            return
+        self._in_step_hook = True
+        try:
+            owner.at_step_end()
+        except BaseException:
+            self._in_step_hook = False  # the exception ends the iteration over the hooks
+            if not self.engine.open:
+                self._remove(self._step_hooks)
+            raise
+        self._in_step_hook = False
+
+    # -- compiled models --------------------------------------------------------------------------
+
+    def _take_stance(self) -> None:
+        """Run a step eagerly that is due, where root forwards are not seen."""
+        engine = self.engine
+        if engine.rootless and "torch._dynamo" in sys.modules and engine.due_next() and engine.module_mask:
+            self._force_eager()
+
+    def _force_eager(self) -> None:
+        set_stance = getattr(torch.compiler, "set_stance", None)
+        if set_stance is not None and self._stance is None:
+            self._stance = set_stance("force_eager")
+
+    def _leave_stance(self) -> None:
+        stance, self._stance = self._stance, None
+        if stance is not None:
+            stance.__exit__(None, None, None)
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def detach(self) -> None:
+        """Take off every hook. Idempotent.
+
+        Called from within an optimizer's own hook (a stop that does not raise), the hooks on
+        optimizers stay, inert, because their dictionary is being iterated over; the next call
+        takes them off.
+        """
+        self._leave_stance()
+        self.watch.scalers.detach()
+        self._remove(self._removable)
+        if not self._in_step_hook:
+            self._remove(self._step_hooks)
+
+    @staticmethod
+    def _remove(handles: list[RemovableHandle]) -> None:
+        while handles:
+            handles.pop().remove()
+
+
+def _is_compiled(model: nn.Module) -> bool:
+    return any(
+        hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+        for module in model.modules()
+    )

@@ -1,0 +1,88 @@
+"""How far one optimizer step moves each parameter: ``|dw| / |w|``.
+
+The values before the step are copied into buffers that are made once; large parameters are
+represented by evenly spread blocks of elements, so neither memory nor time grows with the model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+    from tdbg_lab.records import TensorKey
+
+__all__ = ["SAMPLED_ELEMENTS", "UpdateProbe", "sampled"]
+
+SAMPLED_ELEMENTS = 65_536
+"""Elements looked at in a parameter that has more."""
+_BLOCK = 256
+
+
+def sampled(value: torch.Tensor) -> torch.Tensor:
+    """A view of the whole tensor, or of evenly spread blocks of a large one."""
+    value = value.detach()
+    n = value.numel()
+    if n <= SAMPLED_ELEMENTS or not value.is_contiguous():
+        return value
+    rows = n // _BLOCK
+    stride = rows // (SAMPLED_ELEMENTS // _BLOCK)
+    if stride < 2:
+        return value
+    return value.view(-1)[: rows * _BLOCK].view(rows, _BLOCK)[::stride]
+
+
+class UpdateProbe:
+    """Copies before the step, compares after it."""
+
+    def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
+        self._engine = engine
+        self._parameters = parameters
+        self._buffers: dict[str, torch.Tensor] = {}
+        self._before: list[tuple[TensorKey, torch.Tensor, torch.Tensor]] = []
+
+    @torch.no_grad()
+    def before(self, due: int, owned: Collection[int]) -> None:
+        """Copy the parameters in `owned` (their ``id``) whose ratio is due."""
+        self._before = []
+        for site, value in self._parameters.live():
+            if id(value) not in owned or not value.requires_grad or value.grad is None:
+                continue
+            name = f"optimizer/update_ratio/{site.name}"
+            key, membership = self._engine.key(name, Kind.OPTIMIZER, path=site.path)
+            if membership.mask & due and value.is_floating_point() and value.layout is torch.strided:
+                self._before.append((key, value, self._buffer(site.name, sampled(value))))
+        if self._before:
+            torch._foreach_copy_([b for _, _, b in self._before], [sampled(v) for _, v, _ in self._before])
+
+    @torch.no_grad()
+    def after(self) -> None:
+        """Add one number per copied parameter."""
+        before, self._before = self._before, []
+        if not before:
+            return
+        old = [buffer for _, _, buffer in before]
+        size = torch.stack([one.float() for one in torch._foreach_norm(old)])  # noqa: SLF001
+        torch._foreach_sub_(old, [sampled(value) for _, value, _ in before])
+        moved = torch.stack([one.float() for one in torch._foreach_norm(old)])  # noqa: SLF001
+        ratios: list[float] = (moved / size).tolist()
+        for (key, _, _), ratio in zip(before, ratios, strict=True):
+            self._engine.recorder.add_scalar(key, ratio)
+
+    def _buffer(self, name: str, like: torch.Tensor) -> torch.Tensor:
+        buffer = self._buffers.get(name)
+        if (
+            buffer is None
+            or buffer.shape != like.shape
+            or buffer.dtype != like.dtype
+            or buffer.device != like.device
+        ):
+            buffer = self._buffers[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
+        return buffer

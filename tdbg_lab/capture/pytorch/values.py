@@ -1,0 +1,88 @@
+"""Tensors inside what a module returns, and raw values out of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["dtype_name", "even_rows", "raw_array", "single_number", "tensors_in"]
+
+MAX_TENSORS = 32
+"""Tensors taken from one output; the rest is not looked at."""
+_MAX_DEPTH = 6
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Tensors in an output, in order: nested tuples, lists, mappings and dataclasses."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    found: list[torch.Tensor] = []
+    for tensor in _walk(value, 0):
+        found.append(tensor)
+        if len(found) >= MAX_TENSORS:
+            break
+    return found
+
+
+def _walk(value: Any, depth: int) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+        return
+    if depth >= _MAX_DEPTH:
+        return
+    if isinstance(value, Mapping):  # Hugging Face's ModelOutput is one, without its empty fields
+        parts = list(value.values())
+    elif isinstance(value, list | tuple):
+        parts = list(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [getattr(value, one.name, None) for one in fields(value)]
+    else:
+        return
+    for part in parts:
+        yield from _walk(part, depth + 1)
+
+
+def dtype_name(tensor: torch.Tensor) -> str:
+    """``float32``, not ``torch.float32``."""
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def single_number(tensor: torch.Tensor) -> bool:
+    """Whether the value can be read as one number without waiting for a device."""
+    return (
+        tensor.numel() == 1
+        and tensor.device.type == "cpu"
+        and tensor.layout is torch.strided
+        and not tensor.is_complex()
+    )
+
+
+def even_rows(n: int, limit: int) -> NDArray[np.int64]:
+    """Up to `limit` of `n` row numbers, evenly spread, the first included; no randomness."""
+    if n <= limit:
+        return np.arange(n)
+    return np.arange(limit) * n // limit
+
+
+def raw_array(tensor: torch.Tensor, rows: int | None = None) -> NDArray[Any]:
+    """A copy of the values; at most `rows` of the first dimension.
+
+    bfloat16 and float8 become float32, because numpy does not know them.
+    """
+    tensor = tensor.detach()
+    if tensor.layout is not torch.strided or tensor.is_quantized:
+        tensor = tensor.dequantize() if tensor.is_quantized else tensor.to_dense()
+    if rows is not None and tensor.ndim and tensor.shape[0] > rows:
+        tensor = tensor[torch.from_numpy(even_rows(tensor.shape[0], rows)).to(tensor.device)]
+    try:
+        array: NDArray[Any] = tensor.resolve_conj().resolve_neg().cpu().numpy()
+    except TypeError:
+        array = tensor.float().cpu().numpy()
+    return np.array(array, order="C", copy=True)

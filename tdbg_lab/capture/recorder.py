@@ -1,0 +1,146 @@
+"""Gathers the rows of one forward or step and hands them to the writer in one batch."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
+from tdbg_lab.stats.block import concat, empty_block, scalar_block
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.capture.guard import Problem
+    from tdbg_lab.records import StatsBlock
+
+__all__ = ["Recorder", "RowWriter"]
+
+_MAX_INTERNED = 256
+_MAX_RAW_BYTES = 512 * 1024 * 1024
+
+
+class RowWriter(Protocol):
+    """What rows are written through: `tdbg_lab.store.RankWriter`."""
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes handed to the file system so far."""
+
+    def append(self, rows: StatsRows) -> None:
+        """Write one step."""
+
+    def write_raw(
+        self, step: int, tensors: Mapping[str, NDArray[Any]], *, mode: Mode, micro: int = 0
+    ) -> None:
+        """Write raw values in the background."""
+
+    def close(self) -> None:
+        """End and seal."""
+
+
+class Recorder:
+    """Rows and raw values of the current place (step, mode, micro-step).
+
+    Rows leave with `flush_rows`; raw values leave when the place changes, because one place is one
+    file.
+    """
+
+    __slots__ = (
+        "_blocks",
+        "_interned",
+        "_keys",
+        "_raw",
+        "_raw_bytes",
+        "_scalar_keys",
+        "_scalars",
+        "dropped_raw",
+        "micro",
+        "mode",
+        "step",
+        "writer",
+    )
+
+    def __init__(self, writer: RowWriter) -> None:
+        self.writer = writer
+        self.step = 0
+        self.mode = Mode.TRAIN
+        self.micro = 0
+        self.dropped_raw = 0
+        """Raw tensors that were not kept because too much was waiting at one place."""
+        self._keys: list[TensorKey] = []
+        self._blocks: list[StatsBlock] = []
+        self._scalar_keys: list[TensorKey] = []
+        self._scalars: list[float] = []
+        self._raw: dict[str, NDArray[Any]] = {}
+        self._raw_bytes = 0
+        self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
+
+    def move_to(self, step: int, mode: Mode, micro: int) -> None:
+        """Write what belongs to the old place and go to a new one."""
+        try:
+            self.flush()
+        finally:
+            self.step, self.mode, self.micro = step, mode, micro
+
+    def add(self, keys: list[TensorKey], block: StatsBlock) -> None:
+        """Add rows: one key per row of `block`."""
+        self._keys += keys
+        self._blocks.append(block)
+
+    def add_scalar(self, key: TensorKey, value: float) -> None:
+        """Add a row with one number."""
+        self._scalar_keys.append(key)
+        self._scalars.append(value)
+
+    def add_raw(self, name: str, values: NDArray[Any]) -> None:
+        """Add raw values; the array must be our own copy."""
+        while name in self._raw:  # a second value of the same name at the same place
+            name += "'"
+        if self._raw_bytes + values.nbytes > _MAX_RAW_BYTES:
+            self.dropped_raw += 1
+            return
+        self._raw[name] = values
+        self._raw_bytes += values.nbytes
+
+    def add_problem(self, problem: Problem) -> None:
+        """Leave a row that says what failed, so that it is known wherever the run is read."""
+        key = TensorKey(f"tdbg/problem/{problem.probe}", Kind.COST)
+        self.add([key], empty_block(1, f"step {problem.step}: {problem.message}"))
+
+    def flush_rows(self) -> None:
+        """Write the rows gathered so far, as one batch."""
+        if not self._keys and not self._scalar_keys:
+            return
+        keys, blocks = self._keys, self._blocks
+        if self._scalars:
+            keys = keys + self._scalar_keys
+            blocks = [*blocks, scalar_block(self._scalars)]
+        self._drop_rows()
+        self.writer.append(
+            StatsRows(self.step, self.mode, self.micro, time.time_ns(), self._intern(keys), concat(blocks))
+        )
+
+    def flush(self) -> None:
+        """Write rows and raw values."""
+        try:
+            self.flush_rows()
+        finally:
+            raw, self._raw, self._raw_bytes = self._raw, {}, 0
+            if raw:
+                self.writer.write_raw(self.step, raw, mode=self.mode, micro=self.micro)
+
+    def _drop_rows(self) -> None:
+        self._keys, self._blocks, self._scalar_keys, self._scalars = [], [], [], []
+
+    def _intern(self, keys: list[TensorKey]) -> tuple[TensorKey, ...]:
+        """The same tuple object for the same keys: the writer caches its encoded form."""
+        identity = tuple(map(id, keys))
+        known = self._interned.get(identity)
+        if known is None:
+            if len(self._interned) >= _MAX_INTERNED:
+                self._interned.clear()
+            known = self._interned[identity] = tuple(keys)  # keeps the ids alive
+        return known

@@ -1,0 +1,37 @@
+"""Which handles are open in this process; and what happens to them when it forks.
+
+The one piece of state of the module, and weak: it keeps no handle alive.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.handle import Handle
+
+__all__ = ["enter", "open_handles"]
+
+_handles: WeakSet[Handle] = WeakSet()
+
+
+def open_handles() -> list[Handle]:
+    """Handles that are attached, oldest first."""
+    return sorted((one for one in _handles if one.attached), key=lambda one: one.created_ns)
+
+
+def enter(handle: Handle) -> None:
+    """Add a handle; it leaves by itself."""
+    _handles.add(handle)
+
+
+def _in_child() -> None:
+    """Make every handle inert: a forked child (a DataLoader worker) writes nothing of ours."""
+    for handle in list(_handles):
+        handle.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,51 @@
+"""Values that the user records: tensors of any framework, arrays, numbers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import StatsBlock
+
+__all__ = ["described", "rows_of", "summary"]
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def described(value: Any) -> tuple[str, tuple[int, ...]]:
+    """Name of the dtype and shape."""
+    if _is_torch(value):
+        return str(value.dtype).rpartition(".")[2], tuple(value.shape)
+    array = np.asarray(value)
+    return str(array.dtype), array.shape
+
+
+def summary(value: Any) -> StatsBlock:
+    """Statistics of one value, one row."""
+    if _is_torch(value):
+        from tdbg_lab.stats.tensors import summarize_tensors
+
+        return summarize_tensors([value.detach()])
+    from tdbg_lab.stats import summarize
+
+    return summarize([np.asarray(value)])
+
+
+def rows_of(value: Any, limit: int | None) -> NDArray[Any]:
+    """A copy of the values; at most `limit` rows of the first dimension, evenly spread."""
+    if _is_torch(value):
+        from tdbg_lab.capture.pytorch.values import raw_array
+
+        return raw_array(value, limit)
+    array = np.asarray(value)
+    if limit is not None and array.ndim and len(array) > limit:
+        array = array[np.arange(limit) * len(array) // limit]
+    return np.array(array, copy=True)
