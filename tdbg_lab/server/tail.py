@@ -59,6 +59,7 @@ class RunTail:
         self._listeners: dict[Listener, float] = {}
         self._woken = asyncio.Event()
         self._failures = 0
+        self._error: Exception | None = None
         self._opened: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         self._task = asyncio.ensure_future(self._follow())
 
@@ -75,6 +76,8 @@ class RunTail:
         TdbgError
             When it cannot be opened.
         """
+        if self._error is not None:
+            raise self._error
         return await asyncio.shield(self._opened)
 
     def subscribe(self, listener: Listener, interval_s: float = LIVE_INTERVAL_S) -> Callable[[], None]:
@@ -101,34 +104,42 @@ class RunTail:
         loop = asyncio.get_running_loop()
         stop_watching = self._watch.add([self.entry.directory], self._woken.set)
         try:
-            await loop.run_in_executor(self._pool, self._open)
-            self._opened.set_result(self._opened_run())
+            while not await self._open_once(loop):
+                await self._wait(self._poll_interval_s * ENDED_SLOWDOWN)
             self._tell()
             while not self.removed:
                 await self._refresh_once(loop)
-        except TdbgError as error:
-            self.removed = isinstance(error, NotFoundError)
-            self._fail(error)
-            self._tell()
-        except Exception as error:
-            log.exception("The run %s cannot be followed", self.entry.relative)
-            self._fail(error)
         finally:
             stop_watching()
             self._opened.cancel()
 
-    def _fail(self, error: Exception) -> None:
-        if not self._opened.done():
+    async def _open_once(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Open the run; False when that should be tried again after a change."""
+        try:
+            run = await loop.run_in_executor(self._pool, self._open)
+        except Exception as error:  # noqa: BLE001 - told to who asks, logged below, tried again
+            self.removed = isinstance(error, NotFoundError)
+            if not isinstance(error, TdbgError):
+                self._log_failure("opened", error)
+            self._error = error
             self._opened.set_exception(error)
             self._opened.exception()  # nobody may be waiting
+            self._opened = loop.create_future()
+        else:
+            self._error = None
+            self._opened.set_result(run)
+        return self.removed or self._run is not None
+
+    async def _wait(self, timeout_s: float) -> None:
+        """Wait for a change, or for the time after which to look anyhow."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), timeout_s)
+        self._woken.clear()
 
     async def _refresh_once(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for a change, read it, tell it, and rest for the interval."""
         ended = self.digest is not None and self.digest.status is not RunStatus.RUNNING
-        timeout = self._poll_interval_s * (ENDED_SLOWDOWN if ended else 1)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), timeout)
-        self._woken.clear()
+        await self._wait(self._poll_interval_s * (ENDED_SLOWDOWN if ended else 1))
         started = time.monotonic()
         interval = REST_S
         if await loop.run_in_executor(self._pool, self._refresh):
@@ -137,19 +148,16 @@ class RunTail:
         took = time.monotonic() - started
         await asyncio.sleep(max(interval - took, took))
 
-    def _open(self) -> None:
+    def _open(self) -> Run:
         """Open the run. Runs in the pool."""
         from tdbg_lab.run import open_run
 
         require_inside(self.entry)
         require_no_way_out(self.entry)
-        self._run = open_run(self.entry.directory)
-        self.digest = digest(self._run)
-
-    def _opened_run(self) -> Run:
-        if self._run is None:
-            raise NotFoundError(f"The run {self.entry.relative!r} is gone.")
-        return self._run
+        run = open_run(self.entry.directory)
+        self.digest = digest(run)
+        self._run = run
+        return run
 
     def _refresh(self) -> bool:
         """Read what is new; True when there is something to tell. Runs in the pool."""
@@ -160,15 +168,20 @@ class RunTail:
             return True
         try:
             return self._read()
-        except Exception:
-            self._failures += 1
-            if self._failures <= MAX_LOGGED:
-                note = "; further failures of this run are not logged" if self._failures == MAX_LOGGED else ""
-                log.exception("The run %s cannot be refreshed%s", self.entry.relative, note)
+        except Exception as error:  # noqa: BLE001 - logged below, tried again at the next change
+            self._log_failure("refreshed", error)
             return False
 
+    def _log_failure(self, done: str, error: Exception) -> None:
+        self._failures += 1
+        if self._failures <= MAX_LOGGED:
+            note = "; further failures of this run are not logged" if self._failures == MAX_LOGGED else ""
+            log.error("The run %s cannot be %s%s", self.entry.relative, done, note, exc_info=error)
+
     def _read(self) -> bool:
-        run, before = self._opened_run(), self.digest
+        run, before = self._run, self.digest
+        if run is None:
+            return False
         require_no_way_out(self.entry)
         changed = run.refresh()
         if not changed and before is not None and run.status is before.status:

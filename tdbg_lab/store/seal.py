@@ -128,6 +128,8 @@ def step_table(
     mode: NDArray[np.int64], step: NDArray[np.int64], time_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Mode, step and last time of each (mode, step), sorted, shape ``(S, 3)``."""
+    if not len(step):
+        return np.empty((0, 3), np.int64)
     order = np.lexsort((time_ns, step, mode))
     table = np.stack([mode[order], step[order], time_ns[order]], axis=1).astype(np.int64)
     last = np.r_[np.any(table[1:, :2] != table[:-1, :2], axis=1), True]

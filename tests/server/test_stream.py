@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tdbg_lab.server.routes.stream import CloseCode
+from tdbg_lab.testing import fake_run
+from tdbg_lab.testing.fake import FakeTraining
+
+WRITER = """
+import sys, time
+from tdbg_lab.testing.fake import FakeTraining
+training = FakeTraining(sys.argv[1], layers=2)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(40):
+    training.step()
+    time.sleep(0.02)
+training.find()
+training.end("finished")
+"""
+
+
+@pytest.fixture
+def tdbg_socket(jp_ws_fetch):
+    """Open a socket, closed at the end of a block."""
+
+    @asynccontextmanager
+    async def connect():
+        socket = await jp_ws_fetch("tdbg", "stream")
+        try:
+            yield Client(socket)
+        finally:
+            socket.close()
+
+    return connect
+
+
+class Client:
+    def __init__(self, socket):
+        self.socket = socket
+
+    async def send(self, **message):
+        await self.socket.write_message(json.dumps(message))
+
+    async def receive(self, timeout_s=10.0):
+        text = await asyncio.wait_for(self.socket.read_message(), timeout_s)
+        return None if text is None else json.loads(text)
+
+    async def until(self, accept):
+        while True:
+            message = await self.receive()
+            assert message is not None, "the socket was closed"
+            if accept(message):
+                return message
+
+
+@pytest.fixture
+def writer():
+    """Start a training process that waits for a line before its first step."""
+    started = []
+
+    def start(path):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def go(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+async def test_ping_is_answered(tdbg_socket):
+    async with tdbg_socket() as client:
+        await client.send(type="ping")
+        assert (await client.until(lambda m: m["type"] == "pong")) == {"type": "pong"}
+
+
+async def test_watched_run_is_told_at_once_and_after_each_change(tdbg_socket, run_id, root, writer):
+    process = writer(root / "live")
+    run = await run_id("live")
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        first = await client.until(lambda m: m["type"] == "run")
+        assert first["summary"]["id"] == run
+        assert first["last_step"] == -1
+        go(process)
+        seen = [first]
+        while seen[-1]["summary"]["status"] == "running":
+            seen.append(await client.until(lambda m: m["type"] == "run"))
+    steps = [message["last_step"] for message in seen]
+    versions = [message["version"] for message in seen]
+    assert steps[-1] == 39
+    assert steps == sorted(steps)
+    assert versions == sorted(versions)
+    assert len(set(steps)) > 5, "updates came while the run was written"
+    assert seen[-1]["summary"]["status"] == "finished"
+    assert seen[-2]["summary"]["steps_per_second"] > 0
+
+
+async def test_finding_is_told_to_everybody(tdbg_socket, root, run_path, tdbg_fetch):
+    training = FakeTraining(root / "live", layers=2)
+    training.step()
+    async with tdbg_socket() as client:
+        await client.until(lambda m: m["type"] == "runs")
+        await asyncio.sleep(0.5)
+        training._start_ns += 10**12  # the finding is later than the server's start
+        training.find()
+        message = await client.until(lambda m: m["type"] == "finding")
+        assert message["finding"]["rule"] == "dead_relu"
+        assert message["finding"]["view"]["name"] == "histogram"
+        training.end()
+
+
+async def test_two_runs_are_told_apart(tdbg_socket, run_id, root, writer):
+    processes = [writer(root / name) for name in ("one", "two")]
+    ids = [await run_id(name) for name in ("one", "two")]
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=ids)
+        for process in processes:
+            go(process)
+        last = {}
+        while len(last) < 2 or any(m["summary"]["status"] == "running" for m in last.values()):
+            message = await client.until(lambda m: m["type"] == "run")
+            last[message["summary"]["id"]] = message
+    assert {run: message["last_step"] for run, message in last.items()} == dict.fromkeys(ids, 39)
+
+
+async def test_deleted_run_is_told_as_removed(tdbg_socket, run_id, run_path):
+    run = await run_id()
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        await client.until(lambda m: m["type"] == "run")
+        shutil.rmtree(run_path)
+        assert (await client.until(lambda m: m["type"] == "removed")) == {"type": "removed", "id": run}
+
+
+async def test_unknown_run_is_told_as_removed(tdbg_socket):
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=["0123456789abcdef"])
+        message = await client.until(lambda m: m["type"] == "removed")
+        assert message["id"] == "0123456789abcdef"
+
+
+async def test_new_run_is_told_as_a_change_of_the_list(tdbg_socket, root):
+    async with tdbg_socket() as client:
+        await client.send(type="ping")
+        await client.until(lambda m: m["type"] == "pong")
+        fake_run(root / "runs" / "new", steps=2)
+        assert await client.until(lambda m: m["type"] == "runs")
+
+
+async def test_unwatched_run_is_told_no_more(tdbg_socket, run_id, root, jp_serverapp):
+    training = FakeTraining(root / "live", layers=1)
+    training.step()
+    run = await run_id("live")
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        await client.until(lambda m: m["type"] == "run")
+        await client.send(type="watch", runs=[])
+        await client.send(type="ping")
+        await client.until(lambda m: m["type"] == "pong")
+        training.step()
+        message = await client.until(lambda m: m["type"] in {"run", "runs"})
+        assert message["type"] == "runs"
+    training.end()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"type": "evil"}', '{"type": "watch", "runs": "x"}', '{"type": "watch", "runs": [1]}'],
+)
+async def test_bad_message_closes_the_socket(jp_ws_fetch, text):
+    socket = await jp_ws_fetch("tdbg", "stream")
+    await socket.write_message(text)
+    while await asyncio.wait_for(socket.read_message(), 10) is not None:
+        pass
+    assert socket.close_code == CloseCode.BAD_MESSAGE
+
+
+async def test_tail_is_closed_some_time_after_the_last_client(tdbg_socket, run_id, jp_serverapp):
+    run = await run_id()
+    tails = jp_serverapp.web_app.settings["tdbg_services"].tails
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        await client.until(lambda m: m["type"] == "run")
+        assert tails.get(run) is not None
+    for _ in range(100):
+        if tails.get(run) is None:
+            break
+        await asyncio.sleep(0.05)
+    assert tails.get(run) is None
+
+
+async def test_finding_and_end_go_over_the_event_bus(tdbg_socket, jp_serverapp, root, run_id):
+    events = []
+
+    async def listen(logger, schema_id, data):
+        events.append((schema_id.rsplit("/", 2)[1], data))
+
+    jp_serverapp.event_logger.add_listener(
+        schema_id="https://schema.jupyter.org/tdbg_lab/run/v1", listener=listen
+    )
+    jp_serverapp.event_logger.add_listener(
+        schema_id="https://schema.jupyter.org/tdbg_lab/finding/v1", listener=listen
+    )
+    training = FakeTraining(root / "live", layers=2)
+    training.step()
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[await run_id("live")])
+        await client.until(lambda m: m["type"] == "run")
+        training._start_ns += 10**12
+        training.find()
+        await client.until(lambda m: m["type"] == "finding")
+        training.end("stopped")
+        await client.until(lambda m: m["type"] == "run" and m["summary"]["status"] == "stopped")
+    assert [data["status"] for kind, data in events if kind == "run"] == ["running", "stopped"]
+    assert [data["rule"] for kind, data in events if kind == "finding"] == ["dead_relu"]
