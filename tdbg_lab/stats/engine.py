@@ -9,17 +9,18 @@ import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdbg_lab.records import StatsBlock
 from tdbg_lab.stats import reference
-from tdbg_lab.stats.block import columns, empty_block
+from tdbg_lab.stats.block import empty_block
 from tdbg_lab.stats.dtypes import Code, float8_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +38,8 @@ _ALIGN = 2048
 """Pieces begin at multiples of it within a tensor, so that they are cut into the same blocks."""
 _MOST_BINS = 2040
 _MOST_THREADS = 8
+_PLAN, _SWEEP, _JOIN, _MEASURE = range(4)  # as in `tdbg_lab.stats.sweep`, which imports numba
+_NO_CHANNELS = np.zeros(0, np.float32)
 
 
 @cache
@@ -49,27 +52,46 @@ class _Workspace:
     """Buffers of one calling thread, reused from call to call. Pages never touched cost nothing."""
 
     def __init__(self) -> None:
-        from tdbg_lab.stats.kernels import BLOCK, LANES
-        from tdbg_lab.stats.sweep import COUNTS, MOMENTS
+        from tdbg_lab.stats.sweep import COUNTS, MOMENTS, SCRATCH
 
-        self._widths = (COUNTS, MOMENTS)
-        self._scratch_size = 3 * BLOCK + 2048 * LANES
-        self.dense = np.zeros(2048, np.int64)
-        self.scratch: list[NDArray[np.uint32]] = []
-        self.counts = np.zeros((0, COUNTS), np.int64)
-        self.moments = np.zeros((0, MOMENTS))
+        self._scratch_size = SCRATCH
+        self._widths = (8, COUNTS, MOMENTS)  # of pieces, counts, moments
+        self._fixed: list[NDArray[Any]] = [np.zeros(2048, np.int64), float8_tables()]
+        self._scratch: list[NDArray[np.uint32]] = []
+        self._pieces = self._channels = self._bins = self._threads = 0
+        self._buffers: list[NDArray[Any]] = []
         self.bins = np.zeros(0, np.uint16)
         self.found = np.zeros(0, np.int64)
+        self.addresses = np.zeros(0, np.int64)
+        """Of the buffers, as `tdbg_lab.stats.sweep.SPACE` names them."""
 
-    def reserve(self, pieces: int, bins: int, threads: int) -> None:
-        """Make room for so many pieces, histogram entries and threads."""
-        if pieces > len(self.counts):
-            self.counts = np.empty((2 * pieces, self._widths[0]), np.int64)
-            self.moments = np.empty((2 * pieces, self._widths[1]))
-        if bins > len(self.bins):
-            self.bins, self.found = np.empty(2 * bins, np.uint16), np.empty(2 * bins, np.int64)
-        while len(self.scratch) < threads:
-            self.scratch.append(np.zeros(self._scratch_size, np.uint32))
+    def pieces(self, n: int) -> NDArray[np.int64]:
+        """The table of pieces, ``(n, 8) int64``."""
+        return self._buffers[0][: n * 8].reshape(n, 8)
+
+    def reserve(self, pieces: int, bins: int, channels: int, threads: int) -> None:
+        """Make room for so many pieces, histogram entries, channels and threads."""
+        if (
+            pieces <= self._pieces
+            and bins <= self._bins
+            and channels <= self._channels
+            and threads <= self._threads
+        ):
+            return
+        self._pieces, self._bins = max(2 * pieces, self._pieces), max(2 * bins, self._bins)
+        self._channels, self._threads = max(2 * channels, self._channels), max(threads, self._threads)
+        self.bins, self.found = np.empty(self._bins, np.uint16), np.empty(self._bins, np.int64)
+        while len(self._scratch) < self._threads:
+            self._scratch.append(np.zeros(self._scratch_size, np.uint32))
+        self._buffers = [
+            *[np.empty(self._pieces * width, np.int64) for width in self._widths],
+            self.bins,
+            self.found,
+            *[np.empty(self._channels, np.int64) for _ in range(3)],
+            *self._fixed,
+            *self._scratch,
+        ]
+        self.addresses = np.array([buffer.ctypes.data for buffer in self._buffers], np.int64)
 
 
 class CpuEngine:
@@ -79,6 +101,7 @@ class CpuEngine:
         self.ready = False
         """The kernels can be called without delay."""
         self._broken = False
+        self._run: Callable[..., Any] | None = None
         self._warming = threading.Lock()
         self._local = threading.local()
         self._pool: ThreadPoolExecutor | None = None
@@ -108,12 +131,10 @@ class CpuEngine:
 
     def _warm_up(self) -> None:
         try:
-            from tdbg_lab.stats import sweep  # noqa: F401 - compiles nothing yet, but imports numba
-
             sample = np.linspace(-1.0, 1.0, 64, dtype=np.float32)
             memory = (sample.ctypes.data, int(Code.FLOAT32), len(sample), 4, 16)
-            self._measure([memory], threads=1)
-            self._measure([memory, memory], threads=2)
+            self._measure(array("q", memory), len(sample), 1)
+            self._run = _load_run()
         except Exception:
             self._broken = True
             log.warning("The numba kernels cannot be used; statistics fall back to numpy.", exc_info=True)
@@ -132,79 +153,59 @@ class CpuEngine:
         threads : int, optional
             At most so many threads, the caller among them; by default one a core, up to 8.
         """
-        total = sum([memory[2] for memory in memories])
+        table = array("q", chain.from_iterable(memories))
+        total = sum(table[2::5])
         wanted = self._threads if threads is None else threads
         wanted = min(wanted, total // _PARALLEL_FROM) if total >= 2 * _PARALLEL_FROM else 1
-        return self._measure(memories, threads=max(wanted, 1))
+        return self._measure(table, total, max(wanted, 1))
 
-    def _measure(self, memories: Sequence[tuple[int, int, int, int, int]], *, threads: int) -> StatsBlock:
-        from tdbg_lab.stats.sweep import measure
-
-        n_rows = len(memories)
+    def _measure(self, table: array[int], total: int, threads: int) -> StatsBlock:
+        n_rows = len(table) // 5
         if not n_rows:
             return empty_block()
-        pieces, channels, bins = _table(memories, threads)
-        space = self._workspace(len(pieces), bins, threads)
-        ints, floats = np.empty((5, n_rows), np.int64), np.empty((6, n_rows))
-        offsets = np.empty(n_rows + 1, np.int64)
-        sums = np.zeros(channels)
-        zeros, bad = np.zeros((2, channels), np.int64)
-        outputs = (space.bins, space.found, sums, zeros, bad)
-        tables = float8_tables()
-        if threads == 1 and len(pieces) == n_rows:
-            extreme = measure(
-                pieces, tables, space.scratch[0], space.counts, space.moments, *outputs,
-                space.dense, ints, floats, offsets,
-            )  # fmt: skip
+        run = self._run or _load_run()
+        address = table.buffer_info()[0]
+        n_channels = sum(table[3::5])
+        columns = np.empty(13 * n_rows + 2, np.int64)
+        channels = np.empty(2 * n_channels, np.float32) if n_channels else _NO_CHANNELS
+        if threads == 1 and total <= _PIECE_LIMIT:
+            space = self._workspace(n_rows, min(total, n_rows * _MOST_BINS), n_channels, 1)
+            extreme = run(_MEASURE, address, n_rows, total + 1, 0, 0, space.addresses, columns, channels)
         else:
-            extreme = self._measure_in_threads(pieces, threads, space, outputs, (ints, floats, offsets))
+            space, extreme = self._measure_in_threads(table, total, threads, columns, channels)
         if extreme:
-            _measure_again(memories, floats)
-        fill = offsets[-1]
-        channel_offsets, zero_frac, mean = _channels(pieces, ints[0], sums, zeros, bad)
-        return StatsBlock(
-            **columns(ints, floats),
-            hist_offsets=offsets,
-            hist_bins=space.bins[:fill].copy(),
-            hist_counts=space.found[:fill].copy(),
-            channel_offsets=channel_offsets,
-            channel_zero_frac=zero_frac,
-            channel_mean=mean,
-        )
+            _measure_again(table, columns[5 * n_rows : 11 * n_rows].view(np.float64).reshape(6, n_rows))
+        return _block(n_rows, columns, channels, space)
 
     def _measure_in_threads(
         self,
-        pieces: NDArray[np.int64],
+        table: array[int],
+        total: int,
         threads: int,
-        space: _Workspace,
-        outputs: tuple[NDArray[Any], ...],
-        targets: tuple[NDArray[Any], ...],
-    ) -> int:
-        """Share the pieces among threads in runs of about equal length, then join them."""
-        from tdbg_lab.stats.sweep import join, sweep
+        columns: NDArray[np.int64],
+        channels: NDArray[np.float32],
+    ) -> tuple[_Workspace, int]:
+        """Cut the tensors into pieces, share them among threads in runs of about equal length, join them."""
+        run = self._run or _load_run()
+        n_rows, address = len(table) // 5, table.buffer_info()[0]
+        cut = min(-(-total // threads // _ALIGN) * _ALIGN, _PIECE_LIMIT)
+        most = n_rows + total // cut
+        widest = sum(c * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True))
+        space = self._workspace(most, most * _MOST_BINS, widest, threads)
+        rest = (space.addresses, columns, channels)
+        n_pieces = run(_PLAN, address, n_rows, cut, 0, 0, *rest)
+        bounds = _shares(space.pieces(n_pieces), threads)
 
-        bins, found, *channels = outputs
-        lengths = pieces[:, 3] - pieces[:, 2]
-        room = np.concatenate([[0], np.cumsum(np.minimum(lengths, _MOST_BINS))])
-        middle = np.cumsum(lengths) - lengths / 2
-        share = max(float(lengths.sum()) / threads, 1.0)
-        bounds = np.searchsorted(middle, share * np.arange(threads + 1)).tolist()
-        bounds[0], bounds[-1] = 0, len(pieces)
+        def sweep(k: int) -> None:
+            run(_SWEEP, 0, 0, k, bounds[k], bounds[k + 1], *rest)
 
-        def run(k: int) -> None:
-            sweep(
-                pieces, bounds[k], bounds[k + 1], float8_tables(), space.scratch[k], space.counts,
-                space.moments, bins, found, room[bounds[k]], *channels,
-            )  # fmt: skip
-
-        others = [self._submit(run, k) for k in range(1, threads)]
+        others = [self._submit(sweep, k) for k in range(1, threads)]
         try:
-            run(0)
+            sweep(0)
         finally:
             for other in others:
                 other.result()
-        extreme: int = join(pieces, space.counts, space.moments, bins, found, space.dense, *targets)
-        return extreme
+        return space, run(_JOIN, address, n_rows, 0, n_pieces, 0, *rest)
 
     def _submit(self, run: Any, k: int) -> Any:
         """Start `run(k)` in the pool. A forked child has no threads of its parent: it gets its own pool."""
@@ -213,71 +214,63 @@ class CpuEngine:
             self._pool_pid = os.getpid()
         return self._pool.submit(run, k)
 
-    def _workspace(self, pieces: int, bins: int, threads: int) -> _Workspace:
+    def _workspace(self, pieces: int, bins: int, channels: int, threads: int) -> _Workspace:
         space: _Workspace | None = getattr(self._local, "space", None)
         if space is None:
             space = self._local.space = _Workspace()
-        space.reserve(pieces, bins, threads)
+        space.reserve(pieces, bins, channels, threads)
         return space
 
 
-def _table(
-    memories: Sequence[tuple[int, int, int, int, int]], threads: int
-) -> tuple[NDArray[np.int64], int, int]:
-    """(pieces, as in `tdbg_lab.stats.sweep.PIECE`; channels and histogram bins to make room for)."""
-    flat = array("q")
-    total = 0
-    longest = _PIECE_LIMIT
-    if threads > 1:
-        total = sum(memory[2] for memory in memories)
-        longest = min(longest, max(-(-total // threads), 1))
-        longest = -(-longest // _ALIGN) * _ALIGN
-    channel = bins = 0
-    for row, (address, code, n, channels, inner) in enumerate(memories):
-        start = 0
-        while True:
-            stop = n if n - start <= longest else start + longest
-            flat.extend((address, code, start, stop, channels, inner, channel, row))
-            channel += channels
-            bins += min(stop - start, _MOST_BINS)
-            start = stop
-            if start >= n:
-                break
-    return np.frombuffer(flat, np.int64).reshape(-1, 8), channel, bins
+def _load_run() -> Callable[..., Any]:
+    from tdbg_lab.stats.sweep import run
+
+    return run
 
 
-def _channels(
-    pieces: NDArray[np.int64],
-    count: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    zeros: NDArray[np.int64],
-    bad: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-    """(offsets, share of zeros, mean of the finite elements) of the channels of each row."""
-    n_rows = len(count)
-    offsets = np.zeros(n_rows + 1, np.int64)
-    if not len(sums):
-        return offsets, np.zeros(0, np.float32), np.zeros(0, np.float32)
-    width = np.zeros(n_rows, np.int64)
-    width[pieces[:, 7]] = pieces[:, 4]
-    np.cumsum(width, out=offsets[1:])
-    if len(pieces) > n_rows:
-        n = pieces[:, 4]
-        target = np.repeat(offsets[pieces[:, 7]] - pieces[:, 6], n) + np.arange(len(sums))
-        size = int(offsets[-1])
-        parts: list[NDArray[Any]] = [np.bincount(target, part, size) for part in (sums, zeros, bad)]
-    else:
-        parts = [sums, zeros.astype(np.float64), bad.astype(np.float64)]
-    each = np.repeat(count // np.maximum(width, 1), width)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        mean = (parts[0] / (each - parts[2])).astype(np.float32)
-        return offsets, (parts[1] / each).astype(np.float32), mean
+def _shares(pieces: NDArray[np.int64], threads: int) -> list[int]:
+    """Bounds of the pieces of each thread: ``threads + 1`` indices."""
+    lengths = pieces[:, 3] - pieces[:, 2]
+    middle = np.cumsum(lengths) - lengths / 2
+    share = max(float(lengths.sum()) / threads, 1.0)
+    bounds: list[int] = np.searchsorted(middle, share * np.arange(threads + 1)).tolist()
+    bounds[0], bounds[-1] = 0, len(pieces)
+    return bounds
 
 
-def _measure_again(memories: Sequence[tuple[int, int, int, int, int]], floats: NDArray[np.float64]) -> None:
+def _block(
+    n: int, columns: NDArray[np.int64], channels: NDArray[np.float32], space: _Workspace
+) -> StatsBlock:
+    """The block that `run` has left in its outputs. The columns are views of one array."""
+    floats = columns[5 * n : 11 * n].view(np.float64)
+    offsets = columns[11 * n : 12 * n + 1]
+    fill = offsets[n]
+    half = len(channels) // 2
+    return StatsBlock(
+        columns[:n],
+        columns[n : 2 * n],
+        columns[2 * n : 3 * n],
+        columns[3 * n : 4 * n],
+        columns[4 * n : 5 * n],
+        floats[:n],
+        floats[n : 2 * n],
+        floats[2 * n : 3 * n],
+        floats[3 * n : 4 * n],
+        floats[4 * n : 5 * n],
+        floats[5 * n :],
+        offsets,
+        space.bins[:fill].copy(),
+        space.found[:fill].copy(),
+        columns[12 * n + 1 :],
+        channels[:half],
+        channels[half:],
+    )
+
+
+def _measure_again(table: array[int], floats: NDArray[np.float64]) -> None:
     """Redo the moments of rows whose magnitudes are too extreme for sums of squares (float64 only)."""
     for row in np.flatnonzero(floats[3] == -1.0).tolist():
-        address, _, n, _, _ = memories[row]
+        address, n = table[5 * row], table[5 * row + 2]
         values = np.ctypeslib.as_array((ctypes.c_double * n).from_address(address))
         block = reference.summarize_one(values)
         for k, name in enumerate(("min", "max", "mean", "std", "l1", "l2")):

@@ -18,21 +18,35 @@ import numpy as np
 
 from tdbg_lab.stats.jit import REASSOCIATE, kernel
 
-__all__ = ["BLOCK", "LANES", "bits32", "bits64", "channel_runs", "channel_slow", "count_bins", "exact"]
-__all__ += ["spread", "sums"]
+__all__ = [
+    "BLOCK",
+    "LANES",
+    "ONE_LANE",
+    "bits32",
+    "bits64",
+    "channel_runs",
+    "channel_slow",
+    "count_bins",
+    "exact",
+    "keep_finite",
+    "spread",
+    "sums",
+]
 
 BLOCK = 2048
 LANES = 8
+ONE_LANE = 256
 _i32: Any = np.int32
 _u32: Any = np.uint32
 _TOP = np.int32(0x7FFFFFFF)
+_INF = np.int32(0x7F800000)
+_NEGATIVE_INF = np.float32(-np.inf).view(np.int32)
 _SIGN = np.int32(31)
 _ONE = np.int32(1)
 _ZERO = np.int32(0)
 _U1 = np.uint32(1)
 _SHIFT = np.uint32(21)
 _EIGHT = np.uint32(8)
-_MAX32 = np.float32(np.finfo(np.float32).max)
 
 
 @kernel()
@@ -95,8 +109,11 @@ def spread(x: Any, n: int, center: Any) -> Any:
 
 @kernel()
 def count_bins(bits: Any, n: int, lanes: Any) -> None:
-    """Add ``(n,) uint32`` float bits to the histogram `lanes`, shape ``(2048 * LANES,) uint32``."""
-    whole = n // 8 * 8
+    """Add ``(n,) uint32`` float bits to the histogram `lanes`, shape ``(2048 * LANES,) uint32``.
+
+    Blocks up to `ONE_LANE` use the first counter of each bin only, so that emptying them is short.
+    """
+    whole = n // 8 * 8 if n > ONE_LANE else 0
     for i in range(0, whole, 8):
         lanes[(bits[i] >> _SHIFT) * _EIGHT] += _U1
         lanes[(bits[i + 1] >> _SHIFT) * _EIGHT + _u32(1)] += _U1
@@ -108,6 +125,22 @@ def count_bins(bits: Any, n: int, lanes: Any) -> None:
         lanes[(bits[i + 7] >> _SHIFT) * _EIGHT + _u32(7)] += _U1
     for i in range(whole, n):
         lanes[(bits[i] >> _SHIFT) * _EIGHT] += _U1
+
+
+@kernel()
+def keep_finite(bits: Any, n: int, out: Any) -> Any:
+    """Copy the finite of ``(n,) int32`` float bits to the front of `out`: (kept, +inf, -inf)."""
+    kept: Any = 0
+    above, below = _ZERO, _ZERO
+    for i in range(n):
+        v = bits[i]
+        above = _i32(above + _i32(v == _INF))
+        below = _i32(below + _i32(v == _NEGATIVE_INF))
+    for i in range(n):
+        v = bits[i]
+        out[kept] = v
+        kept += np.int64(_i32(v & _TOP) < _INF)
+    return kept, above, below
 
 
 @kernel()
@@ -176,35 +209,50 @@ def exact(x: Any, narrow: Any, n: int, lanes: Any, out: Any, counts: Any) -> Non
 
 
 @kernel(fastmath=REASSOCIATE)
+def _add_row(x: Any, n: int, total: Any, zeros: Any) -> None:
+    for j in range(n):
+        v = x[j]
+        total[j] += v
+        zeros[j] = zeros[j] + (v == 0)
+
+
+@kernel(fastmath=REASSOCIATE)
+def _sum_run(x: Any, n: int) -> Any:
+    part, none = x[0] * 0, _ZERO
+    for j in range(n):
+        v = x[j]
+        part += v
+        none = _i32(none + _i32(v == 0))
+    return part, none
+
+
+@kernel()
 def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: Any, zeros: Any) -> None:
     """Add a finite block to per-channel sums and zero counts.
 
     Element ``i`` stands at ``start + i`` of a tensor stored as ``(outer, channels, inner)``.
     `total` is ``(channels,) float64``, `zeros` ``(channels,) int64``.
     """
-    i = 0
     if inner == 1:
+        i, channel = 0, start % channels
         while i < n:
-            channel = (start + i) % channels
             run = min(channels - channel, n - i)
-            for j in range(run):
-                v = x[i + j]
-                total[channel + j] += v
-                zeros[channel + j] += np.int64(v == 0)
+            _add_row(x[i : i + run], run, total[channel : channel + run], zeros[channel : channel + run])
             i += run
+            channel = 0
         return
+    channel, gone = start // inner % channels, start % inner
+    i = 0
     while i < n:
-        position = start + i
-        channel = position // inner % channels
-        run = min(inner - position % inner, n - i)
-        part, none = x[0] * 0, _ZERO
-        for j in range(i, i + run):
-            v = x[j]
-            part += v
-            none = _i32(none + _i32(v == 0))
+        run = min(inner - gone, n - i)
+        part, none = _sum_run(x[i : i + run], run)
         total[channel] += part
         zeros[channel] += none
         i += run
+        gone = 0
+        channel += 1
+        if channel == channels:
+            channel = 0
 
 
 @kernel()

@@ -1,10 +1,11 @@
-"""numba kernels that sweep over many tensors in one call, and join the pieces of each.
+"""The numba kernel that sweeps over many tensors in one call, and joins the pieces of each.
 
 A *piece* is a run of elements of one tensor; large tensors are cut into several so that threads can
-share them. `PIECE` names the columns of the piece table, ``(P, 8) int64``.
+share them. Everything is compiled through the one entry `run`: each further one would compile, and
+load, all of it again. Buffers come as addresses, since each array handed to a kernel costs the call
+a good part of a microsecond: `SPACE` names them.
 """
-
-# ruff: noqa: C901, PLR0912, PLR0917, PLR1714 - numba compiles flat loops best
+# ruff: noqa: PLR0917, PLR1714 - numba compiles flat loops best
 
 from __future__ import annotations
 
@@ -13,140 +14,199 @@ from typing import Any
 import numpy as np
 from numba import carray
 
+from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.jit import kernel, pointer
-from tdbg_lab.stats.kernels import (
-    BLOCK,
-    LANES,
-    bits32,
-    bits64,
-    channel_runs,
-    channel_slow,
-    count_bins,
-    exact,
-    spread,
-    sums,
-)
+from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow
 from tdbg_lab.stats.widen import widen32, widen64
 
-__all__ = ["COUNTS", "MOMENTS", "PIECE", "join", "measure", "sweep"]
+__all__ = [
+    "COUNTS",
+    "JOIN",
+    "MEASURE",
+    "MEMORY",
+    "MOMENTS",
+    "PIECE",
+    "PLAN",
+    "SCRATCH",
+    "SPACE",
+    "SWEEP",
+    "run",
+]
 
+MEMORY = ("address", "code", "n", "channels", "inner")
+"""Columns of the table of tensors, ``(N, 5) int64``."""
 PIECE = ("address", "code", "start", "stop", "channels", "inner", "channel_offset", "row")
+"""Columns of the table of pieces, ``(P, 8) int64``, in order of their rows."""
 COUNTS = 10
 """Integers per piece: finite, nan, +inf, -inf, zero; bin 0, bin 1024; hist start, hist length; extreme."""
-MOMENTS = 5
-"""Floats per piece: min, max, mean, sum of squared differences, sum of magnitudes."""
+SCRATCH = 5 * BLOCK + 2048 * LANES
+"""uint32 per thread: two float32 blocks, a float64 block, counters (zero before and after)."""
+SPACE = ("pieces", "counts", "moments", "bins", "found", "sums", "zeros", "bad", "dense", "tables", "scratch")
+"""Buffers by address; from "scratch" on, one a thread. `dense` is ``(2048,) int64`` of zeros, `tables`
+`tdbg_lab.stats.dtypes.float8_tables`, `sums` float64, `zeros` and `bad` int64 per channel of a piece."""
+
+PLAN, SWEEP, JOIN, MEASURE = 0, 1, 2, 3
 
 _FLOAT32 = int(Code.FLOAT32)
 _WIDE = int(Code.FLOAT64)
 _FLOAT8 = int(Code.FLOAT8_FIRST)
-_FIRST_BIN = np.int32(1 << 21)
-
-
-def _bits32(value: float) -> np.int32:
-    return np.float32(value).view(np.int32)
-
-
-def _bits64(value: float) -> np.int64:
-    return np.float64(value).view(np.int64)
-
-
-# Sums of squares of a float32 block neither overflow nor vanish within these magnitudes.
-_SMALL32, _LARGE32 = _bits32(1e-12), _bits32(1e15)
-_SMALL64, _LARGE64 = _bits64(1e-120), _bits64(1e30)
-_FIRST64 = _bits64(2.0**-125)
 _EXTREME_LOW, _EXTREME_HIGH = 1e-140, 1e140
+_MOST_BINS = 2040
 
 
 @kernel()
-def _fast32(x: Any, n: int, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
-    """Measure a float32 block; False when it needs `exact`."""
-    bits = x.view(np.int32)
-    zeros, near, low, high = bits32(bits, n)
-    far = max(high, np.int32(~low))
-    if far >= _LARGE32 or (far > 0 and (far < _SMALL32 or near < _FIRST_BIN)):
-        return False
-    total, absolute = sums(x, n)
-    center = np.float32(total / np.float32(n))
-    first, second = spread(x, n, center)
-    count_bins(x.view(np.uint32), n, lanes)
-    edge = keys.view(np.int32)
-    edge[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
-    edge[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))
-    ends = keys.view(np.float32)
-    _store(n, zeros, np.float64(ends[0]), np.float64(ends[1]), np.float64(center), first, second, out, counts)
-    out[4] = absolute
-    counts[7] = (np.int64(near + 1 if far > 0 else 1023 << 21) >> 21) << 32 | (np.int64(far) >> 21)
-    return True
+def run(
+    what: int,
+    memory: int,
+    rows: int,
+    cut: int,
+    first: int,
+    last: int,
+    space: Any,
+    columns: Any,
+    channels: Any,
+) -> Any:
+    """Do one of four things.
+
+    ``PLAN``: cut tensors into pieces of at most `cut` elements; returns their number.
+    ``SWEEP``: measure pieces `first` to `last` (exclusive) with scratch `cut`; returns `last`.
+    ``JOIN``: join `first` pieces into the block; returns the rows too extreme for float64 squares.
+    ``MEASURE``: all of it, tensors uncut; returns as ``JOIN``.
+
+    Parameters
+    ----------
+    memory : int
+        Address of the table of `rows` tensors.
+    space : (10 + threads,) int64
+        Addresses of the buffers.
+    columns : (13 * rows + 2,) int64
+        Receives counts ``(5, rows)``, floats ``(6, rows)`` by their bits, the offsets of histograms
+        and of channels, ``rows + 1`` each.
+    channels : (2 * C,) float32
+        Receives shares of zeros, then means.
+    """
+    if what == PLAN:
+        return _plan(memory, rows, cut, space)
+    if what == SWEEP:
+        return _sweep(first, last, cut, space)
+    pieces = first
+    if what == MEASURE:
+        pieces = _plan(memory, rows, cut, space)
+        _sweep(0, pieces, 0, space)
+    return _join(pieces, rows, space, columns, channels)
 
 
 @kernel()
-def _fast64(x: Any, narrow: Any, n: int, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
-    """Measure a float64 block; False when it needs `exact`."""
-    zeros, near, low, high = bits64(x.view(np.int64), n)
-    far = max(high, ~low)
-    if far >= _LARGE64 or (far > 0 and (far < _SMALL64 or near < _FIRST64)):
-        return False
-    total, absolute = sums(x, n)
-    center = total / n
-    first, second = spread(x, n, center)
-    count_bins(narrow.view(np.uint32), n, lanes)
-    keys[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
-    keys[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
-    keys[2], keys[3] = near + 1 if far > 0 else 0, far
-    ends = keys.view(np.float64)
-    _store(n, zeros, ends[0], ends[1], center, first, second, out, counts)
-    out[4] = absolute
-    magnitudes = keys.view(np.float32)
-    least, most = np.float32(ends[2]), np.float32(ends[3])
-    magnitudes[0], magnitudes[1] = least, most
-    edge = keys.view(np.int32)
-    nearest = np.int64(edge[0] >> 21) if far > 0 else np.int64(1023)
-    counts[7] = nearest << 32 | np.int64(edge[1] >> 21)
-    return True
+def _plan(memory: int, rows: int, cut: int, space: Any) -> int:
+    tensors = carray(pointer(memory, np.int64), (rows, 5))
+    pieces = carray(pointer(space[0], np.int64), (1 << 40, 8))
+    p, channel, room = 0, np.int64(0), np.int64(0)
+    counts = carray(pointer(space[1], np.int64), (1 << 40, COUNTS))
+    for row in range(rows):
+        n, start = tensors[row, 2], np.int64(0)
+        while True:
+            stop = min(n, start + cut)
+            pieces[p, 0], pieces[p, 1], pieces[p, 2], pieces[p, 3] = (
+                tensors[row, 0],
+                tensors[row, 1],
+                start,
+                stop,
+            )
+            pieces[p, 4], pieces[p, 5], pieces[p, 6], pieces[p, 7] = (
+                tensors[row, 3],
+                tensors[row, 4],
+                channel,
+                row,
+            )
+            counts[p, 7] = room
+            channel += tensors[row, 3]
+            room += min(stop - start, _MOST_BINS)
+            p += 1
+            start = stop
+            if start >= n:
+                break
+    return p
 
 
 @kernel()
-def _store(
-    n: int,
-    zeros: int,
-    low: float,
-    high: float,
-    center: float,
-    first: float,
-    second: float,
-    out: Any,
-    counts: Any,
-) -> None:
-    first, second = np.float64(first), np.float64(second)
-    counts[:] = 0
-    counts[0], counts[4] = n, zeros
-    out[0], out[1] = low + 0.0, high + 0.0
-    if low == high:
-        out[2], out[3] = low + 0.0, 0.0
+def _sweep(first: int, last: int, thread: int, space: Any) -> int:
+    """Measure pieces; the histogram of the first starts where `_plan` has put it, the others follow."""
+    pieces = carray(pointer(space[0], np.int64), (1 << 40, 8))
+    counts = carray(pointer(space[1], np.int64), (1 << 40, COUNTS))
+    moments = carray(pointer(space[2], np.float64), (1 << 40, MOMENTS))
+    bins, found = carray(pointer(space[3], np.uint16), 1 << 40), carray(pointer(space[4], np.int64), 1 << 40)
+    tables = carray(pointer(space[9], np.float32), (5, 256))
+    scratch = carray(pointer(space[10 + thread], np.uint32), SCRATCH)
+    narrow, spare = scratch[0:BLOCK].view(np.float32), scratch[BLOCK : 2 * BLOCK].view(np.float32)
+    wide, lanes = scratch[2 * BLOCK : 4 * BLOCK].view(np.float64), scratch[5 * BLOCK :]
+    block = scratch[4 * BLOCK : 4 * BLOCK + 10].view(np.float64)
+    block_counts = scratch[4 * BLOCK + 16 : 4 * BLOCK + 32].view(np.int64)
+    keys = scratch[4 * BLOCK + 32 : 4 * BLOCK + 40].view(np.int64)
+    fill = counts[first, 7] if last > first else np.int64(0)
+    for p in range(first, last):
+        code, start, stop, size = pieces[p, 1], pieces[p, 2], pieces[p, 3], _size(pieces[p, 1])
+        mine, moment = counts[p], moments[p]
+        mine[:] = 0
+        moment[0], moment[1], moment[2], moment[3], moment[4] = np.inf, -np.inf, 0.0, 0.0, 0.0
+        nearest, farthest = np.int64(1023), np.int64(0)
+        if pieces[p, 4]:
+            _clear_channels(pieces[p], space)
+        for at in range(start, stop, BLOCK):
+            n = min(BLOCK, stop - at)
+            address = pieces[p, 0] + at * size
+            if code < _WIDE or code >= _FLOAT8:
+                if code == _FLOAT32:
+                    x = carray(pointer(address, np.float32), BLOCK)
+                else:
+                    widen32(address, code, n, tables, narrow)
+                    x = narrow
+                finite = measure32(x, n, spare, lanes, keys, block, block_counts)
+                if pieces[p, 4]:
+                    _channels(x, n, at, finite, pieces[p], space)
+            else:
+                widen64(address, code, n, wide, narrow)
+                finite = measure64(wide, narrow, n, lanes, keys, block, block_counts)
+                if pieces[p, 4]:
+                    _channels(wide, n, at, finite, pieces[p], space)
+            add(mine[0], moment, block_counts[0], block)
+            for k in range(7):
+                mine[k] += block_counts[k]
+            nearest = min(nearest, block_counts[7] >> 32)
+            farthest = max(farthest, block_counts[7] & 0xFFFFFFFF)
+        used = LANES if stop - start > ONE_LANE else 1
+        mine[7] = fill
+        fill = _flush(lanes, used, mine, nearest, farthest, bins, found, fill)
+        mine[8] = fill - mine[7]
+        far = max(abs(moment[0]), abs(moment[1])) if mine[0] else 0.0
+        mine[9] = np.int64(far > _EXTREME_HIGH or 0.0 < far < _EXTREME_LOW)
+    return last
+
+
+@kernel()
+def _clear_channels(piece: Any, space: Any) -> None:
+    begin, end = piece[6], piece[6] + piece[4]
+    carray(pointer(space[5], np.float64), 1 << 40)[begin:end] = 0.0
+    carray(pointer(space[6], np.int64), 1 << 40)[begin:end] = 0
+    carray(pointer(space[7], np.int64), 1 << 40)[begin:end] = 0
+
+
+@kernel()
+def _channels(x: Any, n: int, at: int, finite: bool, piece: Any, space: Any) -> None:  # noqa: FBT001 - numba
+    channels, inner, begin, end = piece[4], piece[5], piece[6], piece[6] + piece[4]
+    sums = carray(pointer(space[5], np.float64), 1 << 40)[begin:end]
+    zeros = carray(pointer(space[6], np.int64), 1 << 40)[begin:end]
+    if finite:
+        channel_runs(x, n, at, channels, inner, sums, zeros)
     else:
-        out[2], out[3] = center + first / n, max(second - first * first / n, 0.0)
+        bad = carray(pointer(space[7], np.int64), 1 << 40)[begin:end]
+        channel_slow(x, n, at, channels, inner, sums, zeros, bad)
 
 
 @kernel()
-def _add(n_a: int, moments: Any, n_b: int, block: Any) -> None:
-    """Chan's update of `moments` (of `n_a` elements) by `block` (of `n_b`), both `MOMENTS` long."""
-    if n_b == 0:
-        return
-    if n_a == 0:
-        moments[:] = block
-        return
-    n = n_a + n_b
-    delta = block[2] - moments[2]
-    moments[0] = min(moments[0], block[0])
-    moments[1] = max(moments[1], block[1])
-    moments[2] += delta * (n_b / n)
-    moments[3] += block[3] + delta * delta * (n_a * (n_b / n))
-    moments[4] += block[4]
-
-
-@kernel()
-def _flush(lanes: Any, counts: Any, nearest: int, farthest: int, bins: Any, found: Any, fill: int) -> int:
+def _flush(
+    lanes: Any, used: int, counts: Any, nearest: int, farthest: int, bins: Any, found: Any, fill: int
+) -> int:
     """Empty `lanes` into the sparse histogram from `fill` on; the new fill."""
     lanes[0:LANES] = 0
     lanes[1024 * LANES : 1025 * LANES] = 0
@@ -158,103 +218,12 @@ def _flush(lanes: Any, counts: Any, nearest: int, farthest: int, bins: Any, foun
         for magnitude in range(max(nearest, 1), farthest + 1):
             at = (sign * 1024 + magnitude) * LANES
             total = np.int64(0)
-            for lane in range(at, at + LANES):
+            for lane in range(at, at + used):
                 total += lanes[lane]
                 lanes[lane] = 0
             if total:
                 bins[fill], found[fill] = sign * 1024 + magnitude, total
                 fill += 1
-    return fill
-
-
-@kernel()
-def sweep(
-    pieces: Any,
-    first: int,
-    last: int,
-    tables: Any,
-    scratch: Any,
-    counts: Any,
-    moments: Any,
-    bins: Any,
-    found: Any,
-    fill: int,
-    totals: Any,
-    zeros: Any,
-    bad: Any,
-) -> int:
-    """Measure pieces `first` to `last` (exclusive); the fill of the histogram afterwards.
-
-    Parameters
-    ----------
-    pieces : (P, 8) int64
-    tables : (5, 256) float32
-        Values of the float8 types.
-    scratch : (BLOCK * 3 + 2048 * LANES,) uint32
-        Float32 block, float64 block, counters. The counters are zero before and after.
-    counts, moments : (P, COUNTS) int64, (P, MOMENTS) float64
-        Set for the pieces.
-    bins, found : uint16, int64
-        Sparse histograms, filled from `fill` on; room for ``min(n, 2040)`` a piece.
-    totals, zeros, bad : float64, int64, int64
-        Per channel, zero before: sums and zeros of the finite elements; elements that are not.
-    """
-    narrow = scratch[0:BLOCK].view(np.float32)
-    wide = scratch[BLOCK : 3 * BLOCK].view(np.float64)
-    lanes = scratch[3 * BLOCK :]
-    block_moments, block_counts = np.empty(MOMENTS), np.empty(8, np.int64)
-    keys = np.empty(4, np.int64)
-    for p in range(first, last):
-        code, start, stop = pieces[p, 1], pieces[p, 2], pieces[p, 3]
-        channels, inner, base = pieces[p, 4], pieces[p, 5], pieces[p, 6]
-        size = _size(code)
-        mine, moment = counts[p], moments[p]
-        mine[:] = 0
-        moment[0], moment[1], moment[2], moment[3], moment[4] = np.inf, -np.inf, 0.0, 0.0, 0.0
-        nearest, farthest = np.int64(1023), np.int64(0)
-        for at in range(start, stop, BLOCK):
-            n = min(BLOCK, stop - at)
-            address = pieces[p, 0] + at * size
-            if code < _WIDE or code >= _FLOAT8:
-                if code == _FLOAT32:
-                    x = carray(pointer(address, np.float32), BLOCK)
-                else:
-                    widen32(address, code, n, tables, narrow)
-                    x = narrow
-                fast = _fast32(x, n, lanes, keys, block_moments, block_counts)
-                if not fast:
-                    exact(x, x, n, lanes, block_moments, block_counts)
-                if channels:
-                    end = base + channels
-                    if fast:
-                        channel_runs(x, n, at, channels, inner, totals[base:end], zeros[base:end])
-                    else:
-                        channel_slow(
-                            x, n, at, channels, inner, totals[base:end], zeros[base:end], bad[base:end]
-                        )
-            else:
-                widen64(address, code, n, wide, narrow)
-                fast = _fast64(wide, narrow, n, lanes, keys, block_moments, block_counts)
-                if not fast:
-                    exact(wide, narrow, n, lanes, block_moments, block_counts)
-                if channels:
-                    end = base + channels
-                    if fast:
-                        channel_runs(wide, n, at, channels, inner, totals[base:end], zeros[base:end])
-                    else:
-                        channel_slow(
-                            wide, n, at, channels, inner, totals[base:end], zeros[base:end], bad[base:end]
-                        )
-            _add(mine[0], moment, block_counts[0], block_moments)
-            for k in range(7):
-                mine[k] += block_counts[k]
-            nearest = min(nearest, block_counts[7] >> 32)
-            farthest = max(farthest, block_counts[7] & 0xFFFFFFFF)
-        mine[7] = fill
-        fill = _flush(lanes, mine, nearest, farthest, bins, found, fill)
-        mine[8] = fill - mine[7]
-        far = max(abs(moment[0]), abs(moment[1])) if mine[0] else 0.0
-        mine[9] = np.int64(far > _EXTREME_HIGH or 0.0 < far < _EXTREME_LOW)
     return fill
 
 
@@ -271,58 +240,63 @@ def _size(code: int) -> int:
 
 
 @kernel()
-def join(
-    pieces: Any,
-    counts: Any,
-    moments: Any,
-    bins: Any,
-    found: Any,
-    dense: Any,
-    int_columns: Any,
-    float_columns: Any,
-    offsets: Any,
-) -> Any:
-    """Join pieces into rows; the number of rows too extreme for float64 sums of squares.
-
-    Parameters
-    ----------
-    pieces, counts, moments
-        As filled by `sweep`; pieces in order of their rows, at least one a row.
-    bins, found
-        Histograms of the pieces in; histograms of the rows out, closed up at the front.
-    dense : (2048,) int64
-        Zero before and after.
-    int_columns, float_columns : (5, N) int64, (6, N) float64
-        The columns of the block: count, nan, +inf, -inf, zero; min, max, mean, std, l1, l2.
-    offsets : (N + 1,) int64
-    """
-    n_pieces, n_rows = pieces.shape[0], int_columns.shape[1]
-    p, fill, extreme = 0, np.int64(0), np.int64(0)
-    moment = np.empty(MOMENTS)
-    offsets[0] = 0
-    for row in range(n_rows):
+def _join(n_pieces: int, rows: int, space: Any, columns: Any, channels: Any) -> Any:
+    """Join pieces into rows. Histograms close up at the front of their buffers."""
+    pieces = carray(pointer(space[0], np.int64), (n_pieces, 8))
+    counts = carray(pointer(space[1], np.int64), (n_pieces, COUNTS))
+    moments = carray(pointer(space[2], np.float64), (n_pieces, MOMENTS))
+    bins, found = carray(pointer(space[3], np.uint16), 1 << 40), carray(pointer(space[4], np.int64), 1 << 40)
+    dense = carray(pointer(space[8], np.int64), 2048)
+    ints = columns[: 5 * rows].reshape(5, rows)
+    floats = columns[5 * rows : 11 * rows].view(np.float64).reshape(6, rows)
+    offsets, channel_offsets = columns[11 * rows : 12 * rows + 1], columns[12 * rows + 1 :]
+    p, fill, extreme, channel = 0, np.int64(0), np.int64(0), np.int64(0)
+    offsets[0], channel_offsets[0] = 0, 0
+    for row in range(rows):
         begin = p
-        moment[:] = moments[p]
+        moment = moments[p]
         finite = counts[p, 0]
         flagged = counts[p, 9]
         for k in range(1, 5):
-            int_columns[k, row] = counts[p, k]
+            ints[k, row] = counts[p, k]
         p += 1
         while p < n_pieces and pieces[p, 7] == row:
-            _add(finite, moment, counts[p, 0], moments[p])
+            add(finite, moment, counts[p, 0], moments[p])
             finite += counts[p, 0]
             flagged |= counts[p, 9]
             for k in range(1, 5):
-                int_columns[k, row] += counts[p, k]
+                ints[k, row] += counts[p, k]
             p += 1
-        int_columns[0, row] = finite + int_columns[1, row] + int_columns[2, row] + int_columns[3, row]
+        ints[0, row] = finite + ints[1, row] + ints[2, row] + ints[3, row]
         extreme += flagged
-        _finish(finite, moment, float_columns, row)
+        _finish(finite, moment, floats, row)
         if flagged:
-            float_columns[3, row] = -1.0
+            floats[3, row] = -1.0
         fill = _join_histograms(counts, begin, p, bins, found, dense, fill)
         offsets[row + 1] = fill
+        if pieces[begin, 4]:
+            _join_channels(pieces[begin:p], ints[0, row], channel, space, channels)
+            channel += pieces[begin, 4]
+        channel_offsets[row + 1] = channel
     return extreme
+
+
+@kernel()
+def _join_channels(pieces: Any, count: int, at: int, space: Any, out: Any) -> None:
+    """Share of zeros and mean of the finite elements of each channel of a row, to `out` from `at` on."""
+    width, half = pieces[0, 4], out.size // 2
+    sums = carray(pointer(space[5], np.float64), 1 << 40)
+    zeros, bad = carray(pointer(space[6], np.int64), 1 << 40), carray(pointer(space[7], np.int64), 1 << 40)
+    each = count // width
+    for c in range(width):
+        total, none, lost = 0.0, np.int64(0), np.int64(0)
+        for p in range(len(pieces)):
+            i = pieces[p, 6] + c
+            total += sums[i]
+            none += zeros[i]
+            lost += bad[i]
+        out[at + c] = none / each
+        out[half + at + c] = total / (each - lost)
 
 
 @kernel()
@@ -355,25 +329,3 @@ def _join_histograms(counts: Any, begin: int, end: int, bins: Any, found: Any, d
             dense[b] = 0
             fill += 1
     return fill
-
-
-@kernel()
-def measure(
-    pieces: Any,
-    tables: Any,
-    scratch: Any,
-    counts: Any,
-    moments: Any,
-    bins: Any,
-    found: Any,
-    totals: Any,
-    zeros: Any,
-    bad: Any,
-    dense: Any,
-    int_columns: Any,
-    float_columns: Any,
-    offsets: Any,
-) -> Any:
-    """`sweep` over all pieces and `join`, in one call."""
-    sweep(pieces, 0, len(pieces), tables, scratch, counts, moments, bins, found, 0, totals, zeros, bad)
-    return join(pieces, counts, moments, bins, found, dense, int_columns, float_columns, offsets)

@@ -57,11 +57,13 @@ def summarize_tensors(
     A CUDA tensor makes this call wait for the device; `tdbg_lab.stats.ring.DeviceBuffer` does not.
     """
     try:
-        axes = channel_axes if channel_axes is not None else (None,) * len(tensors)
-        memories = [_plain(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
-        if None not in memories and engine().usable():
-            return engine().measure(memories, threads=torch.get_num_threads())  # type: ignore[arg-type]
-        return _any_tensors(tensors, axes)
+        if channel_axes is None:
+            channel_axes = (None,) * len(tensors)
+        memories = [_plain(tensor, axis) for tensor, axis in zip(tensors, channel_axes, strict=True)]
+        cpu = engine()
+        if None not in memories and cpu.usable():
+            return cpu.measure(memories, threads=torch.get_num_threads())  # type: ignore[arg-type]
+        return _any_tensors(tensors, channel_axes)
     except Exception as error:
         log.warning("Statistics of %d tensors failed.", len(tensors), exc_info=True)
         return empty_block(len(tensors), _sentence(error))
@@ -91,11 +93,14 @@ def default_channel_axis(shape: Sequence[int], module_type_name: str) -> int | N
 
 def _plain(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] | None:
     """Memory of an ordinary contiguous CPU tensor, without a detour; None for all others."""
-    if type(tensor) not in _PLAIN or tensor.dtype not in DTYPE_CODES or not tensor.is_cpu:
+    if type(tensor) not in _PLAIN or not tensor.is_cpu or tensor.layout is not torch.strided:
         return None
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_neg():
+    code = DTYPE_CODES.get(tensor.dtype)
+    if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
         return None
-    return memory_of(tensor, axis) if tensor.is_contiguous() else None
+    if axis is not None:
+        return memory_of(tensor, axis)
+    return tensor.data_ptr(), code, tensor.numel(), 0, 0
 
 
 def _any_tensors(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> StatsBlock:

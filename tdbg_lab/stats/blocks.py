@@ -1,0 +1,140 @@
+"""numba kernels that measure one block: the fast way where its bits allow it, else one by one.
+
+A measured block is ``MOMENTS`` floats (min, max, mean, sum of squared differences, sum of magnitudes)
+and 8 integers (finite, nan, +inf, -inf, zero; bin 0, bin 1024; nearest << 32 | farthest magnitude bin).
+"""
+# ruff: noqa: PLR0917 - numba compiles flat loops best
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tdbg_lab.stats.jit import kernel
+from tdbg_lab.stats.kernels import bits32, bits64, count_bins, exact, keep_finite, spread, sums
+
+__all__ = ["MOMENTS", "add", "measure32", "measure64"]
+
+MOMENTS = 5
+_FIRST_BIN = np.int32(1 << 21)
+_INF = np.int32(0x7F800000)
+
+# Sums of squares of a float32 block neither overflow nor vanish within these magnitudes.
+_SMALL32, _LARGE32 = np.float32(1e-12).view(np.int32), np.float32(1e15).view(np.int32)
+_SMALL64, _LARGE64 = np.float64(1e-120).view(np.int64), np.float64(1e30).view(np.int64)
+_FIRST64 = np.float64(2.0**-125).view(np.int64)
+
+
+@kernel()
+def measure32(x: Any, n: int, spare: Any, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
+    """Measure ``(n,) float32``; False when it holds NaN or infinities. `spare` is another block."""
+    zeros, near, low, high = bits32(x.view(np.int32), n)
+    far: Any = max(high, np.int32(~low))
+    if far < _INF:
+        _finite32(x, n, zeros, near, low, high, lanes, keys, out, counts)
+        return True
+    kept, above, below = keep_finite(x.view(np.int32), n, spare.view(np.int32))
+    counts[:] = 0
+    counts[7] = 1023 << 32
+    if kept:
+        zeros, near, low, high = bits32(spare.view(np.int32), kept)
+        _finite32(spare, kept, zeros, near, low, high, lanes, keys, out, counts)
+    counts[1], counts[2], counts[3] = n - kept - above - below, above, below
+    return False
+
+
+@kernel()
+def measure64(x: Any, narrow: Any, n: int, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
+    """Measure ``(n,) float64``, given its float32 too; False when it may hold NaN or infinities."""
+    if _fast64(x, narrow, n, lanes, keys, out, counts):
+        return True
+    exact(x, narrow, n, lanes, out, counts)
+    return False
+
+
+@kernel()
+def _finite32(
+    x: Any, n: int, zeros: int, near: int, low: int, high: int, lanes: Any, keys: Any, out: Any, counts: Any
+) -> None:
+    """A finite float32 block, after `bits32`."""
+    far: Any = max(high, np.int32(~low))
+    if far >= _LARGE32 or (far > 0 and (far < _SMALL32 or near < _FIRST_BIN)):
+        exact(x, x, n, lanes, out, counts)
+        return
+    total, absolute = sums(x, n)
+    center = np.float32(total / np.float32(n))
+    first, second = spread(x, n, center)
+    count_bins(x.view(np.uint32), n, lanes)
+    edge = keys.view(np.int32)
+    edge[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
+    edge[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))
+    ends = keys.view(np.float32)
+    _store(n, zeros, np.float64(ends[0]), np.float64(ends[1]), np.float64(center), first, second, out, counts)
+    out[4] = absolute
+    counts[7] = (np.int64(near + 1 if far > 0 else 1023 << 21) >> 21) << 32 | (np.int64(far) >> 21)
+
+
+@kernel()
+def _fast64(x: Any, narrow: Any, n: int, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
+    """Measure a float64 block; False when it needs `exact`."""
+    zeros, near, low, high = bits64(x.view(np.int64), n)
+    far = max(high, ~low)
+    if far >= _LARGE64 or (far > 0 and (far < _SMALL64 or near < _FIRST64)):
+        return False
+    total, absolute = sums(x, n)
+    center = total / n
+    first, second = spread(x, n, center)
+    count_bins(narrow.view(np.uint32), n, lanes)
+    keys[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
+    keys[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
+    keys[2], keys[3] = near + 1 if far > 0 else 0, far
+    ends = keys.view(np.float64)
+    _store(n, zeros, ends[0], ends[1], center, first, second, out, counts)
+    out[4] = absolute
+    magnitudes = keys.view(np.float32)
+    least, most = np.float32(ends[2]), np.float32(ends[3])
+    magnitudes[0], magnitudes[1] = least, most
+    edge = keys.view(np.int32)
+    nearest = np.int64(edge[0] >> 21) if far > 0 else np.int64(1023)
+    counts[7] = nearest << 32 | np.int64(edge[1] >> 21)
+    return True
+
+
+@kernel()
+def _store(
+    n: int,
+    zeros: int,
+    low: float,
+    high: float,
+    center: float,
+    first: float,
+    second: float,
+    out: Any,
+    counts: Any,
+) -> None:
+    first, second = np.float64(first), np.float64(second)
+    counts[:] = 0
+    counts[0], counts[4] = n, zeros
+    out[0], out[1] = low + 0.0, high + 0.0
+    if low == high:
+        out[2], out[3] = low + 0.0, 0.0
+    else:
+        out[2], out[3] = center + first / n, max(second - first * first / n, 0.0)
+
+
+@kernel()
+def add(n_a: int, moments: Any, n_b: int, block: Any) -> None:
+    """Chan's update of `moments` (of `n_a` elements) by `block` (of `n_b`), both `MOMENTS` long."""
+    if n_b == 0:
+        return
+    if n_a == 0:
+        moments[:] = block
+        return
+    n = n_a + n_b
+    delta = block[2] - moments[2]
+    moments[0] = min(moments[0], block[0])
+    moments[1] = max(moments[1], block[1])
+    moments[2] += delta * (n_b / n)
+    moments[3] += block[3] + delta * delta * (n_a * (n_b / n))
+    moments[4] += block[4]
