@@ -54,12 +54,12 @@ class ValueAxis:
         axis = cls("signed_log", unit, 0.0, 0.0)
         ends = axis.forward(np.array([low, high]))
         first, last = math.floor(ends[0] * 4 - 0.01) / 4, math.ceil(ends[1] * 4 + 0.01) / 4
-        return cls(
-            "signed_log",
-            unit,
-            min(first, -0.05) if low <= 0 else first,
-            max(last, 0.05) if high >= 0 else last,
-        )
+        if low == high == 0:
+            return cls("signed_log", unit, -0.5, 0.5)
+        # one sign only: a little room on the other side of zero
+        first = -0.02 * last if low == 0 else first
+        last = -0.02 * first if high == 0 else last
+        return cls("signed_log", unit, first, last)
 
     def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Positions of values; NaN stays NaN."""
@@ -87,18 +87,25 @@ class ValueAxis:
 
     def ticks(self, most: int = 9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Positions and values of ticks of a signed-log axis: zero and powers of ten, about `most`."""
-        reach = max(abs(self.low), abs(self.high))
-        sides = (self.low < -0.5) + (self.high > 0.5)
-        top = math.floor(math.log10(self.unit) + reach + 1e-9)
-        bottom = math.ceil(math.log10(self.unit) + 0.4)
-        decades = top - bottom + 1
-        stride = max(1, math.ceil(decades * max(sides, 1) / max(most - 1, 1)))
+        lowest = math.log10(self.unit)
+        top = math.floor(lowest + max(abs(self.low), abs(self.high)) + 1e-9)
+        sides = (self.low < -0.3) + (self.high > 0.3)
+        bottom = math.ceil(lowest + (0 if self.high - self.low < 3 else 0.4) - 1e-9)
+        stride = max(1, math.ceil((top - bottom + 1) * max(sides, 1) / max(most - 1, 1)))
         powers = 10.0 ** np.arange(top, bottom - 1, -stride)
-        values = np.unique(np.concatenate((-powers, [0.0], powers)))
+        found = self._inside(np.concatenate((-powers, [0.0], powers)))
+        if len(found) < 4:  # little more than a decade: 2 and 5 as well
+            powers = 10.0 ** np.arange(bottom, top + 1)
+            some = np.concatenate((powers, 2 * powers, 5 * powers))
+            found = self._inside(np.concatenate((-some, [0.0], some)))
+        return self.forward(found), found
+
+    def _inside(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Those of `values` that are in sight, ascending."""
+        values = np.unique(values)
         positions = self.forward(values)
         margin = (self.high - self.low) * 0.02
-        inside = (positions >= self.low - margin) & (positions <= self.high + margin)
-        return positions[inside], values[inside]
+        return np.asarray(values[(positions >= self.low - margin) & (positions <= self.high + margin)])
 
 
 def rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,8 +130,9 @@ def rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64]) -> NDA
 
     n, rows = len(block), len(edges) - 1
     owner = np.repeat(np.arange(n), np.diff(block.hist_offsets))
-    bins = block.hist_bins.astype(np.int64)
-    counts = block.hist_counts.astype(np.float64)
+    owned = slice(int(block.hist_offsets[0]), int(block.hist_offsets[-1]))  # a slice of a table holds more
+    bins = block.hist_bins[owned].astype(np.int64)
+    counts = block.hist_counts[owned].astype(np.float64)
     # bins cut by the smallest or largest value are spread one by one, all others through one product
     low, high = LOWER[bins], UPPER[bins]
     cut_low, cut_high = np.maximum(low, block.min[owner]), np.minimum(high, block.max[owner])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.analysis.value_axis import ValueAxis, rebin
-from tdbg_lab.stats import quantile
+from tdbg_lab.analysis.cumulative import quantile_lines, smooth_rebin
+from tdbg_lab.analysis.value_axis import ValueAxis
 from tdbg_lab.views.common import DISTRIBUTED, MODE, RANK, SCALE, STEP, chosen_tensor, mode_of
 from tdbg_lab.views.labels import number, short
 from tdbg_lab.views.palette import pick
@@ -73,14 +73,14 @@ def distribution(
     block = blocks_at(run, name, steps, at_mode, rank)
     axis = ValueAxis.fit(block, scale)
     edges = axis.edges(_ROWS)
-    share = rebin(block, axis, edges) / np.maximum(block.finite_count, 1)[:, None]
+    share = smooth_rebin(block, axis, edges) / np.maximum(block.finite_count, 1)[:, None]
     lines = [
         _line(share[i], axis, edges, step=int(steps[i]), index=i, style=style) for i in range(len(steps))
     ]
     figure = new_figure(lines, title=short(name, 60))
     title = "Share of elements at or below" if style == "ecdf" else "Share of elements"
     figure.update_layout(
-        xaxis=value_axis(axis),
+        xaxis=value_axis(axis, edges),
         yaxis={"title": {"text": title}, "tickformat": "~%", "rangemode": "tozero"},
         margin={"t": 62},
         showlegend=True,
@@ -114,7 +114,6 @@ def _line(
             "color": pick(index),
             "width": 2,
             "dash": _DASHES[index // 8 % 4],
-            "shape": "linear" if style == "ecdf" else "hvh",
         },
         "hovertemplate": f"step {step:,}: <b>%{{y:.1%}}</b> {verb} %{{customdata:.3g}}<extra></extra>",
     }
@@ -124,7 +123,7 @@ def _caption(name: str, block: StatsBlock, steps: NDArray[np.int64]) -> str:
     """How far the last of the steps is from the first, in units of the first one's spread."""
     if len(steps) < 2:
         return f"{name} at step {int(steps[0]):,}; choose more steps to compare."
-    levels = quantile(block, list(np.linspace(0.005, 0.995, 100)))
+    levels = quantile_lines(block, list(np.linspace(0.005, 0.995, 100)))
     moved = float(np.abs(levels[-1] - levels[0]).mean())
     spread = float(block.std[0])
     if not np.isfinite(moved):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.analysis.cumulative import quantile_lines
 from tdbg_lab.analysis.value_axis import ValueAxis, rebin
-from tdbg_lab.stats import quantile
 from tdbg_lab.views.common import (
     DISTRIBUTED,
     MODE,
@@ -38,14 +38,21 @@ __all__ = ["QUANTILES", "histogram"]
 
 QUANTILES = (
     ("min", 0.0),
-    ("5%", 0.05),
-    ("25%", 0.25),
+    ("5% quantile", 0.05),
+    ("25% quantile", 0.25),
     ("median", 0.5),
-    ("75%", 0.75),
-    ("95%", 0.95),
+    ("75% quantile", 0.75),
+    ("95% quantile", 0.95),
     ("max", 1.0),
 )
-_ROWS = 96
+_LINES = {
+    0.5: ("median", ACCENT, 2.4, "solid"),
+    0.25: ("25% and 75%", ACCENT, 1.3, "solid"),
+    0.05: ("5% and 95%", ACCENT, 1.3, "dash"),
+    0.0: ("min and max", MUTED, 1.2, "dot"),
+}
+"""Name in the legend, colour, width and dash of a pair of lines, by the quantile of the lower one."""
+_ROWS = 80
 
 
 @view(
@@ -89,10 +96,13 @@ def histogram(
     if not len(x):
         return empty(f"{name} has no data in mode {at_mode} here.", "Choose another mode or other steps.")
     axis = ValueAxis.fit(block, scale)
+    edges = axis.edges(_ROWS)
     shares = _share_traces(block, x)
-    traces = [_heat(block, axis, x), *(_lines(block, axis, x) if quantiles else []), *shares]
+    traces = [_heat(block, axis, edges, x), *(_lines(block, axis, x) if quantiles else []), *shares]
     figure = new_figure(traces, title=short(name, 60), heights=(4, 1) if shares else (1,))
-    figure.update_layout(xaxis=step_axis(x), yaxis=value_axis(axis), margin={"t": 62 if quantiles else 44})
+    figure.update_layout(
+        xaxis=step_axis(x), yaxis=value_axis(axis, edges), margin={"t": 62 if quantiles else 44}
+    )
     if shares:
         figure.update_layout(
             yaxis2={"title": {"text": "Share"}, "tickformat": ".0%", "range": [-0.04, 1.04], "nticks": 3}
@@ -100,9 +110,10 @@ def histogram(
     return describe(figure, _caption(name, block, x), step=step)
 
 
-def _heat(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> dict[str, Any]:
+def _heat(
+    block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64], x: NDArray[np.int64]
+) -> dict[str, Any]:
     """The heat map: share of the finite elements of a step in each row, in percent."""
-    edges = axis.edges(_ROWS)
     table = rebin(block, axis, edges)
     totals = np.maximum(table.sum(axis=1, keepdims=True), 1)
     share = (100 * table / totals).T
@@ -131,40 +142,32 @@ def _heat(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> dict[str,
 
 
 def _lines(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Quantile lines; the median strong, the rest lighter towards the ends."""
-    found = quantile(block, [q for _, q in QUANTILES])
+    """Quantile lines in pairs around the median; a dark edge keeps the median readable on every colour."""
+    found = quantile_lines(block, [q for _, q in QUANTILES])
+    mode = "lines" if len(x) > 1 else "markers"
     traces: list[dict[str, Any]] = []
     for column, (label, q) in enumerate(QUANTILES):
-        values = found[:, column]
-        is_median, is_end = q == 0.5, q in {0.0, 1.0}
-        colour = ACCENT if is_median else "#f2f2f2"
-        common = {
+        group, colour, width, dash = _LINES[round(min(q, 1 - q), 2)]
+        common: dict[str, Any] = {
             "type": "scatter",
             "x": x,
-            "y": axis.forward(values),
-            "mode": "lines" if len(x) > 1 else "markers",
-            "legendgroup": label,
-            "name": label,
+            "y": axis.forward(found[:, column]),
+            "mode": mode,
         }
-        width = 2.2 if is_median else 1.0
-        # a dark edge under a light line: it reads on every colour of the map and on every page
+        common |= {"name": group, "legendgroup": group, "hoverinfo": "skip", "showlegend": False}
+        if q == 0.5:
+            edge = {"color": "rgba(20,22,30,0.6)", "width": width + 2}
+            traces.append(common | {"line": edge, "marker": {"size": 9, "color": edge["color"]}})
+        hover = f"{label} <b>%{{customdata:.4g}}</b> at step %{{x:,d}}<extra></extra>"
         traces.append(
-            {
-                **common,
-                "line": {"color": "rgba(20,22,30,0.55)", "width": width + 1.6},
-                "showlegend": False,
-                "hoverinfo": "skip",
-                "marker": {"size": 7, "color": "rgba(20,22,30,0.55)"},
-            }
-        )
-        traces.append(
-            {
-                **common,
-                "customdata": values,
-                "line": {"color": colour, "width": width, "dash": "dot" if is_end else "solid"},
-                "marker": {"size": 5, "color": colour},
-                "showlegend": True,
-                "hovertemplate": f"{label} <b>%{{customdata:.4g}}</b> at step %{{x:,d}}<extra></extra>",
+            common
+            | {
+                "customdata": found[:, column],
+                "line": {"color": colour, "width": width, "dash": dash},
+                "marker": {"size": 7, "color": colour},
+                "showlegend": q <= 0.5,
+                "hoverinfo": None,
+                "hovertemplate": hover,
             }
         )
     return traces

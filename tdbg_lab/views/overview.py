@@ -160,7 +160,7 @@ def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
         "zmin": 0,
         "zmax": 255,
         "customdata": values.astype(np.float32),
-        "colorscale": _scale(DIVERGING if column.sign == "signed" else SEQUENTIAL),
+        "colorscale": _scale(DIVERGING if column.sign == "signed" else SEQUENTIAL, codes),
         "colorbar": colour_bar(column.label, **_bar_ticks(codes, low, high, column, is_log=is_log)),
         "hovertemplate": "%{y}<br>step %{x:,d}: <b>%{customdata:"
         + (".2%" if column.sign == "share" else ".4g")
@@ -182,19 +182,23 @@ def _span(shown: NDArray[np.float64], column: Column) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _scale(colours: Sequence[str]) -> list[tuple[float, str]]:
-    """Colour scale over codes 0 to 255: transparent, grey, pink, then the scale proper."""
+def _scale(colours: Sequence[str], codes: NDArray[np.uint8]) -> list[tuple[float, str]]:
+    """Colour scale over codes 0 to 255: no row, exactly zero, not finite (those that occur), then values."""
     third = _CODES / 3 / 255
+    clear = "rgba(0,0,0,0)"
+    zero = MUTED if (codes == _ZERO).any() else clear
+    bad = BAD if (codes == _BAD).any() else clear
     words = [
-        (0.0, "rgba(0,0,0,0)"),
-        (third, "rgba(0,0,0,0)"),
-        (third, MUTED),
-        (2 * third, MUTED),
-        (2 * third, BAD),
-        (3 * third, BAD),
+        (0.0, clear),
+        (third, clear),
+        (third, zero),
+        (2 * third, zero),
+        (2 * third, bad),
+        (3 * third, bad),
     ]
     steps = ramp(colours, 25)
-    return words + [(3 * third + (1 - 3 * third) * i / 24, each) for i, each in enumerate(steps)]
+    proper = [(3 * third + (1 - 3 * third) * i / 24, each) for i, each in enumerate(steps)]
+    return [*words, *proper[:-1], (1.0, steps[-1])]  # plotly ignores a scale that does not end at exactly 1
 
 
 def _bar_ticks(

@@ -51,13 +51,13 @@ GRID = "rgba(128,134,145,0.22)"
 """Grid lines, on any background."""
 
 SEQUENTIAL = (
-    "#3b3f8f",
-    "#35609b",
-    "#2a7f9e",
-    "#229c8f",
+    "#4a58bf",
+    "#3a76bb",
+    "#2a8fae",
+    "#22a48f",
     "#4bb673",
-    "#93ca4f",
-    "#e6d83c",
+    "#93c94a",
+    "#dfca2e",
 )
 """Small to large (viridis without its darkest part, so that small values read on a dark page)."""
 

@@ -67,9 +67,7 @@ def rules(run: Run, *, step: int | None = None) -> go.Figure:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": [rows[s.rule] for s in reversed(states)],
-            "range": [-0.6, max(len(states), 3) - 0.4]
-            if len(states) >= 3
-            else [len(states) - 3.4, len(states) - 0.4],
+            "range": [-0.6, len(states) - 0.4],
             "showgrid": False,
         },
         margin={"t": 44},
@@ -89,13 +87,18 @@ def _row_name(state: RuleState) -> str:
     return f'<b>{name}</b><br><span style="color:{colour}">\N{BLACK CIRCLE}</span> {words}'
 
 
+def _bar_width(rows: dict[str, str]) -> float:
+    """Thickness of a bar in rows; few rules do not become blocks."""
+    return min(0.5, 0.1 * len(rows) + 0.05)
+
+
 def _checked(states: Sequence[RuleState], rows: dict[str, str]) -> dict[str, Any]:
     """Grey bars over the steps checked."""
     return {
         "type": "bar",
         "orientation": "h",
         "name": "checked",
-        "width": 0.5,
+        "width": _bar_width(rows),
         "y": [rows[state.rule] for state in states],
         "base": [0] * len(states),
         "x": [max(state.step_checked, 0) for state in states],
@@ -123,18 +126,15 @@ def _found(findings: Sequence[Finding], rows: dict[str, str], last: int) -> list
                 "type": "bar",
                 "orientation": "h",
                 "name": severity.value,
-                "width": 0.5,
+                "width": _bar_width(rows),
                 "y": [rows[each.rule] for each in mine],
                 "base": [each.step_first for each in mine],
                 "x": widths,
-                "marker": {
-                    "color": SEVERITY[severity],
-                    "line": {"width": 0},
-                    "pattern": {"shape": "/" if severity is Severity.WARNING else "", "solidity": 0.25},
-                },
+                "marker": {"color": SEVERITY[severity], "line": {"width": 0}},
                 "text": [severity.value if width > last * 0.12 else "" for width in widths],
                 "textposition": "inside",
                 "insidetextanchor": "middle",
+                "insidetextfont": {"color": "#ffffff" if severity is Severity.CRITICAL else "#14161e"},
                 "textangle": 0,
                 "customdata": [
                     [

@@ -138,21 +138,30 @@ class _Asked:
     n_out: int
 
 
-def smooth(values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def smooth(x: NDArray[np.int64], values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Exponential moving average without the pull of its start; what is not finite is passed over.
+
+    The average fades with the distance along x, not with the number of values: a line with few values (eval)
+    is smoothed as much as one with many (train).
 
     Parameters
     ----------
+    x
+        Steps, ascending, shape ``(S,)``.
+    values
+        Shape ``(S,)``.
     share
-        How much of the average so far is kept at each value, 0 (no smoothing) to below 1.
+        How much of the average is left after a 400th of the steps drawn, 0 (no smoothing) to below 1.
     """
-    answer = np.empty(len(values))
-    total, weight = 0.0, 0.0
-    for i, value in enumerate(values.tolist()):
+    answer = np.full(len(values), np.nan)
+    unit = max(float(x[-1] - x[0]) / 400, 1e-9)
+    total, weight, last = 0.0, 0.0, float(x[0])
+    for i, (at, value) in enumerate(zip(x.tolist(), values.tolist(), strict=True)):
         if np.isfinite(value):
-            total = share * total + (1 - share) * value
-            weight = share * weight + (1 - share)
-        answer[i] = total / weight if weight > 0 else np.nan
+            kept = share ** ((at - last) / unit) if weight else 0.0
+            total, weight, last = kept * total + (1 - share) * value, kept * weight + (1 - share), at
+        if weight:
+            answer[i] = total / weight
     return answer
 
 
@@ -199,7 +208,7 @@ def _lines(run: Run, key: TensorKey, asked: _Asked, *, colour: str, yaxis: str) 
             line["mode"] = "markers"
         if asked.smoothing:
             faint = {"opacity": 0.3, "showlegend": False, "hoverinfo": "skip", "hovertemplate": None}
-            traces += [line | faint, line | {"y": smooth(y, asked.smoothing)[kept]}]
+            traces += [line | faint, line | {"y": smooth(x, y, asked.smoothing)[kept]}]
         else:
             traces.append(line)
         traces += not_finite_marks(x[kept], y[kept], key.name, yaxis=yaxis, positive=asked.log_y)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.analysis.cumulative import smooth_rebin
 from tdbg_lab.analysis.downsample import evenly
-from tdbg_lab.analysis.value_axis import ValueAxis, rebin
+from tdbg_lab.analysis.value_axis import ValueAxis
 from tdbg_lab.stats import take
 from tdbg_lab.views.common import (
     DISTRIBUTED,
@@ -86,21 +87,21 @@ def slices(
     shown = near_step(chosen, step)
     axis = ValueAxis.fit(block, scale)
     edges = axis.edges(_ROWS)
-    share = rebin(block, axis, edges) / np.maximum(block.finite_count, 1)[:, None]
+    share = smooth_rebin(block, axis, edges) / np.maximum(block.finite_count, 1)[:, None]
     traces = (
         _ridges(share, axis, edges, chosen, shown)
         if style == "ridge"
         else _overlay(share, axis, edges, chosen, shown)
     )
     figure = new_figure(traces, title=short(name, 60))
-    figure.update_layout(xaxis=value_axis(axis), showlegend=False)
+    figure.update_layout(xaxis=value_axis(axis, edges), showlegend=False)
     if style == "ridge":
         labelled = evenly(len(chosen), 9)
         figure.update_layout(
             yaxis={
                 "title": {"text": "Step"},
                 "tickmode": "array",
-                "tickvals": labelled,
+                "tickvals": len(chosen) - 1 - labelled,
                 "ticktext": [f"{int(chosen[i]):,}" for i in labelled],
                 "showgrid": False,
             }
@@ -146,43 +147,30 @@ def _ridges(
     steps: NDArray[np.int64],
     shown: int,
 ) -> list[dict[str, Any]]:
-    """Filled curves, each a bit lower and in front of the one before."""
+    """Filled curves, the first step at the back (top), the last in front (bottom)."""
     middle, values = _places(axis, edges)
-    tallest = (
-        float(np.sort(share, axis=1)[:, -2:].min(axis=1).max()) or 1.0
-    )  # a spike of zeros is cut, not the rest
+    # a spike of exact zeros is cut, so that the rest keeps its height
+    tallest = float(np.sort(share, axis=1)[:, -2].max()) or 1.0
     colours = ramp(SEQUENTIAL, len(steps))
     traces: list[dict[str, Any]] = []
-    for i in range(len(steps) - 1, -1, -1):
-        is_shown = int(steps[i]) == shown
+    for i, step in enumerate(steps.tolist()):
+        is_shown = step == shown
         colour = ACCENT if is_shown else colours[i]
+        floor = float(len(steps) - 1 - i)
         height = np.minimum(share[i] / tallest, 1.25) * (_OVERLAP if len(steps) > 1 else 1.0)
-        floor = np.full(len(middle), float(i))
-        traces.append(
-            {
-                "type": "scatter",
-                "x": middle,
-                "y": floor,
-                "mode": "lines",
-                "hoverinfo": "skip",
-                "line": {"width": 0.6, "color": faded(colour, 0.5)},
-            }
-        )
-        traces.append(
-            {
-                "type": "scatter",
-                "x": middle,
-                "y": i + height,
-                "fill": "tonexty",
-                "mode": "lines",
-                "fillcolor": faded(colour, 0.75 if is_shown else 0.55),
-                "line": {"width": 2.0 if is_shown else 1.0, "color": colour, "shape": "hvh"},
-                "customdata": np.column_stack((values, share[i])),
-                "name": f"step {int(steps[i]):,}",
-                "hovertemplate": f"step {int(steps[i]):,}<br>value about %{{customdata[0]:.3g}}"
-                "<br><b>%{customdata[1]:.2%}</b> of elements<extra></extra>",
-            }
-        )
+        line = {"type": "scatter", "x": middle, "mode": "lines"}
+        base = {"y": np.full(len(middle), floor), "hoverinfo": "skip", "line": {"width": 0}}
+        curve = {
+            "y": floor + height,
+            "fill": "tonexty",
+            "fillcolor": faded(colour, 0.85 if is_shown else 0.7),
+            "line": {"width": 2.4 if is_shown else 1.2, "color": colour},
+            "customdata": np.column_stack((values, share[i])),
+            "name": f"step {step:,}",
+            "hovertemplate": f"step {step:,}<br>value about %{{customdata[0]:.3g}}"
+            "<br><b>%{customdata[1]:.2%}</b> of elements<extra></extra>",
+        }
+        traces += [line | base, line | curve]
     return traces
 
 
@@ -207,7 +195,6 @@ def _overlay(
             "name": f"step {int(steps[i]):,}",
             "line": {
                 "width": 2.4 if int(steps[i]) == shown else 1.2,
-                "shape": "hvh",
                 "color": ACCENT if int(steps[i]) == shown else colours[i],
             },
             "fill": "tozeroy" if int(steps[i]) == shown else "none",

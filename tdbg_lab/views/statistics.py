@@ -35,6 +35,7 @@ from tdbg_lab.views.style import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from pandas import DataFrame
     from plotly import graph_objects as go
 
@@ -95,11 +96,7 @@ def statistics(
     figure = new_figure(traces)
     figure.update_layout(
         xaxis=step_axis(np.asarray(table["step"])),
-        yaxis={
-            "title": {"text": column.label},
-            "type": "log" if is_log else "linear",
-            **({"tickformat": "~%"} if column.sign == "share" else {"exponentformat": "power"}),
-        },
+        yaxis=_y_axis(column, [trace["y"] for trace in traces], is_log=is_log),
         legend=SIDE_LEGEND,
         showlegend=True,
         margin={"t": 24},
@@ -108,6 +105,18 @@ def statistics(
     return describe(
         figure, f"{column.label} of {count(len(drawn), 'tensor')}{more}, in mode {at_mode}.", step=step
     )
+
+
+def _y_axis(column: Column, values: list[NDArray[np.float64]], *, is_log: bool) -> dict[str, Any]:
+    """Title and ticks; over several decades only powers of ten are labelled."""
+    axis: dict[str, Any] = {"title": {"text": column.label}, "type": "log" if is_log else "linear"}
+    if column.sign == "share":
+        return axis | {"tickformat": "~%"}
+    shown = np.concatenate(values)
+    shown = shown[np.isfinite(shown) & (shown > 0)]
+    if is_log and len(shown) and shown.max() / shown.min() > 100:
+        axis["dtick"] = max(1, round(float(np.log10(shown.max() / shown.min())) / 8))
+    return axis | {"exponentformat": "power"}
 
 
 def _lines(

@@ -8,7 +8,7 @@ import numpy as np
 from plotly import graph_objects as go
 
 from tdbg_lab.views.labels import count, full, number, safe
-from tdbg_lab.views.palette import ACCENT, BAD, GRID
+from tdbg_lab.views.palette import BAD, GRID, MUTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,9 +188,9 @@ def step_axis(steps: NDArray[np.int64] | Sequence[int], **more: Any) -> dict[str
     return axis
 
 
-def value_axis(axis: ValueAxis, title: str = "Value", **more: Any) -> dict[str, Any]:
-    """A plotly axis for positions on `axis`."""
-    answer: dict[str, Any] = {"title": {"text": title}, "range": [axis.low, axis.high], **more}
+def value_axis(axis: ValueAxis, edges: NDArray[np.float64], title: str = "Value") -> dict[str, Any]:
+    """A plotly axis for positions on `axis`, from the first to the last of `edges`."""
+    answer: dict[str, Any] = {"title": {"text": title}, "range": [float(edges[0]), float(edges[-1])]}
     if axis.scale == "signed_log":
         positions, values = axis.ticks()
         answer |= {
@@ -230,7 +230,7 @@ def draw_cursor(figure: go.Figure, step: int) -> go.Figure:
             x1=step,
             y0=0,
             y1=1,
-            line={"color": ACCENT, "width": 1.5, "dash": "dot"},
+            line={"color": MUTED, "width": 1.5, "dash": "dash"},
         )
     return figure
 

@@ -11,7 +11,7 @@ from tdbg_lab.analysis.downsample import evenly, min_max
 from tdbg_lab.analysis.spans import merge_narrow
 from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.labels import count, number, percent, safe
-from tdbg_lab.views.palette import ACCENT, MUTED, PHASES, pick
+from tdbg_lab.views.palette import MUTED, PHASES, pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure
@@ -186,6 +186,7 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
     for index, each in enumerate(order[:_MOST_TRACKS]):
         rows = np.flatnonzero(phase == each)
         bars = merge_narrow(begin[rows], length[rows], step[rows], pixel)
+        share = np.clip(bars.busy / np.maximum(bars.length, 1e-12), 0, 1)
         colour = PHASES.get(each) or pick(index)
         traces.append(
             {
@@ -198,10 +199,12 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
                 "width": 0.72,
                 "name": safe(each),
                 "showlegend": False,
-                "marker": {"color": colour, "line": {"width": 0}},
-                "customdata": np.column_stack((bars.busy * 1e3, bars.spans, bars.step_first, bars.step_last)),
-                "hovertemplate": f"<b>{safe(each)}</b> %{{customdata[0]:.4~g}} ms"
-                " in %{customdata[1]:,d} span(s)"
+                "marker": {"color": colour, "line": {"width": 0}, "opacity": 0.25 + 0.75 * share},
+                "customdata": np.column_stack(
+                    (bars.busy * 1e3, bars.spans, bars.step_first, bars.step_last, bars.length * 1e3)
+                ),
+                "hovertemplate": f"<b>{safe(each)}</b> %{{customdata[0]:.4~g}} ms of "
+                "%{customdata[4]:.4~g} ms, %{customdata[1]:,d} span(s)"
                 "<br>step %{customdata[2]:,d} to %{customdata[3]:,d}"
                 "<br>from %{base:.3f} s<extra></extra>",
             }
@@ -212,7 +215,7 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
 def _step_marks(steps: NDArray[np.int64], seconds: NDArray[np.float64]) -> list[dict[str, Any]]:
     if not len(steps):
         return []
-    kept = evenly(len(steps), 300)
+    kept = evenly(len(steps), 120)
     return [
         {
             "type": "scatter",
@@ -254,7 +257,6 @@ def _lines(samples: DataFrame, group: str, zero: int, n_out: int, yaxis: str) ->
                     "y": value[at],
                     "yaxis": yaxis,
                     "name": f"{_WORDS[name]}{which}",
-                    "legendgroup": group,
                     "line": {
                         "color": pick(wanted.index(name) + (len(group) % 3)),
                         "width": 1.8,
@@ -318,7 +320,7 @@ def _mark_step(
         x1=at,
         y0=0,
         y1=1,
-        line={"color": ACCENT, "width": 1.5, "dash": "dot"},
+        line={"color": MUTED, "width": 1.5, "dash": "dash"},
     )
 
 
