@@ -42,8 +42,9 @@ class _Said:
     """What was announced of one run."""
 
     status: RunStatus | None = None
-    findings: set[str] = field(default_factory=set)
-    count: int = 0
+    findings: set[tuple[str, str]] = field(default_factory=set)
+    """Id and severity: trouble that gets worse is announced again."""
+    counts: tuple[int, int, int] = (0, 0, 0)
 
 
 class Announcer:
@@ -66,8 +67,8 @@ class Announcer:
             self._said.popitem(last=False)
         if digest.status is not said.status:
             self._status(tail, run.info.created_ns, said, digest.status)
-        if sum(digest.findings) != said.count:
-            said.count = sum(digest.findings)
+        if digest.findings != said.counts:
+            said.counts = digest.findings
             self._findings(tail, run.findings(), said)
 
     def _status(self, tail: RunTail, created_ns: int, said: _Said, status: RunStatus) -> None:
@@ -78,8 +79,8 @@ class Announcer:
         self._emit(RUN_SCHEMA, {**_name(tail), "status": str(status)})
 
     def _findings(self, tail: RunTail, findings: list[Finding], said: _Said) -> None:
-        fresh = [each for each in findings if each.id not in said.findings]
-        said.findings.update(each.id for each in fresh)
+        fresh = [each for each in findings if (each.id, str(each.severity)) not in said.findings]
+        said.findings.update((each.id, str(each.severity)) for each in fresh)
         for finding in [each for each in fresh if each.time_ns >= self._since_ns][-MAX_AT_ONCE:]:
             self._hub.broadcast(
                 f"finding/{tail.entry.id}/{finding.id}",

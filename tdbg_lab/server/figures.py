@@ -1,14 +1,12 @@
-"""Draw views in threads; keep drawn figures; start jobs for heavy ones."""
+"""Draw views in threads; keep drawn figures; start jobs for those that have to be prepared."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.server.jobs import Job, JobTask
@@ -24,14 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Figures"]
 
-log = logging.getLogger(__name__)
-
 MAX_PREPARED = 16
 """Preparations kept, for the next picture and as a start for the next preparation."""
-MIN_REST_S = 2.0
-"""A preparation is repeated at the earliest after as long as it took, and after this time."""
+MAX_REST_S = 10.0
+"""The next preparation of a picture that follows a run waits as long as the last one took, at most this."""
 MOVING = frozenset({"step", "n_out", "window_s"})
-"""Parameters that a preparation does not depend on: they choose what is shown of it."""
+"""Parameters that choose what is shown of a preparation; preparations are shared between their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +36,34 @@ class _Drawn:
 
     figure: bytes
     """Plotly JSON."""
-    checked: Mapping[str, Any] | None
-    """Complete parameters of a view that has to be prepared, else None."""
+    incomplete: bool
+    """Whether it stands in for one that has to be prepared."""
+    checked: Mapping[str, Any]
+    """Complete parameters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Prepared:
-    """What a job answered."""
+    """What is known of the preparations of one picture."""
 
-    data: Any
-    version: int
-    """Version of the run when the job was asked for."""
-    next_s: float
-    """Monotonic time from which on it may be repeated."""
+    data: Any = None
+    """What the last successful job answered."""
+    serial: int = 0
+    """Number of successful jobs."""
+    failed: tuple[int, str] | None = None
+    """Version of the run and parameters of the last job, if it failed or was cancelled."""
+    rested_s: float = 0.0
+    """Monotonic time until which the next one waits."""
+    complete: bytes | None = None
+    """The last complete figure that followed the run."""
 
 
 class Figures:
     """Figures of views.
 
     Figures are kept by run, version, view and parameters; the same request made twice at a time is
-    drawn once. A view that has to be prepared is drawn from the last preparation, or from what it can
-    show at once, and a job makes the next one.
+    drawn once. A view that has to be prepared is answered with what there is - the last complete
+    figure when it follows the run, else what the view can show at once - and a job makes the next one.
     """
 
     def __init__(self, jobs: Jobs, *, pool: Executor, cache_bytes: int) -> None:
@@ -85,18 +88,22 @@ class Figures:
         started = time.monotonic()
         version = run.version
         base = (entry.id, view, _canonical(params, without=MOVING))
-        prepared = self._prepared.get(base)
-        key = (entry.id, version, view, _canonical(params), None if prepared is None else prepared.version)
+        known = self._prepared.get(base) or _Prepared()
+        key = (entry.id, version, view, _canonical(params), known.serial)
         drawn = self._cache.get(key)
         if drawn is None:
-            drawn = await self._draw_once(key, run, view, params, None if prepared is None else prepared.data)
+            drawn = await self._draw_once(key, run, view, params, known.data)
         else:
             self._cache.move_to_end(key)
-        pending = None
-        if drawn.checked is not None:
+        figure, pending = drawn.figure, None
+        if drawn.incomplete:
             pending = self._pending(base, version, JobTask(entry.directory, view, drawn.checked))
-        tail = {"version": version, "pending": pending, "ms": round((time.monotonic() - started) * 1e3, 1)}
-        return b'{"figure":' + drawn.figure + b"," + json.dumps(tail).encode()[1:]
+            follows = params.get("step") is None
+            figure = known.complete if follows and known.complete is not None else figure
+        elif known.serial and params.get("step") is None:
+            known.complete = figure
+        rest = {"version": version, "pending": pending, "ms": round((time.monotonic() - started) * 1e3, 1)}
+        return b'{"figure":' + figure + b"," + json.dumps(rest).encode()[1:]
 
     async def _draw_once(
         self, key: Hashable, run: Run, view: str, params: Mapping[str, Any], prepared: Any
@@ -119,42 +126,50 @@ class Figures:
         return drawn
 
     def _pending(self, base: Hashable, version: int, task: JobTask) -> PendingJson | None:
-        """The job that makes a better picture, started if need be; None when there is nothing to better."""
+        """The job that makes the complete picture, started if need be; None when it failed before."""
         job = self._jobs.find(base)
         if job is not None:
             return job.pending
-        last = self._prepared.get(base)
-        if last is not None and (last.version == version or time.monotonic() < last.next_s):
+        known = self._known(base)
+        attempt = (version, _canonical(task.params))
+        if known.failed == attempt:
             return None
+        task.previous = known.data
         started = time.monotonic()
 
-        previous = None if last is None else last.data
-
         def keep(data: Any) -> None:
+            known.data, known.failed = data, None
+            known.serial += 1
             now = time.monotonic()
-            self._keep(base, _Prepared(data, version, now + max(MIN_REST_S, now - started)))
+            known.rested_s = now + min(MAX_REST_S, now - started)
 
         def give_up() -> None:  # not again before the run has moved on
-            keep(previous)
+            known.failed = attempt
 
-        job = Job(base, replace(task, previous=previous), keep, give_up)
+        follows = task.params.get("step") is None
+        job = Job(base, task, keep, give_up, not_before_s=known.rested_s if follows else 0.0)
         self._jobs.start(job)
         return job.pending
 
-    def _keep(self, base: Hashable, prepared: _Prepared) -> None:
-        self._prepared[base] = prepared
+    def _known(self, base: Hashable) -> _Prepared:
+        known = self._prepared.setdefault(base, _Prepared())
         self._prepared.move_to_end(base)
         while len(self._prepared) > MAX_PREPARED:
             self._prepared.popitem(last=False)
+        return known
 
 
 def _draw(run: Run, view: str, params: Mapping[str, Any], prepared: Any) -> _Drawn:
-    views = import_module("tdbg_lab.views")
-    checked = views.check_params(run, view, params)
-    heavy = views.needs_preparing(run, view, params)
-    figure = views.call_view(run, view, params, prepared=prepared if heavy else None, wait=False)
-    return _Drawn(views.figure_json(figure).encode(), checked if heavy else None)
+    from tdbg_lab.views import call_view, check_params, figure_json, needs_preparing
+
+    checked = check_params(run, view, params)
+    figure = call_view(run, view, params, prepared=prepared, wait=False)
+    meta = figure.layout.meta if isinstance(figure.layout.meta, dict) else {}
+    stands_in = bool(meta.get("tdbg", {}).get("pending", prepared is None))
+    incomplete = needs_preparing(run, view, params) and stands_in
+    return _Drawn(figure_json(figure).encode(), incomplete, checked)
 
 
 def _canonical(params: Mapping[str, Any], *, without: frozenset[str] = frozenset()) -> str:
-    return json.dumps({key: value for key, value in params.items() if key not in without}, sort_keys=True)
+    kept = {key: value for key, value in params.items() if key not in without}
+    return json.dumps(kept, sort_keys=True, default=str)

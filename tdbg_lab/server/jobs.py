@@ -33,7 +33,7 @@ MAX_JOB_S = 900.0
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobTask:
     """What a worker is to prepare."""
 
@@ -41,6 +41,7 @@ class JobTask:
     view: str
     params: Mapping[str, Any]
     previous: Any = None
+    """Data of an earlier preparation."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +59,8 @@ class Job:
     state: State = "queued"
     progress: float = 0.0
     message: str = "Waiting for a worker"
+    not_before_s: float = 0.0
+    """Loop time before which it does not start."""
     worker: WorkerProcess | None = None
     timer: asyncio.TimerHandle | None = None
 
@@ -123,11 +126,14 @@ class Jobs:
 
     def _next(self) -> None:
         """Give waiting jobs to idle workers."""
+        loop = asyncio.get_running_loop()
         for job in [each for each in self._jobs.values() if each.state == "queued"]:
+            if job.not_before_s > loop.time():
+                loop.call_at(job.not_before_s, self._next)
+                continue
             worker = self._take_worker()
             if worker is None:
                 return
-            loop = asyncio.get_running_loop()
             worker.job = job.id
             job.worker, job.state = worker, "running"
             job.message = "Starting"

@@ -12,7 +12,6 @@ import pickle
 import sys
 import threading
 import time
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -80,13 +79,12 @@ class Worker:
 
     def _answer(self, request: dict[str, Any]) -> None:
         from tdbg_lab.errors import TdbgError
-
-        views = import_module("tdbg_lab.views")
+        from tdbg_lab.views import Cancelled, prepare_view
 
         job = request["job"]
         reply: dict[str, Any] = {"job": job}
         try:
-            reply["data"] = views.prepare_view(
+            reply["data"] = prepare_view(
                 request["path"],
                 request["view"],
                 request["params"],
@@ -94,7 +92,7 @@ class Worker:
                 cancelled=lambda: job in self._cancelled,
                 previous=request["previous"],
             )
-        except views.Cancelled:
+        except Cancelled:
             reply["cancelled"] = True
         except TdbgError as error:
             reply["error"] = str(error)

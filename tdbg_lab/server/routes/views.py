@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -39,7 +38,9 @@ class ViewHandler(TdbgHandler):
 
 
 def _views() -> list[dict[str, Any]]:
-    return [each.as_dict() for each in import_module("tdbg_lab.views").list_views()]
+    from tdbg_lab.views import list_views
+
+    return [each.as_dict() for each in list_views()]
 
 
 handlers: list[Route] = [

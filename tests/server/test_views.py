@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tdbg_lab.testing.fake import FakeTraining
+
+
+@pytest.fixture
+def tdbg_view(tdbg_fetch, run_id):
+    """Fetch a view of the run ``first``."""
+
+    async def fetch(view, name="first", **params):
+        return await tdbg_fetch(
+            "runs",
+            await run_id(name),
+            "views",
+            view,
+            method="POST",
+            body={"params": params},
+            request_timeout=60,
+        )
+
+    return fetch
+
+
+async def test_views_are_listed_with_their_parameters(tdbg_fetch):
+    code, answer = await tdbg_fetch("views")
+    assert code == 200
+    views = {view["name"]: view for view in answer["views"]}
+    assert {"scalars", "histogram", "overview", "latent", "timeline", "rules"} <= set(views)
+    assert views["latent"]["heavy"] is True
+    assert all(param["kind"] for view in views.values() for param in view["params"])
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "scalars",
+        "histogram",
+        "slices",
+        "statistics",
+        "overview",
+        "distribution",
+        "latent",
+        "timeline",
+        "rules",
+    ],
+)
+async def test_every_view_is_drawn(tdbg_view, view):
+    code, answer = await tdbg_view(view)
+    assert code == 200, answer
+    assert answer["figure"]["layout"]["meta"]["tdbg"]["view"] == view
+    assert answer["pending"] is None
+    assert answer["version"] >= 0
+    assert answer["ms"] >= 0
+
+
+async def test_every_view_of_an_empty_run_is_drawn(tdbg_view, tdbg_fetch, root):
+    training = FakeTraining(root / "empty", name="empty")
+    _, answer = await tdbg_fetch("views")
+    for view in answer["views"]:
+        code, drawn = await tdbg_view(view["name"], "empty")
+        assert code == 200, (view["name"], drawn)
+    training.end()
+
+
+async def test_unknown_view_and_bad_parameters_are_refused(tdbg_view):
+    code, answer = await tdbg_view("nonsense")
+    assert (code, answer["reason"]) == (404, "NotFoundError")
+    code, answer = await tdbg_view("histogram", tensor=3)
+    assert (code, answer["reason"]) == (400, "ConfigError")
+    code, answer = await tdbg_view("histogram", colour="red")
+    assert (code, answer["reason"]) == (400, "ConfigError")
+
+
+async def test_same_figure_is_drawn_once(tdbg_view, jp_serverapp, monkeypatch):
+    from tdbg_lab.server import figures
+
+    drawn = []
+    draw = figures._draw
+    monkeypatch.setattr(figures, "_draw", lambda *args: (drawn.append(args), draw(*args))[1])
+    await asyncio.gather(*[tdbg_view("overview") for _ in range(5)])
+    await tdbg_view("overview")
+    assert len(drawn) == 1
+
+
+async def test_cache_is_bounded(tdbg_view, jp_serverapp):
+    figures = jp_serverapp.web_app.settings["tdbg_services"].figures
+    figures._cache_bytes = 20_000
+    for step in range(20):
+        await tdbg_view("slices", step=step)
+    assert 0 <= figures._cached_bytes <= 20_000
+    assert figures._cached_bytes == sum(len(drawn.figure) for drawn in figures._cache.values())
+
+
+async def test_heavy_view_answers_at_once_and_then_completes(tdbg_view, jp_ws_fetch):
+    socket = await jp_ws_fetch("tdbg", "stream")
+    code, answer = await tdbg_view("latent", method="tsne", step=0)
+    assert code == 200
+    assert answer["figure"]["data"]
+    assert answer["pending"]["job"]
+    _, again = await tdbg_view("latent", method="tsne", step=0)
+    assert again["pending"]["job"] == answer["pending"]["job"], "one job for one picture"
+    states = []
+    while not states or states[-1]["state"] not in {"done", "failed", "cancelled"}:
+        message = json.loads(await asyncio.wait_for(socket.read_message(), 60))
+        if message["type"] == "job":
+            states.append(message)
+    assert states[-1]["state"] == "done", states[-1]
+    shares = [state["progress"] for state in states]
+    assert shares == sorted(shares)
+    _, complete = await tdbg_view("latent", method="tsne", step=0)
+    assert complete["pending"] is None
+    assert "t-SNE" in json.dumps(complete["figure"]["layout"]["meta"])
+    socket.close()
+
+
+async def test_job_can_be_cancelled(tdbg_view, tdbg_fetch, jp_serverapp):
+    _, answer = await tdbg_view("latent", method="tsne")
+    job = answer["pending"]["job"]
+    assert (await tdbg_fetch("jobs", job, method="DELETE"))[0] == 204
+    code, gone = await tdbg_fetch("jobs", job, method="DELETE")
+    assert (code, gone["reason"]) == (404, "NotFoundError")
+    _, after = await tdbg_view("latent", method="tsne")
+    assert after["pending"] is None, "it does not start again by itself"
+    assert jp_serverapp.web_app.settings["tdbg_services"].jobs._jobs == {}
