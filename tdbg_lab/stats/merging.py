@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["merge"]
 
-_Ints = "NDArray[np.int64]"
-_Floats = "NDArray[np.float64]"
-
 
 def merge(block: StatsBlock, groups: Any, n_groups: int) -> StatsBlock:
     """Merge the rows of each group into one row.
@@ -57,6 +54,10 @@ def _sum_ints(values: NDArray[np.int64], group: NDArray[np.int64], n_groups: int
     return total
 
 
+def _sum_floats(group: NDArray[np.int64], values: NDArray[np.float64], n_groups: int) -> NDArray[np.float64]:
+    return np.bincount(group, values, n_groups).astype(np.float64, copy=False)  # of nothing, it is int
+
+
 def _merge_moments(block: StatsBlock, group: NDArray[np.int64], n_groups: int) -> dict[str, Any]:
     used = block.finite_count > 0
     group = group[used]
@@ -64,20 +65,20 @@ def _merge_moments(block: StatsBlock, group: NDArray[np.int64], n_groups: int) -
     low, high = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
     np.minimum.at(low, group, block.min[used])
     np.maximum.at(high, group, block.max[used])
-    total = np.bincount(group, n, n_groups)
+    total = _sum_floats(group, n, n_groups)
     none = total == 0
     scale = np.where(none, 1.0, np.maximum(np.abs(low), np.abs(high)))
     scale[scale == 0] = 1.0
     with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
         share = n / total[group]
         mean_of, std_of = block.mean[used] / scale[group], block.std[used] / scale[group]
-        mean = np.bincount(group, share * mean_of, n_groups)
-        spread = np.bincount(group, share * (std_of**2 + (mean_of - mean[group]) ** 2), n_groups)
+        mean = _sum_floats(group, share * mean_of, n_groups)
+        spread = _sum_floats(group, share * (std_of**2 + (mean_of - mean[group]) ** 2), n_groups)
         top = np.zeros(n_groups)
         np.maximum.at(top, group, block.l2[used])
         top[top == 0] = 1.0
-        l2 = top * np.sqrt(np.bincount(group, (block.l2[used] / top[group]) ** 2, n_groups))
-        l1 = np.bincount(group, block.l1[used], n_groups)
+        l2 = top * np.sqrt(_sum_floats(group, (block.l2[used] / top[group]) ** 2, n_groups))
+        l1 = _sum_floats(group, block.l1[used], n_groups)
         std = np.where(low == high, 0.0, np.sqrt(spread) * scale)
         mean = np.clip(mean * scale, low, high)
     floats = {"min": low, "max": high, "mean": mean, "std": std, "l1": l1, "l2": l2}
