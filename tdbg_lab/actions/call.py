@@ -1,0 +1,82 @@
+"""Run what the user wrote: a Python function, a shell command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable  # noqa: TC003 - a field's type, read by tools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.actions.base import Action
+from tdbg_lab.actions.message import body_of
+from tdbg_lab.errors import TdbgError
+
+if TYPE_CHECKING:
+    from tdbg_lab.actions.base import ActionContext
+    from tdbg_lab.records import Finding
+
+__all__ = ["CommandError", "RunCallable", "RunCommand"]
+
+
+class CommandError(TdbgError, RuntimeError):
+    """A command of the user failed or took too long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCallable(Action):
+    """Call ``function(finding, context)`` in the rule runner's process.
+
+    A function of a notebook cell or of the script itself travels there by value: it sees its own
+    copy of what it refers to, not the variables of the training process.
+    """
+
+    function: Callable[[Finding, ActionContext], Any]
+
+    def perform(self, finding: Finding, context: ActionContext) -> None:
+        """Call the function; its result is not used."""
+        self.function(finding, context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCommand(Action):
+    """Run a shell command.
+
+    The command gets the finding through its environment, never through the command line:
+    ``TDBG_RULE``, ``TDBG_SEVERITY``, ``TDBG_TENSOR``, ``TDBG_STEP``, ``TDBG_MESSAGE``, ``TDBG_RUN``,
+    ``TDBG_EVIDENCE`` (JSON); the full text stands on its standard input. Quote them: what a run
+    directory holds is not to be trusted.
+    """
+
+    command: str
+    timeout_s: float = 30.0
+    """After this time the command is ended and counts as failed, s."""
+
+    def perform(self, finding: Finding, context: ActionContext) -> None:
+        """Run it and wait; raises `CommandError` with the end of its output when it fails."""
+        facts = {
+            "TDBG_RULE": finding.rule,
+            "TDBG_SEVERITY": str(finding.severity),
+            "TDBG_TENSOR": finding.tensor,
+            "TDBG_STEP": str(finding.step_last),
+            "TDBG_MESSAGE": finding.message,
+            "TDBG_RUN": str(context.run_path),
+            "TDBG_EVIDENCE": json.dumps(dict(finding.evidence), default=str),
+        }
+        try:
+            done = subprocess.run(
+                self.command,
+                shell=True,  # noqa: S602 - the user's own command, from the user's own process
+                check=False,
+                env=os.environ | {key: value.replace("\0", "") for key, value in facts.items()},
+                input=body_of(finding, context).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=self.timeout_s,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CommandError(f"The command took longer than {self.timeout_s:g} s.") from error
+        if done.returncode != 0:
+            tail = done.stdout[-400:].decode(errors="replace").strip()
+            raise CommandError(f"The command ended with {done.returncode}: {tail}")

@@ -1,0 +1,159 @@
+"""What a rule is, and what it says it needs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Finding, Kind, Severity, TensorKey, ViewRef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tdbg_lab.actions import Action
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Needs", "Rule"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a rule reads. A rule is *not applicable* to a run that has none of it."""
+
+    kinds: tuple[Kind, ...] = ()
+    """Any one of these kinds is enough; ``()`` for whatever is there."""
+    regex: str | None = None
+    """Names that count, as a regular expression to be found in them."""
+    collections: tuple[str, ...] = ()
+    """Tensors of these collections count too, whatever their kind and name are."""
+    steps: int = 1
+    """Recorded steps the rule looks back on, the checked one included. Scalars are kept for long anyway."""
+
+    def match(self, key: TensorKey) -> bool:
+        """Whether a tensor is one of those that are needed."""
+        if self.collections and not set(self.collections).isdisjoint(key.collections):
+            return True
+        if self.kinds and key.kind not in self.kinds:
+            return False
+        if self.regex is None:
+            return bool(self.kinds) or not self.collections
+        return re.search(self.regex, key.name) is not None
+
+    def __str__(self) -> str:
+        wanted = [f"{kind}s" for kind in self.kinds]
+        wanted += [f"collection {name}" for name in self.collections]
+        text = " or ".join(wanted) or "tensors"
+        return text if self.regex is None else f"{text} named like {self.regex!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A check of a run, step by step. Subclasses are frozen dataclasses of thresholds.
+
+    A rule has no state: its answer at a step depends on what was recorded up to that step and on
+    its own open finding (`RunView.active`), so checking live, after a crash and after the fact
+    give the same findings. `check` never raises to say that something was found.
+
+    ::
+
+        @dataclass(frozen=True)
+        class LoudGradient(tdbg.Rule):
+            threshold: float = 10.0
+
+            def needs(self):
+                return Needs(kinds=(Kind.GRADIENT,))
+
+            def check(self, step, run):
+                for key, row in run.frame().items(Kind.GRADIENT):
+                    if row.l2 > self.threshold:
+                        return self.finding(step, f"{key.name} has norm {row.l2:.3g}.", key=key)
+                return None
+    """
+
+    name: ClassVar[str] = "rule"
+    """On the wire, in snake_case; by default made from the name of the class."""
+    title: ClassVar[str] = "Rule"
+    """For people, in sentence case."""
+
+    actions: tuple[Action, ...] = field(default=(), repr=False)
+    """Done at each new finding of this rule, whatever its severity (see `Action.once`)."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower().strip("_")
+        if not _NAME.fullmatch(cls.name):
+            raise ConfigError(f"{cls.name!r} is not a name for a rule: use lower-case letters, digits and _.")
+        if "title" not in cls.__dict__:
+            cls.title = cls.name.replace("_", " ").capitalize()
+
+    def __post_init__(self) -> None:
+        given: Any = self.actions
+        object.__setattr__(self, "actions", tuple(given) if isinstance(given, (list, tuple)) else (given,))
+
+    def needs(self) -> Needs:
+        """What this rule reads."""
+        return Needs()
+
+    def not_applicable(self, run: RunView) -> str:
+        """Why this rule has nothing to say about the run as it is so far, or ``""``."""
+        needs = self.needs()
+        if any(needs.match(key) for key in run.keys()):  # noqa: SIM118 - not a mapping
+            return ""
+        return f"No {needs} were recorded so far."
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Look at one recorded step.
+
+        Parameters
+        ----------
+        step
+            The step; `run` ends there.
+        run
+            What was recorded up to that step.
+
+        Returns
+        -------
+        Finding or None
+            What is wrong at this step. The same trouble is returned again at each step it lasts:
+            the runner makes one finding of it.
+        """
+        raise NotImplementedError
+
+    @property
+    def parameters(self) -> Mapping[str, float | int | str | bool | None]:
+        """The thresholds, for people to see."""
+        simple = (float, int, str, bool, type(None))
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "actions"}
+        return {name: value if isinstance(value, simple) else str(value) for name, value in values.items()}
+
+    def finding(
+        self,
+        step: int,
+        message: str,
+        *,
+        severity: Severity = Severity.WARNING,
+        key: TensorKey | None = None,
+        tensor: str = "",
+        evidence: Mapping[str, float | int | str] | None = None,
+        advice: Sequence[str] = (),
+        view: ViewRef | None = None,
+        step_first: int | None = None,
+    ) -> Finding:
+        """Make a finding of this rule about one tensor (`key`, or just its name)."""
+        return Finding(
+            rule=self.name,
+            severity=severity,
+            step_first=step if step_first is None else step_first,
+            step_last=step,
+            message=message,
+            tensor=key.name if key else tensor,
+            module=key.module if key else "",
+            evidence=dict(evidence or {}),
+            advice=tuple(advice),
+            view=view,
+        )

@@ -1,0 +1,76 @@
+"""Ask rules about a run after the fact, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import NotFoundError
+from tdbg_lab.rules.engine import Engine
+from tdbg_lab.rules.feed import Feed
+from tdbg_lab.rules.order import known_keys
+from tdbg_lab.rules.registry import resolve_rules
+from tdbg_lab.rules.view import RunView
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tdbg_lab.records import Finding, RuleState
+    from tdbg_lab.rules.base import Rule
+
+__all__ = ["check_run", "invoke_rule", "run_rules"]
+
+
+def run_rules(run: Any, rules: str | Rule | Sequence[str | Rule | type[Rule]] = "default") -> list[Finding]:
+    """Check everything a run has recorded so far.
+
+    Nothing is written and no action is performed. A rule that raises is left out with a log entry.
+
+    Parameters
+    ----------
+    run
+        A `Run`, or the path of one.
+    rules
+        ``"default"``, names, `Rule` objects or classes.
+
+    Returns
+    -------
+    list of Finding
+        Earliest first.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such run or rule.
+    """
+    return check_run(run, rules)[0]
+
+
+def invoke_rule(rule: str | Rule | type[Rule], run: Any) -> list[Finding]:
+    """Check a run with one rule; what the rule raises is raised: for writing rules.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such run or rule.
+    """
+    return check_run(run, [rule], strict=True)[0]
+
+
+def check_run(
+    run: Any, rules: str | Rule | Sequence[str | Rule | type[Rule]] = "default", *, strict: bool = False
+) -> tuple[list[Finding], list[RuleState]]:
+    """Like `run_rules`, with where each rule stands."""
+    path = Path(getattr(run, "path", run))
+    if not (path / "run.json").is_file():
+        raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
+    engine = Engine(resolve_rules(rules))
+    view = RunView(engine.window_steps)
+    view.expect(known_keys(path))
+    feed = Feed(path, view)
+    with contextlib.closing(feed.steps(last=True)) as steps:
+        for step in steps:
+            engine.check(step, view, strict=strict)
+    engine.end()
+    return engine.findings, engine.states()

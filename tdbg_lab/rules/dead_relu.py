@@ -1,0 +1,174 @@
+"""ReLU units that never fire."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding, TensorKey
+    from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["DeadRelu"]
+
+
+class _Layer(NamedTuple):
+    key: TensorKey
+    dead: int
+    units: int
+    observations: int
+    zero_frac: float
+    """Share of zeros over all units and batches."""
+
+    @property
+    def percent(self) -> float:
+        return 100.0 * self.dead / self.units
+
+
+@rule("dead_relu", title="Dead ReLU")
+@dataclass(frozen=True, kw_only=True)
+class DeadRelu(Rule):
+    """Too many units of a ReLU layer that gave nothing but zeros over many batches.
+
+    A unit is a feature of a linear layer, a channel of a convolution, the last axis of a sequence.
+    Sparse layers are healthy: trained transformers have 3 to 6 percent of non-zero ReLU outputs (Lazy
+    Neuron, ICLR 2023). So it is not zeros that are counted, but units that never fired in any of the
+    last `patience` recorded batches.
+
+    A ReLU is known by the collection ``relu``, by its name, or by its behaviour: outputs that are
+    never negative and often exactly zero, behind a layer with weights.
+
+    With `classic`, the condition of SageMaker Debugger to the letter, batch by batch: a unit is dead
+    when it is positive in less than `threshold_inactivity` percent of the observations; more than
+    `threshold_layer` percent of dead units fire the rule (AWS developer guide, DeadRelu).
+    """
+
+    threshold_layer: float = 50.0
+    """Dead units of a layer, percent, above which it is reported (AWS developer guide)."""
+    threshold_critical: float = 90.0
+    """Dead units of a layer, percent, from which it is critical: hardly any gradient passes."""
+    threshold_inactivity: float = 0.0
+    """Activity of a unit, percent of the observations, up to which it is dead. Classic: 1.0, exclusive."""
+    hysteresis: float = 10.0
+    """The trouble is over when fewer units are dead than `threshold_layer` less this, percent points."""
+    patience: int = 10
+    """Recorded batches in a row in which a unit must not fire."""
+    min_observations: int = 256
+    """Observations of each unit (samples x positions) that are needed before it is judged."""
+    regex: str = r"(?i)relu"
+    """Names of ReLU outputs."""
+    classic: bool = False
+
+    _ADVICE: ClassVar = (
+        "Lower the learning rate: a single large step can push the biases so far down that units never return.",
+        "Use LeakyReLU, ELU or GELU, which pass a gradient on the negative side.",
+        "Put a normalisation (BatchNorm, LayerNorm) before the activation, or use He initialisation with zero biases.",
+        "Restart from a checkpoint before the units died: a dead unit gets no gradient and does not recover.",
+    )
+
+    def needs(self) -> Needs:
+        """Activations with statistics per channel."""
+        return Needs(kinds=(Kind.ACTIVATION,), steps=self.patience)
+
+    def not_applicable(self, run: RunView) -> str:
+        """No activations, or none that could be a ReLU."""
+        if why := super().not_applicable(run):
+            return why
+        if self._candidates(run):
+            return ""
+        return "No ReLU outputs were recorded so far: none is named so, and none behaves like one."
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Judge every ReLU layer over the last batches."""
+        frames = run.frames(Kind.ACTIVATION, 1 if self.classic else self.patience)
+        if not frames or frames[-1].step != step:
+            return None
+        layers = [layer for key in self._candidates(run) if (layer := self._judge(key, frames)) is not None]
+        old = run.active.tensor if run.active else ""
+        limit = self.threshold_layer
+        bad = [x for x in layers if x.percent > (limit - self.hysteresis if x.key.name == old else limit)]
+        if not bad:
+            return None
+        named = next((layer for layer in bad if layer.key.name == old), bad[0])
+        return self._found(step, named, bad, frames)
+
+    def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
+        critical = layer.percent >= self.threshold_critical
+        others = f" So are {len(bad) - 1} more layers." if len(bad) > 2 else " So is another layer." if len(bad) > 1 else ""
+        return self.finding(
+            step,
+            f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {layer.key.name} are dead: zero in all "
+            f"{layer.observations} observations of the last {len(frames)} recorded batches.{others}",
+            severity=Severity.CRITICAL if critical or self.classic else Severity.WARNING,
+            key=layer.key,
+            evidence={
+                "dead_units_count": layer.dead,
+                "units_count": layer.units,
+                "dead_units_percent": round(layer.percent, 2),
+                "zeros_percent": round(100.0 * layer.zero_frac, 2),
+                "observations_per_unit_count": layer.observations,
+                "batches_count": len(frames),
+                "layers_count": len(bad),
+                "layers": ", ".join(one.key.name for one in bad[:20]),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("histogram", {"tensor": layer.key.name}),
+        )
+
+    def _judge(self, key: TensorKey, frames: list[Frame]) -> _Layer | None:
+        """Dead units of one layer; None when too little was seen."""
+        active: NDArray[np.float64] | None = None
+        observations, zeros, elements, batches = 0, 0, 0, 0
+        for frame in frames:
+            row = frame.get(key.name)
+            share = None if row is None else row.channel_zero_frac
+            if row is None or share is None or not len(share) or (active is not None and len(active) != len(share)):
+                continue
+            count = int(row.count) // len(share)
+            fired = (1.0 - share.astype(np.float64)) * count
+            active = fired if active is None else active + fired
+            observations += count
+            batches += 1
+            zeros, elements = zeros + int(row.zero_count), elements + int(row.count)
+        if active is None or observations == 0:
+            return None
+        if not self.classic and (batches < self.patience or observations < self.min_observations):
+            return None
+        activity = 100.0 * active / observations
+        if self.classic:
+            dead = activity < (self.threshold_inactivity or 1.0)
+        else:  # shares are float32: half an observation is none
+            dead = activity <= max(self.threshold_inactivity, 50.0 / observations)
+        return _Layer(key, int(dead.sum()), len(active), observations, zeros / max(1, elements))
+
+    def _candidates(self, run: RunView) -> list[TensorKey]:
+        """ReLU outputs in the order of the forward pass."""
+        activations = run.keys(Kind.ACTIVATION)
+        named = [key for key in activations if "relu" in key.collections or re.search(self.regex, key.name)]
+        if self.classic or any("relu" in key.collections for key in named):
+            return named
+        return [key for key in activations if key in named or self._behaves(key, run)]
+
+    @staticmethod
+    def _behaves(key: TensorKey, run: RunView) -> bool:
+        """Never negative, often zero, and not merely data that were passed on."""
+        frames = run.frames(Kind.ACTIVATION, 3)
+        rows = [row for frame in frames if (row := frame.get(key.name)) is not None]
+        if not rows or any(row.min != 0.0 or row.zero_count == 0 or row.max <= 0.0 < row.count for row in rows[:1]):
+            return False
+        if any(row.min < 0.0 or row.zero_count == 0 for row in rows):
+            return False
+        index = frames[-1].index
+        trained = {one.module for one in run.keys(Kind.WEIGHT)}
+        before = [one for one in run.keys(Kind.ACTIVATION) if index.get(one.name, len(index)) < index.get(key.name, -1)]
+        return any(one.module in trained for one in before)

@@ -1,0 +1,113 @@
+"""From answers step by step to findings: the same trouble is one finding."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import replace
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from tdbg_lab.records import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tdbg_lab.records import Finding
+
+__all__ = ["Change", "Episodes", "News"]
+
+_ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
+
+
+class News(Enum):
+    """What became of a finding."""
+
+    NEW = "new"
+    WORSE = "worse"
+    """More severe than before."""
+    LONGER = "longer"
+
+
+class Change(NamedTuple):
+    """A finding as it is now."""
+
+    finding: Finding
+    news: News
+
+
+class Episodes:
+    """Findings of one rule.
+
+    Answers about a trouble that is open extend its finding; it closes after `calm` checked steps
+    without one. What comes after that is another finding.
+
+    Parameters
+    ----------
+    known
+        Findings from an earlier process, so that nothing is told twice.
+    calm
+        Checked steps.
+    """
+
+    def __init__(self, known: Sequence[Finding] = (), *, calm: int = 5) -> None:
+        self._findings = {finding.id: finding for finding in known}
+        self._calm = calm
+        self._quiet_steps: set[int] = set()
+        self.active: Finding | None = None
+        """The open finding, or None."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings so far, in the order they were made."""
+        return list(self._findings.values())
+
+    def take(self, step: int, answer: Finding | None) -> Change | None:
+        """Take the answer of the rule at a step; what changed, or None."""
+        if self.active is None:
+            self._reopen(step)
+        if answer is None:
+            self._be_quiet(step)
+            return None
+        self._quiet_steps.clear()
+        if self.active is None:
+            found = replace(answer, id=_identity(answer), time_ns=answer.time_ns or time.time_ns())
+            self.active = self._findings[found.id] = found
+            return Change(found, News.NEW)
+        return self._extend(self.active, answer)
+
+    def _extend(self, old: Finding, answer: Finding) -> Change | None:
+        worse = _ORDER.index(answer.severity) > _ORDER.index(old.severity)
+        if answer.step_last <= old.step_last and not worse:
+            return None
+        told = answer if worse or answer.tensor == old.tensor else old
+        new = replace(
+            told,
+            step_first=min(old.step_first, answer.step_first),
+            step_last=max(old.step_last, answer.step_last),
+            severity=answer.severity if worse else old.severity,
+            id=old.id,
+            time_ns=old.time_ns,
+        )
+        self.active = self._findings[new.id] = new
+        return Change(new, News.WORSE if worse else News.LONGER)
+
+    def _be_quiet(self, step: int) -> None:
+        if self.active is None or step <= self.active.step_last:
+            return
+        self._quiet_steps.add(step)
+        if len(self._quiet_steps) >= self._calm:
+            self.active = None
+            self._quiet_steps.clear()
+
+    def _reopen(self, step: int) -> None:
+        """Take up a finding of an earlier process where it was left."""
+        for finding in self._findings.values():
+            if finding.step_first <= step <= finding.step_last:
+                self.active = finding
+                self._quiet_steps.clear()
+
+
+def _identity(finding: Finding) -> str:
+    text = f"{finding.rule}\0{finding.tensor}\0{finding.step_first}\0{finding.rank}"
+    return f"{finding.rule}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

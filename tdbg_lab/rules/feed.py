@@ -1,0 +1,165 @@
+"""From what is written of a run to steps that can be checked."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
+from tdbg_lab.store import tail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Feed"]
+
+log = logging.getLogger(__name__)
+
+_COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
+_FLOATS = ("min", "max", "mean", "std", "l1", "l2")
+
+
+class Feed:
+    """Follows a run and puts it into a `RunView`, step by step.
+
+    A step can be checked once a later one was begun, or when nothing more came for a moment. What
+    comes later still (another rank, a late micro-step) makes the step come again.
+
+    Parameters
+    ----------
+    run_path
+        Run directory.
+    view
+        Where it goes.
+    settle_s
+        Silence after which the newest step counts as complete, s.
+    clock
+        Monotonic clock, s.
+    """
+
+    def __init__(
+        self,
+        run_path: Path,
+        view: RunView,
+        *,
+        settle_s: float = 0.15,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._view = view
+        self._settle_s = settle_s
+        self._clock = clock
+        self._tail = tail(run_path)
+        self._keys: dict[str, TensorKey] = {}
+        self._pending: dict[int, list[_Part]] = {}
+        self._last_write_s = clock()
+        self._refused = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a step waits for the moment of silence."""
+        return bool(self._pending)
+
+    def steps(self, *, last: bool = False) -> Iterator[int]:
+        """Read what is new; give each step as soon as the view ends with it.
+
+        Parameters
+        ----------
+        last
+            Nothing more will come: give the newest step, too.
+        """
+        for chunk in self._tail:
+            if chunk is None:
+                break
+            self._last_write_s = self._clock()
+            part = self._decode(chunk.table)
+            if part is None:
+                continue
+            for step in sorted(step for step in self._pending if step != part.step):
+                yield self._give(step)
+            self._pending.setdefault(part.step, []).append(part)
+        if last or self._clock() - self._last_write_s >= self._settle_s:
+            for step in sorted(self._pending):
+                yield self._give(step)
+
+    def _give(self, step: int) -> int:
+        modes: dict[Mode, list[_Part]] = {}
+        for part in self._pending.pop(step):
+            modes.setdefault(part.mode, []).append(part)
+        for mode, parts in modes.items():
+            newest = max(part.time_ns for part in parts)
+            self._view.put(mode, step, newest, [(part.keys, part.block) for part in parts])
+        self._view.step = step
+        return step
+
+    def _decode(self, table: pa.Table) -> _Part | None:
+        try:
+            return _Part(table, self._keys)
+        except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
+            if not self._refused:
+                log.warning("A batch of statistics is left out: %s", error)
+            self._refused = True
+            return None
+
+
+class _Part:
+    """One batch: what one rank wrote at once of one step."""
+
+    def __init__(self, table: pa.Table, known: dict[str, TensorKey]) -> None:
+        if table.num_rows == 0:
+            raise ValueError("it has no rows")
+        self.step = int(table["step"][0].as_py())
+        self.mode = Mode(table["mode"][0].as_py())
+        self.time_ns = int(table["time_ns"][0].as_py())
+        self.keys = _keys(table, known)
+        self.block = _block(table)
+
+
+def _keys(table: pa.Table, known: dict[str, TensorKey]) -> tuple[TensorKey, ...]:
+    names = table["tensor"].to_pylist()
+    for row, name in enumerate(names):
+        if name not in known:
+            facts = {field: table[field][row].as_py() for field in ("kind", "module", "dtype")}
+            known[name] = TensorKey(
+                name=str(name),
+                kind=Kind(facts["kind"]),
+                module=facts["module"] or "",
+                dtype=facts["dtype"] or "",
+                shape=tuple(table["shape"][row].as_py() or ()),
+                collections=tuple(table["collections"][row].as_py() or ()),
+            )
+    return tuple(known[name] for name in names)
+
+
+def _block(table: pa.Table) -> StatsBlock:
+    columns: dict[str, Any] = {name: _numbers(table, name, np.int64) for name in _COUNTS}
+    columns |= {name: _numbers(table, name, np.float64) for name in _FLOATS}
+    for offsets, first, second, types in (
+        ("hist_offsets", "hist_bins", "hist_counts", (np.uint16, np.int64)),
+        ("channel_offsets", "channel_zero_frac", "channel_mean", (np.float32, np.float32)),
+    ):
+        columns[offsets], columns[first] = _lists(table, first, types[0])
+        _, columns[second] = _lists(table, second, types[1])
+    reasons = tuple(table["reason"].to_pylist())
+    return StatsBlock(**columns, reasons=reasons if any(reasons) else ())
+
+
+def _numbers(table: pa.Table, name: str, dtype: type) -> NDArray[Any]:
+    values = table[name].combine_chunks()
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype)
+
+
+def _lists(table: pa.Table, name: str, dtype: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    lists = table[name].combine_chunks()
+    lengths = np.nan_to_num(np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False), np.float64))
+    offsets = np.zeros(table.num_rows + 1, np.int64)
+    np.cumsum(lengths.astype(np.int64), out=offsets[1:])
+    return offsets, np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype)

@@ -1,0 +1,124 @@
+"""What was recorded at one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tdbg_lab.stats import concat, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
+
+__all__ = ["Frame", "Row", "join"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Every tensor recorded at one step in one mode, merged over micro-steps and ranks."""
+
+    step: int
+    mode: Mode
+    time_ns: int
+    """When its last row was written."""
+    keys: tuple[TensorKey, ...]
+    """One per row of `block`, in the order of their first appearance within the step."""
+    block: StatsBlock
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Row of each tensor, by name."""
+        return {key.name: row for row, key in enumerate(self.keys)}
+
+    @cached_property
+    def _by_kind(self) -> dict[Kind, NDArray[np.int64]]:
+        rows: dict[Kind, list[int]] = {}
+        for row, key in enumerate(self.keys):
+            rows.setdefault(key.kind, []).append(row)
+        return {kind: np.array(found, np.int64) for kind, found in rows.items()}
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Kinds that have a row."""
+        return frozenset(self._by_kind)
+
+    def rows(self, *kinds: Kind) -> NDArray[np.int64]:
+        """Rows of these kinds in order, all of them for none."""
+        if not kinds:
+            return np.arange(len(self.keys))
+        found = [self._by_kind[kind] for kind in kinds if kind in self._by_kind]
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+    def items(self, *kinds: Kind) -> Iterator[tuple[TensorKey, Row]]:
+        """Each tensor of these kinds with its statistics."""
+        for row in self.rows(*kinds):
+            yield self.keys[row], Row(self.block, int(row))
+
+    def get(self, name: str) -> Row | None:
+        """Statistics of one tensor, or None when it was not recorded at this step."""
+        row = self.index.get(name)
+        return None if row is None else Row(self.block, row)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Statistics of one tensor at one step."""
+
+    block: StatsBlock
+    row: int
+
+    def __getattr__(self, name: str) -> float:
+        """Any column of `StatsBlock`: ``row.l2``, ``row.nan_count``, ..."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        column = getattr(self.block, name)
+        if not isinstance(column, np.ndarray) or len(column) != len(self.block):
+            raise AttributeError(f"{name!r} is not a number per tensor.")
+        value: float = column[self.row].item()
+        return value
+
+    @property
+    def not_finite(self) -> int:
+        """NaN and infinite elements."""
+        block, row = self.block, self.row
+        return int(block.nan_count[row] + block.pos_inf_count[row] + block.neg_inf_count[row])
+
+    @property
+    def mean_abs(self) -> float:
+        """Mean of the absolute values of the finite elements."""
+        finite = int(self.block.finite_count[self.row])
+        return float(self.block.l1[self.row]) / finite if finite else float("nan")
+
+    @property
+    def value(self) -> float:
+        """Value of a scalar, NaN and infinities included."""
+        if self.block.nan_count[self.row]:
+            return float("nan")
+        if self.block.pos_inf_count[self.row]:
+            return float("inf")
+        return float("-inf") if self.block.neg_inf_count[self.row] else float(self.block.mean[self.row])
+
+    @property
+    def channel_zero_frac(self) -> NDArray[np.float32]:
+        """Share of zeros per channel, shape ``(C,)``; ``(0,)`` where channels were not measured."""
+        block = self.block
+        return block.channel_zero_frac[block.channel_offsets[self.row] : block.channel_offsets[self.row + 1]]
+
+
+def join(parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]]) -> tuple[tuple[TensorKey, ...], StatsBlock]:
+    """Merge what several writes said of one step: rows of the same tensor become one."""
+    keys = tuple(key for names, _ in parts for key in names)
+    block = parts[0][1] if len(parts) == 1 else concat([block for _, block in parts])
+    group: dict[str, int] = {}
+    groups = [group.setdefault(key.name, len(group)) for key in keys]
+    if len(group) == len(keys):
+        return keys, block
+    first = {name: key for key, name in zip(reversed(keys), reversed([key.name for key in keys]), strict=True)}
+    return tuple(first[name] for name in group), merge(block, groups, len(group))

@@ -1,0 +1,82 @@
+"""Start the rule runner of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from tdbg_lab.rules.payload import pack
+from tdbg_lab.rules.registry import resolve_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tdbg_lab.rules.base import Rule
+
+__all__ = ["launch"]
+
+log = logging.getLogger(__name__)
+
+
+def launch(
+    run_path: str | Path,
+    rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None = "default",
+    *,
+    stop_on: str | None = None,
+) -> subprocess.Popen[bytes] | None:
+    """Start ``python -m tdbg_lab.rules`` beside a run; it ends by itself when the run does.
+
+    Parameters
+    ----------
+    run_path
+        Run directory.
+    rules
+        ``"default"``, names, `Rule` objects or classes; None or ``"none"`` for none.
+    stop_on
+        ``"critical"``: ask training to stop at findings of that severity, whatever the rule.
+
+    Returns
+    -------
+    Popen or None
+        The process, in a session of its own; None when there is nothing to run.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no rule of a name.
+    ConfigError
+        If a rule cannot be sent to the runner.
+    OSError
+        If no process can be started.
+    """
+    made = resolve_rules(rules)
+    if not made:
+        return None
+    data = pack(made)
+    command = [sys.executable, "-m", "tdbg_lab.rules", str(run_path), "--rules", "none", "--custom-stdin"]
+    if stop_on is not None:
+        command += ["--stop-on", stop_on]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    # The child reads once Python is up: training does not wait for that.
+    threading.Thread(target=_send, args=(process, data), name="tdbg-rules-launch", daemon=True).start()
+    return process
+
+
+def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
+    pipe = process.stdin
+    if pipe is None:
+        return
+    with contextlib.suppress(OSError, ValueError):  # it ended at once: its status says why
+        pipe.write(data)
+        pipe.close()

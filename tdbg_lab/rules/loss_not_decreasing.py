@@ -1,0 +1,195 @@
+"""A loss that has not fallen, or rises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.rules.trend import noise_of, trend_of
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.series import Scalars
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["LossNotDecreasing"]
+
+
+@rule("loss_not_decreasing", title="Loss not decreasing")
+@dataclass(frozen=True, kw_only=True)
+class LossNotDecreasing(Rule):
+    """A training loss that is still where it began, or that went up and stayed up.
+
+    Noise is measured from point to point, so that a noisy loss that falls slowly is told from one
+    that does not fall. A loss that fell and then stays is a converged one and healthy. The rule waits
+    while the learning rate is warming up, and says nothing about runs with several losses (GANs)
+    unless `tensor` names one.
+
+    *Stuck*: less than `min_drop` percent below its start after `patience` steps, and no
+    fall of `min_z` standard errors within the last two thirds of what was recorded.
+    *Rising*: above its best by more than `max_rise` percent of all it had fallen, beyond the noise, at
+    every one of the last `patience_rise` recorded points.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: every `num_steps` steps the loss
+    is compared with the newest one saved at least `num_steps` before; it fires when it fell by
+    less than `diff_percent` (AWS developer guide, LossNotDecreasing).
+    """
+
+    tensor: str | None = None
+    """Name of the loss; None for the only one there is."""
+    patience: int = 150
+    """Steps, warm-up not counted, before a loss is judged to be stuck."""
+    min_points: int = 20
+    """Recorded losses that are needed, whatever the steps between them."""
+    min_drop: float = 5.0
+    """Fall since the start, percent of the start, that counts as learning."""
+    min_z: float = 2.0
+    """A fall of this many standard errors counts as learning, too."""
+    max_rise: float = 30.0
+    """Rise above the best, percent of the whole fall before it. Restarts of a cyclic learning rate rise less."""
+    patience_rise: int = 20
+    """Recorded points in a row that must be above."""
+    classic: bool = False
+    num_steps: int = 10
+    """Classic: steps between two checks, and between the losses compared."""
+    diff_percent: float = 0.1
+    """Classic: least fall, percent of the earlier loss."""
+
+    _STUCK: ClassVar = (
+        "Check that the optimizer holds the model's parameters and that optimizer.step() runs after backward().",
+        "Try a learning rate ten times larger, then ten times smaller.",
+        "Overfit a single batch first: if that fails, the model, the loss or the labels are wrong.",
+        "Look at the gradients layer by layer: dead units or vanishing gradients keep a loss where it is.",
+    )
+    _RISING: ClassVar = (
+        "Lower the learning rate or add a warm-up.",
+        "Clip the gradients (torch.nn.utils.clip_grad_norm_).",
+        "Go back to the checkpoint before the rise.",
+    )
+
+    def needs(self) -> Needs:
+        """Losses."""
+        return Needs(regex=None if self.tensor is None else f"^{self.tensor}$")
+
+    def not_applicable(self, run: RunView) -> str:
+        """No loss, or several."""
+        losses = [self.tensor] if self.tensor is not None and len(run.scalars(self.tensor).steps) else run.losses()
+        if self.tensor is not None and losses != [self.tensor]:
+            return f"No loss {self.tensor!r} was recorded so far."
+        if not losses:
+            return "No training loss was recorded so far: give attach() the loss module, or log a scalar named 'loss'."
+        if len(losses) > 1 and not self.classic:
+            names = ", ".join(losses[:5])
+            return f"There are {len(losses)} losses ({names}): name the one that should fall (tensor=...)."
+        return ""
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Look at the loss up to this step."""
+        for name in [self.tensor] if self.tensor is not None else run.losses():
+            loss = run.scalars(name)
+            if len(loss.steps) and loss.steps[-1] == step:
+                found = self._check_classic(name, loss) if self.classic else self._check(name, loss, run)
+                if found is not None:
+                    return found
+        return None
+
+    def _check(self, name: str, loss: Scalars, run: RunView) -> Finding | None:
+        if len(loss.steps) < self.min_points or not np.isfinite(loss.values[-1]):
+            return None
+        warm = warming_up(run)
+        if warm.now:
+            return None
+        after = loss.steps >= warm.until_step
+        return self._stuck(name, loss.steps[after], loss.values[after]) or self._rising(name, loss, run)
+
+    def _stuck(self, name: str, steps: np.ndarray, values: np.ndarray) -> Finding | None:
+        if len(steps) < self.min_points or steps[-1] - steps[0] < self.patience:
+            return None
+        trend = trend_of(values)
+        if trend is None or 100.0 * trend.drop_frac >= self.min_drop or trend.fall_z >= self.min_z:
+            return None
+        if 100.0 * (trend.start - trend.best) >= self.min_drop * abs(trend.start) + 300.0 * trend.noise:
+            return None  # it had learned something: rising or converged, not stuck
+        return self.finding(
+            int(steps[-1]),
+            f"{name} is {trend.now:.4g} after {steps[-1] - steps[0]} steps and began at {trend.start:.4g}: it has "
+            f"not decreased beyond its noise of {trend.noise:.2g}.",
+            tensor=name,
+            evidence={
+                "loss_start": trend.start,
+                "loss_now": trend.now,
+                "loss_noise": trend.noise,
+                "fall_percent": round(100.0 * trend.drop_frac, 3),
+                "fall_standard_errors": round(trend.fall_z, 3) if np.isfinite(trend.fall_z) else 0.0,
+                "points_count": trend.points,
+            },
+            advice=self._STUCK,
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
+
+    def _rising(self, name: str, loss: Scalars, run: RunView) -> Finding | None:
+        values = loss.values[np.isfinite(loss.values)]
+        if len(values) < self.min_points + self.patience_rise:
+            return None
+        trend = trend_of(values)
+        if trend is None:
+            return None
+        fall = max(trend.start - trend.best, 0.05 * abs(trend.start), 3.0 * trend.noise)
+        last = values[-self.patience_rise :]
+        limit = trend.best + (0.5 if run.active else 1.0) * self.max_rise / 100.0 * fall
+        error = noise_of(values) / np.sqrt(len(last))
+        if last.min() <= limit or last.mean() - limit <= 3.0 * error:
+            return None
+        above = last.mean() > trend.start + max(0.5 * abs(trend.start), 3.0 * trend.noise)
+        return self.finding(
+            int(loss.steps[-1]),
+            f"{name} has risen to {last.mean():.4g} from its best of {trend.best:.4g} and stays there"
+            f"{', above where it began' if above else ''}.",
+            severity=Severity.CRITICAL if above else Severity.WARNING,
+            tensor=name,
+            evidence={
+                "loss_start": trend.start,
+                "loss_best": trend.best,
+                "loss_now": float(last.mean()),
+                "loss_noise": trend.noise,
+                "rise_percent_of_fall": round(100.0 * float(last.mean() - trend.best) / fall, 2),
+                "points_above_count": len(last),
+            },
+            advice=self._RISING,
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
+
+    def _check_classic(self, name: str, loss: Scalars) -> Finding | None:
+        pair = self._classic_pair(loss.steps)
+        if pair is None:
+            return None
+        before, now = float(loss.values[pair]), float(loss.values[-1])
+        fall_percent = 100.0 * (before - now) / abs(before) if before else 0.0
+        fell = fall_percent > 0 if self.diff_percent == 0 else fall_percent >= self.diff_percent
+        if fell:
+            return None
+        return self.finding(
+            int(loss.steps[-1]),
+            f"{name} is {now:.4g}; it was {before:.4g} at step {loss.steps[pair]} and should have fallen by "
+            f"{self.diff_percent} %.",
+            tensor=name,
+            evidence={"loss_before": before, "loss_now": now, "fall_percent": fall_percent},
+            advice=self._STUCK,
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
+
+    def _classic_pair(self, steps: np.ndarray) -> int | None:
+        """Index of the loss the last one is compared with; None when the last one is not checked."""
+        checked, pair = -(10**18), None
+        for now, step in enumerate(steps):
+            pair = None
+            earlier = int(np.searchsorted(steps, step - self.num_steps, side="right")) - 1
+            if earlier >= 0 and step - checked >= self.num_steps:
+                checked, pair = step, min(earlier, now)
+        return pair

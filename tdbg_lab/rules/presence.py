@@ -1,0 +1,64 @@
+"""Whether a run still goes on, seen from a rule runner on whatever machine."""
+
+from __future__ import annotations
+
+import platform
+import time
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import NotFoundError
+from tdbg_lab.profiler.lifetime import Lifetime, find_process
+from tdbg_lab.store.info import read_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import psutil
+
+__all__ = ["Presence"]
+
+_PROCESS_LOOK_S = 0.5
+_SAME_PROCESS_S = 1.0
+
+
+class Presence:
+    """Tells why to end: the run has ended, its process is gone, its directory is deleted.
+
+    A process on another machine cannot be looked at: then only ``run.json`` tells.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no run.
+    """
+
+    def __init__(self, run_path: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        try:
+            info = read_info(run_path)
+        except (OSError, ValueError) as error:
+            raise NotFoundError(f"There is no run in {run_path.name!r}: {error}") from error
+        self.name = info.name
+        local = info.host == platform.node()
+        process = find_process(info.pid) if local else None
+        if process is not None and not _is_same(process, info.process_created_s):
+            process = None
+        self._lifetime = Lifetime(run_path, process, watch_process=local)
+        self._clock = clock
+        self._looked_s = -_PROCESS_LOOK_S
+
+    def over(self) -> str | None:
+        """Why to end, or None. Looks at most twice a second."""
+        if self._clock() - self._looked_s < _PROCESS_LOOK_S:
+            return None
+        self._looked_s = self._clock()
+        return self._lifetime.over()
+
+
+def _is_same(process: psutil.Process, created_s: float) -> bool:
+    import psutil
+
+    try:
+        return abs(process.create_time() - created_s) < _SAME_PROCESS_S
+    except psutil.Error:
+        return False

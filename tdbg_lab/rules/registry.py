@@ -1,0 +1,190 @@
+"""Which rules there are: our own, those of installed packages, those registered in this process."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from dataclasses import fields, replace
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.rules.base import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["DEFAULT", "Registry", "find_rule", "list_rules", "resolve_rules", "rule"]
+
+log = logging.getLogger(__name__)
+
+GROUP = "tdbg_lab.rules"
+"""Entry point group: ``my_rule = my_package.my_rule:MyRule``."""
+
+DEFAULT = ("exploding_tensor", "dead_relu", "vanishing_gradient", "loss_not_decreasing")
+"""Rules of ``"default"``. Causes stand before their consequences: a rule sees what earlier ones found."""
+
+R = TypeVar("R", bound=type[Rule])
+
+
+class Registry:
+    """Rule classes by name. The first of a name wins, unless it is registered again from a notebook cell."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type[Rule]] = {}
+        self._discovered = False
+
+    def add(self, cls: type[Rule]) -> None:
+        """Add a class; one of the same name from another module makes a `ConfigError`."""
+        known = self._classes.get(cls.name)
+        if known is not None and known.__module__ != cls.__module__:
+            raise ConfigError(f"There is a rule {cls.name!r} already, from {known.__module__}.")
+        self._classes[cls.name] = cls
+
+    def all(self) -> dict[str, type[Rule]]:
+        """Every rule by name; installed packages are searched once."""
+        if not self._discovered:
+            self._discovered = True
+            for entry in entry_points(group=GROUP):
+                self._load(entry)
+        return dict(self._classes)
+
+    def _load(self, entry: Any) -> None:
+        try:
+            cls = entry.load()
+            if not (isinstance(cls, type) and issubclass(cls, Rule)):
+                raise ConfigError(f"{entry.value} is not a Rule.")
+            if cls.name not in self._classes:
+                self.add(cls)
+        except Exception:
+            log.exception("The rule %s of an installed package is left out", entry.name)
+
+
+_REGISTRY = Registry()
+
+
+def rule(name: str | None = None, *, title: str | None = None) -> Callable[[R], R]:
+    """Register a `Rule` class: ``@rule("dead_relu", title="Dead ReLU")``.
+
+    Registered rules are found by name on the command line and in ``rules=[...]``. A class that is
+    handed over itself needs no registration.
+    """
+
+    def register(cls: R) -> R:
+        if name is not None:
+            cls.name = name
+        if title is not None:
+            cls.title = title
+        _REGISTRY.add(cls)
+        return cls
+
+    return register
+
+
+def list_rules() -> list[type[Rule]]:
+    """Every rule there is, by name."""
+    return [cls for _, cls in sorted(_REGISTRY.all().items())]
+
+
+def find_rule(name: str) -> type[Rule]:
+    """Find a rule class by name.
+
+    Raises
+    ------
+    NotFoundError
+        If there is none.
+    """
+    known = _REGISTRY.all()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}."
+    raise NotFoundError(f"There is no rule {name!r}{hint}")
+
+
+def resolve_rules(
+    rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None,
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Rule]:
+    """Make rules of what a user gave.
+
+    Parameters
+    ----------
+    rules
+        ``"default"``, ``"all"``, ``"none"``, names joined by commas, or a sequence of names, rule
+        classes and rules.
+    parameters
+        Thresholds to change: ``{"dead_relu": {"threshold_layer": 60}}``.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no rule of a name.
+    ConfigError
+        If a rule has no such parameter or the same rule is given twice.
+    """
+    made: list[Rule] = []
+    for item in _flat(rules):
+        one = find_rule(item)() if isinstance(item, str) else item() if isinstance(item, type) else item
+        if not isinstance(one, Rule):
+            raise ConfigError(f"{item!r} is not a rule: give a name, a Rule class or a Rule.")
+        made.append(one)
+    names = [one.name for one in made]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ConfigError(f"{', '.join(sorted(twice))} is given more than once; give each its own name.")
+    wanted = dict(parameters or {})
+    unknown = set(wanted) - set(names)
+    if unknown:
+        raise ConfigError(f"Parameters are given for {', '.join(sorted(unknown))}, which does not run.")
+    return [_changed(one, wanted.get(one.name, {})) for one in made]
+
+
+def _flat(
+    rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None,
+) -> list[str | Rule | type[Rule]]:
+    if rules is None or rules == "none":
+        return []
+    if not isinstance(rules, (str, list, tuple)):
+        return [rules]  # type: ignore[list-item]
+    items: list[str | Rule | type[Rule]] = []
+    for item in [rules] if isinstance(rules, str) else rules:
+        if not isinstance(item, str):
+            items.append(item)
+            continue
+        for name in filter(None, (part.strip() for part in item.split(","))):
+            names = {"default": DEFAULT, "all": tuple(sorted(_REGISTRY.all())), "none": ()}
+            items.extend(names.get(name, (name,)))
+    return items
+
+
+def _changed(one: Rule, values: Mapping[str, Any]) -> Rule:
+    if not values:
+        return one
+    known = {field.name: field for field in fields(one)}
+    changes = {}
+    for name, value in values.items():
+        if name not in known or name == "actions":
+            names = ", ".join(sorted(set(known) - {"actions"}))
+            raise ConfigError(f"{one.name} has no parameter {name!r}; it has {names}.")
+        changes[name] = _parsed(f"{one.name}.{name}", value, str(known[name].type))
+    return replace(one, **changes)
+
+
+def _parsed(where: str, value: Any, annotation: str) -> Any:
+    """Read a value that came as text by the type of its field."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.lower() in ("none", "") and "None" in annotation:
+        return None
+    try:
+        if "bool" in annotation:
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if "int" in annotation:
+            return int(text)
+        if "float" in annotation:
+            return float(text)
+    except (ValueError, KeyError):
+        raise ConfigError(f"{where} is {text!r}; expected {annotation}.") from None
+    return text

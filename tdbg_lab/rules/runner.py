@@ -1,0 +1,162 @@
+"""Follow a run, ask the rules, write down what they find, act on it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from tdbg_lab.actions import ActionContext
+from tdbg_lab.errors import StoreError, TdbgError
+from tdbg_lab.rules.engine import Engine
+from tdbg_lab.rules.episode import Change, News
+from tdbg_lab.rules.feed import Feed
+from tdbg_lab.rules.order import known_keys
+from tdbg_lab.rules.performer import Performer
+from tdbg_lab.rules.view import RunView
+from tdbg_lab.store import FindingsWriter, read_findings, read_rule_states, write_rule_states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from tdbg_lab.records import Finding, RuleState, Severity
+    from tdbg_lab.rules.base import Rule
+
+__all__ = ["Runner"]
+
+log = logging.getLogger(__name__)
+
+_STATUS_NS = 500_000_000
+_HEARTBEAT_NS = 5_000_000_000
+_FIRST_UPDATE_NS = 2_000_000_000
+_LAST_UPDATE_NS = 60_000_000_000
+
+
+class Runner:
+    """Rules on a live run, in a process of their own.
+
+    A finding is written at once when it is new or more severe, and now and then while it lasts. All
+    of it survives the process: another runner goes on where this one was, and tells nothing twice.
+
+    Parameters
+    ----------
+    run_path
+        Run directory.
+    rules
+        Rules to ask, causes before consequences.
+    broken
+        States of rules that could not be made, to be shown beside the others.
+    stop_on
+        Severity from which training is asked to stop, or None.
+    """
+
+    def __init__(
+        self,
+        run_path: Path,
+        rules: Sequence[Rule],
+        *,
+        broken: Sequence[RuleState] = (),
+        stop_on: Severity | None = None,
+        name: str = "",
+    ) -> None:
+        self._path = run_path
+        self._broken = tuple(broken)
+        known = _latest(read_findings(run_path))
+        states = {state.rule: state for state in read_rule_states(run_path)}
+        self._engine = Engine(rules, known, {rule: state.step_checked for rule, state in states.items()})
+        self._view = RunView(self._engine.window_steps)
+        self._view.expect(known_keys(run_path))
+        self._feed = Feed(run_path, self._view)
+        self._performer = Performer(ActionContext(run_path, name), stop_on=stop_on)
+        self._performer.forget_nothing(self._engine.judged)
+        self._writer: FindingsWriter | None = None
+        self._unwritten: dict[str, tuple[Finding, int, int]] = {}  # finding, due_ns, wait_ns
+        self._status_ns = 0
+        self._dirty = True
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Every finding so far."""
+        return self._engine.findings
+
+    def run(self, wakes: Iterable[None], over: Callable[[], str | None]) -> str:
+        """Work at each wake until `over` gives a reason to end; then once more for the last rows.
+
+        Returns
+        -------
+        str
+            Why it ended.
+        """
+        reason = "asked to stop"
+        ended = False
+        for _ in wakes:
+            why = over()
+            self.work(last=why is not None)
+            if why is not None:
+                reason, ended = why, True
+                break
+        self.close(stopped=not ended)
+        return reason
+
+    def work(self, *, last: bool = False) -> None:
+        """Check what can be checked now; `last` when nothing more will come."""
+        for step in self._feed.steps(last=last):
+            for one, change in self._engine.check(step, self._view):
+                self._tell(change)
+                self._performer.perform(one, change)
+            self._dirty = True
+            self._write_status()
+        self._write_status()
+
+    def close(self, *, stopped: bool = False) -> None:
+        """Write the last word. `stopped` when the run goes on without us."""
+        self._engine.end(stopped=stopped)
+        self._dirty = True
+        self._write_status(now=True)
+        if self._writer is not None:
+            self._writer.close()
+
+    def _tell(self, change: Change) -> None:
+        finding, news = change
+        now_ns = time.monotonic_ns()
+        _, due_ns, wait_ns = self._unwritten.get(finding.id, (finding, now_ns + _FIRST_UPDATE_NS, _FIRST_UPDATE_NS))
+        if news is News.LONGER and now_ns < due_ns:
+            self._unwritten[finding.id] = (finding, due_ns, wait_ns)
+            return
+        self._append(finding)
+        wait_ns = min(2 * wait_ns, _LAST_UPDATE_NS)
+        self._unwritten[finding.id] = (finding, now_ns + wait_ns, wait_ns)
+
+    def _append(self, finding: Finding) -> None:
+        try:
+            if self._writer is None:
+                self._writer = FindingsWriter(self._path)
+            self._writer.append(finding)
+        except StoreError as error:
+            log.warning("A finding cannot be written: %s", error)
+
+    def _write_status(self, *, now: bool = False) -> None:
+        """Write where the rules stand: soon after a change, seldom otherwise."""
+        time_ns = time.monotonic_ns()
+        wait_ns = _STATUS_NS if self._dirty else _HEARTBEAT_NS
+        if not now and time_ns - self._status_ns < wait_ns:
+            return
+        self._status_ns = time_ns
+        self._dirty = False
+        if now:
+            for finding, _, _ in self._unwritten.values():
+                self._append(finding)
+            self._unwritten.clear()
+        try:
+            write_rule_states(self._path, [*self._engine.states(), *self._broken])
+        except TdbgError as error:
+            log.debug("The state of the rules cannot be written: %s", error)
+
+
+def _latest(findings: Sequence[Finding]) -> list[Finding]:
+    """The last state of each finding, in the order of their first appearance."""
+    found: dict[str, Finding] = {}
+    for finding in findings:
+        found[finding.id] = finding
+    return list(found.values())

@@ -1,0 +1,69 @@
+"""A scalar over steps, with bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Scalars", "Series"]
+
+_HEAD = 1024
+_TAIL = 4096
+
+
+class Scalars(NamedTuple):
+    """Values of a scalar."""
+
+    steps: NDArray[np.int64]
+    """Ascending, shape ``(S,)``."""
+    values: NDArray[np.float64]
+    """NaN and infinities kept, shape ``(S,)``."""
+
+
+class Series:
+    """Grows step by step; keeps the first 1,024 and at least the last 4,096 points."""
+
+    def __init__(self) -> None:
+        self._steps = np.zeros(16, np.int64)
+        self._values = np.zeros(16, np.float64)
+        self._size = 0
+
+    def put(self, step: int, value: float) -> None:
+        """Add a point, or replace the one of its step."""
+        n = self._size
+        if n and self._steps[n - 1] >= step:
+            at = int(np.searchsorted(self._steps[:n], step))
+            if self._steps[at] == step:
+                self._values[at] = value
+                return
+            self._make_room()
+            self._steps[at + 1 : n + 1] = self._steps[at:n]
+            self._values[at + 1 : n + 1] = self._values[at:n]
+        else:
+            self._make_room()
+            n = at = self._size
+        self._steps[at] = step
+        self._values[at] = value
+        self._size += 1
+
+    def until(self, step: int) -> Scalars:
+        """Points up to `step`, inclusive. Views, not copies."""
+        n = int(np.searchsorted(self._steps[: self._size], step, side="right"))
+        return Scalars(self._steps[:n], self._values[:n])
+
+    def _make_room(self) -> None:
+        if self._size < len(self._steps):
+            return
+        if self._size >= _HEAD + 2 * _TAIL:
+            keep = np.r_[0:_HEAD, self._size - _TAIL : self._size]
+            self._steps[: len(keep)] = self._steps[keep]
+            self._values[: len(keep)] = self._values[keep]
+            self._size = len(keep)
+            return
+        length = min(2 * len(self._steps), _HEAD + 2 * _TAIL)
+        self._steps = np.resize(self._steps, length)
+        self._values = np.resize(self._values, length)

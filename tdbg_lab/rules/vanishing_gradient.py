@@ -1,0 +1,183 @@
+"""Gradients that do not reach the early layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.rules.trend import trend_of
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding, TensorKey
+    from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["VanishingGradient"]
+
+
+class _Layer(NamedTuple):
+    key: TensorKey
+    strength: float
+    """Size of the gradient for the size of the weight: |g| / |w| over the elements that were touched."""
+    mean_abs: float
+
+
+@rule("vanishing_gradient", title="Vanishing gradient")
+@dataclass(frozen=True, kw_only=True)
+class VanishingGradient(Rule):
+    """Weights whose gradient is a tiny fraction of what other layers get, while the loss stays high.
+
+    Small gradients alone are no trouble: a converged network has them everywhere. What is judged is the
+    strength |g| / |w| (L2 norms; weights of two and more dimensions; rows of an embedding that were not
+    used do not count) *relative* to the strongest layer, which knows no scale, over `patience`
+    recorded steps, and only while the loss is stuck high. When no layer at all has a gradient worth the
+    name, that is found, too.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: mean(abs(gradient)) of any gradient
+    below `threshold` (AWS developer guide, VanishingGradient).
+    """
+
+    ratio: float = 1e-4
+    """Strength relative to the strongest layer below which a gradient has vanished. Healthy layers of one
+    network differ by about 100; a sigmoid layer costs a factor of 4 to 10."""
+    floor: float = 1e-7
+    """Strength of the strongest layer below which all gradients have vanished: at a learning rate of 1, more
+    than 10 million steps for a change of the size of the weights."""
+    loss_high: float = 50.0
+    """Loss, percent of its start, above which it is still high."""
+    min_z: float = 2.0
+    """A loss that falls by this many standard errors is not stuck."""
+    patience: int = 5
+    """Recorded steps in a row."""
+    warm_up: int = 20
+    """First steps that are not judged."""
+    patience_critical: int = 50
+    """Recorded steps in a row from which it is critical."""
+    classic: bool = False
+    threshold: float = 1e-7
+    """Classic: least mean absolute gradient."""
+
+    _ADVICE: ClassVar = (
+        "Use ReLU, GELU or SiLU instead of sigmoid or tanh in the hidden layers.",
+        "Add residual connections or a normalisation (BatchNorm, LayerNorm) between the layers.",
+        "Initialise for the activation in use: Xavier for tanh, He for ReLU (torch.nn.init).",
+        "Use fewer layers, or with mixed precision check the loss scale.",
+    )
+
+    def needs(self) -> Needs:
+        """Gradients; weights and a loss make it sharper."""
+        return Needs(kinds=(Kind.GRADIENT,), steps=max(self.patience, self.patience_critical))
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Judge the gradients of the last recorded steps."""
+        frames = run.frames(Kind.GRADIENT, 1 if self.classic else self.patience)
+        if not frames or frames[-1].step != step:
+            return None
+        if self.classic:
+            return self._check_classic(step, frames[-1])
+        if len(frames) < self.patience or step < self.warm_up or warming_up(run).now:
+            return None
+        gone = self._vanished(frames, run)
+        if not gone or self._explained(gone, run):
+            return None
+        loss = _loss_state(run, self.loss_high, self.min_z)
+        if loss == "falls":
+            return None
+        return self._found(step, run, gone, loss, self._lasts(run))
+
+    def _vanished(self, frames: list[Frame], run: RunView) -> list[tuple[_Layer, float]]:
+        """Layers that have vanished at every one of the steps, with their ratio at the last one."""
+        gone: dict[str, tuple[_Layer, float]] | None = None
+        for frame in frames:
+            layers = _strengths(frame, run)
+            top = max((layer.strength for layer in layers), default=0.0)
+            limit = np.inf if top < self.floor else self.ratio * top
+            now = {x.key.name: (x, x.strength / top if top else 0.0) for x in layers if x.strength < limit}
+            gone = now if gone is None else {name: pair for name, pair in now.items() if name in gone}
+        return list((gone or {}).values())
+
+    @staticmethod
+    def _explained(gone: list[tuple[_Layer, float]], run: RunView) -> bool:
+        """Gradients that are exactly zero behind dead units are that finding's business."""
+        dead = any(finding.rule == "dead_relu" for finding in run.open)
+        return dead and all(layer.strength == 0.0 for layer, _ in gone)
+
+    def _lasts(self, run: RunView) -> bool:
+        frames = run.frames(Kind.GRADIENT, self.patience_critical)
+        return len(frames) >= self.patience_critical and len(self._vanished(frames, run)) > 0
+
+    def _found(
+        self, step: int, run: RunView, gone: list[tuple[_Layer, float]], loss: str, lasts: bool  # noqa: FBT001
+    ) -> Finding:
+        old = run.active.tensor if run.active else ""
+        layer, ratio = next((pair for pair in gone if pair[0].key.name == old), gone[0])
+        severity = Severity.NOTICE if loss == "unknown" else Severity.CRITICAL if lasts else Severity.WARNING
+        others = f" and of {len(gone) - 1} more" if len(gone) > 1 else ""
+        size = "is exactly zero" if layer.strength == 0 else f"is {ratio:.1e} of that of the strongest layer"
+        if layer.strength > 0 and ratio == 1.0:
+            size = f"is {layer.strength:.1e} of its weights, and no layer has more"
+        tail = "while the loss stays high" if loss == "high" else "(no loss is recorded to compare with)"
+        return self.finding(
+            step,
+            f"The gradient of {layer.key.name.removeprefix('gradient/')}{others} {size} at each of the last "
+            f"{self.patience} recorded steps, {tail}.",
+            severity=severity,
+            key=layer.key,
+            evidence={
+                "gradient_to_weight": layer.strength,
+                "relative_to_strongest": ratio,
+                "mean_abs_gradient": layer.mean_abs,
+                "layers_count": len(gone),
+                "layers": ", ".join(one.key.name for one, _ in gone[:20]),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("overview", {"kind": "gradient", "column": "l2"}),
+        )
+
+    def _check_classic(self, step: int, frame: Frame) -> Finding | None:
+        for key, row in frame.items(Kind.GRADIENT):
+            if row.mean_abs < self.threshold:
+                return self.finding(
+                    step,
+                    f"{key.name} has a mean absolute value of {row.mean_abs:.2e}, below {self.threshold:.2e}.",
+                    key=key,
+                    evidence={"mean_abs_gradient": row.mean_abs},
+                    advice=self._ADVICE,
+                    view=ViewRef("overview", {"kind": "gradient", "column": "l2"}),
+                )
+        return None
+
+
+def _strengths(frame: Frame, run: RunView) -> list[_Layer]:
+    """Every weight with two or more dimensions, in order; gradients that are not finite do not count."""
+    weights = run.frames(Kind.WEIGHT, 1)
+    found = []
+    for key, row in frame.items(Kind.GRADIENT):
+        touched = int(row.count) - int(row.zero_count)
+        if len(key.shape) < 2 or row.not_finite or row.count == 0:
+            continue
+        weight = weights[0].get(key.name.removeprefix("gradient/")) if weights else None
+        scale = 1.0
+        if weight is not None and weight.l2 > 0 and weight.count > 0:
+            scale = weight.l2 / float(np.sqrt(weight.count))
+        rms = row.l2 / float(np.sqrt(touched)) if touched else 0.0
+        found.append(_Layer(key, rms / scale, row.mean_abs))
+    return found
+
+
+def _loss_state(run: RunView, high_percent: float, min_z: float) -> str:
+    """``high`` and stuck, ``falls`` (or is low already), or ``unknown`` without a single loss."""
+    losses = run.losses()
+    if len(losses) != 1:
+        return "unknown"
+    trend = trend_of(run.scalars(losses[0]).values)
+    if trend is None:
+        return "falls"  # too early to tell
+    low = trend.now < high_percent / 100.0 * trend.start
+    return "falls" if low or (trend.fall_z >= min_z and trend.fall_frac > 0.005) else "high"

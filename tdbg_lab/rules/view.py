@@ -1,0 +1,139 @@
+"""What a rule sees of a run: everything up to the step it checks, nothing after it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode
+from tdbg_lab.rules.frame import Frame, join
+from tdbg_lab.rules.series import Scalars, Series
+from tdbg_lab.stats import empty_block, take
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tdbg_lab.records import Finding, StatsBlock, TensorKey
+
+__all__ = ["RunView"]
+
+_SCALAR_KINDS = frozenset({Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER})
+
+
+class RunView:
+    """The past of a run, in bounded memory: scalars for long, statistics for a number of recorded steps.
+
+    Parameters
+    ----------
+    keep
+        Recorded steps of each kind of tensor that are kept.
+    """
+
+    def __init__(self, keep: int = 64) -> None:
+        self.step = -1
+        """The step that is checked."""
+        self.active: Finding | None = None
+        """The open finding of the rule that is asked, or None: for thresholds with hysteresis."""
+        self.open: tuple[Finding, ...] = ()
+        """Open findings of all rules, those of earlier rules at this step included."""
+        self._keep = keep
+        self._keys: dict[str, TensorKey] = {}
+        self._expected: dict[str, int] = {}
+        self._frames: dict[tuple[Mode, Kind], dict[int, Frame]] = {}
+        self._series: dict[tuple[str, Mode], Series] = {}
+
+    def expect(self, keys: Iterable[TensorKey]) -> None:
+        """Tell the order of tensors that are about to come: they count as seen once they did."""
+        self._expected = {key.name: place for place, key in enumerate(keys)}
+
+    def keys(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
+        """Tensors seen so far, in the order of their first appearance."""
+        found = sorted(self._keys.values(), key=lambda key: self._expected[key.name])
+        pattern = None if regex is None else re.compile(regex)
+        return [
+            key
+            for key in found
+            if (not kinds or key.kind in kinds) and (pattern is None or pattern.search(key.name))
+        ]
+
+    def frame(self, mode: Mode = Mode.TRAIN, *kinds: Kind) -> Frame:
+        """What was recorded at the checked step; a frame without rows when nothing was."""
+        for (of_mode, kind), frames in self._frames.items():
+            if of_mode == mode and (not kinds or kind in kinds) and self.step in frames:
+                return frames[self.step]
+        return Frame(self.step, mode, 0, (), empty_block())
+
+    def frames(self, kind: Kind, n: int = 1, mode: Mode = Mode.TRAIN) -> list[Frame]:
+        """The last `n` steps at which tensors of a kind were recorded, oldest first.
+
+        Fewer when there are fewer, or when `Needs.steps` asked for fewer.
+        """
+        frames = self._frames.get((mode, kind), {})
+        found: list[Frame] = []
+        for step in reversed(frames):
+            if step <= self.step:
+                found.append(frames[step])
+                if len(found) == n:
+                    break
+        return found[::-1]
+
+    def scalars(self, name: str, mode: Mode = Mode.TRAIN) -> Scalars:
+        """A loss, a logged scalar or an optimizer fact over steps; empty when there is none."""
+        series = self._series.get((name, mode))
+        return Series().until(0) if series is None else series.until(self.step)
+
+    def losses(self, mode: Mode = Mode.TRAIN) -> list[str]:
+        """Names of training losses: of loss modules, else scalars that the user logged as a loss."""
+        for kinds, pattern in (((Kind.LOSS,), ""), ((Kind.SCALAR, Kind.CUSTOM), _LOSS_NAME)):
+            names = [key.name for key in self.keys(*kinds, regex=pattern) if (key.name, mode) in self._series]
+            if names:
+                return names
+        return []
+
+    def put(
+        self, mode: Mode, step: int, time_ns: int, parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]]
+    ) -> None:
+        """Add what was written of a step; more of the same step merges with what is there."""
+        known = self._known(mode, step)
+        keys, block = self._ordered(*join([*([(known.keys, known.block)] if known else ()), *parts]))
+        frame = Frame(step, mode, time_ns, keys, block)
+        for kind in frame.kinds:
+            self._store((mode, kind), frame)
+        values: np.ndarray | None = None
+        for row in frame.rows(*_SCALAR_KINDS):
+            values = block.scalar_values if values is None else values
+            self._series.setdefault((keys[row].name, mode), Series()).put(step, values[row])
+
+    def _ordered(
+        self, keys: tuple[TensorKey, ...], block: StatsBlock
+    ) -> tuple[tuple[TensorKey, ...], StatsBlock]:
+        """Put rows into the order of the tensors' first appearance: sealed segments are sorted by name."""
+        for key in keys:
+            if key.name not in self._keys:
+                self._keys[key.name] = key
+                self._expected.setdefault(key.name, len(self._expected))
+        place = np.array([self._expected[key.name] for key in keys])
+        if np.all(place[1:] > place[:-1]):
+            return keys, block
+        order = np.argsort(place, kind="stable")
+        return tuple(keys[row] for row in order), take(block, order)
+
+    def _known(self, mode: Mode, step: int) -> Frame | None:
+        for (of_mode, _), frames in self._frames.items():
+            if of_mode == mode and step in frames:
+                return frames[step]
+        return None
+
+    def _store(self, slot: tuple[Mode, Kind], frame: Frame) -> None:
+        frames = self._frames.setdefault(slot, {})
+        last = next(reversed(frames), -1)
+        frames[frame.step] = frame
+        if frame.step < last:  # a late write, or training that went back to a checkpoint
+            self._frames[slot] = frames = dict(sorted(frames.items()))
+        while len(frames) > self._keep:
+            del frames[next(iter(frames))]
+
+
+_LOSS_NAME = r"(?i)^(train(ing)?[_/. ])?loss$"
