@@ -65,9 +65,9 @@ class RunCommand(Action):
             "TDBG_EVIDENCE": json.dumps(dict(finding.evidence), default=str),
         }
         try:
-            done = subprocess.run(
+            done = subprocess.run(  # noqa: S602 - the user's own command, from the user's own process
                 self.command,
-                shell=True,  # noqa: S602 - the user's own command, from the user's own process
+                shell=True,
                 check=False,
                 env=os.environ | {key: value.replace("\0", "") for key, value in facts.items()},
                 input=body_of(finding, context).encode(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.actions.base import Action
 from tdbg_lab.actions.message import body_of, title_of
@@ -40,8 +40,8 @@ class Notify(Action):
     urls: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        urls = (self.urls,) if isinstance(self.urls, str) else tuple(self.urls)
-        object.__setattr__(self, "urls", urls)
+        given: Any = self.urls
+        object.__setattr__(self, "urls", (given,) if isinstance(given, str) else tuple(given))
 
     def perform(self, finding: Finding, context: ActionContext) -> None:
         """Send title and body to every URL; raises `NotifyError` when one refuses."""

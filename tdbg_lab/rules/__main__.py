@@ -75,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rules", default="default", help="default, all, none, or names joined by commas")
     parser.add_argument("--param", action="append", default=[], metavar="RULE.NAME=VALUE", help="a threshold")
     parser.add_argument("--action", action="append", default=[], metavar="RULE=stop", help="act on findings")
-    parser.add_argument("--stop-on", choices=[str(one) for one in Severity], help="stop training from this severity")
+    parser.add_argument(
+        "--stop-on", choices=[str(one) for one in Severity], help="stop training from this severity"
+    )
     parser.add_argument("--custom-stdin", action="store_true", help="more rules come through standard input")
     parser.add_argument("--once", action="store_true", help="check what there is and end")
     return parser

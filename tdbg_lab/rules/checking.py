@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +68,7 @@ def check_run(
     view = RunView(engine.window_steps)
     view.expect(known_keys(path))
     feed = Feed(path, view)
-    with contextlib.closing(feed.steps(last=True)) as steps:
-        for step in steps:
-            engine.check(step, view, strict=strict)
+    for step in feed.steps(last=True):
+        engine.check(step, view, strict=strict)
     engine.end()
     return engine.findings, engine.states()

@@ -70,9 +70,9 @@ class DeadRelu(Rule):
     classic: bool = False
 
     _ADVICE: ClassVar = (
-        "Lower the learning rate: a single large step can push the biases so far down that units never return.",
+        "Lower the learning rate: one large step can push biases so far down that units never return.",
         "Use LeakyReLU, ELU or GELU, which pass a gradient on the negative side.",
-        "Put a normalisation (BatchNorm, LayerNorm) before the activation, or use He initialisation with zero biases.",
+        "Normalise before the activation (BatchNorm, LayerNorm), or use He initialisation with zero biases.",
         "Restart from a checkpoint before the units died: a dead unit gets no gradient and does not recover.",
     )
 
@@ -104,11 +104,17 @@ class DeadRelu(Rule):
 
     def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
         critical = layer.percent >= self.threshold_critical
-        others = f" So are {len(bad) - 1} more layers." if len(bad) > 2 else " So is another layer." if len(bad) > 1 else ""
+        others = (
+            f" So are {len(bad) - 1} more layers."
+            if len(bad) > 2
+            else " So is another layer."
+            if len(bad) > 1
+            else ""
+        )
         return self.finding(
             step,
-            f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {layer.key.name} are dead: zero in all "
-            f"{layer.observations} observations of the last {len(frames)} recorded batches.{others}",
+            f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {layer.key.name} are dead: "
+            f"zero in all {layer.observations} observations of {len(frames)} recorded batches.{others}",
             severity=Severity.CRITICAL if critical or self.classic else Severity.WARNING,
             key=layer.key,
             evidence={
@@ -132,7 +138,12 @@ class DeadRelu(Rule):
         for frame in frames:
             row = frame.get(key.name)
             share = None if row is None else row.channel_zero_frac
-            if row is None or share is None or not len(share) or (active is not None and len(active) != len(share)):
+            if (
+                row is None
+                or share is None
+                or not len(share)
+                or (active is not None and len(active) != len(share))
+            ):
                 continue
             count = int(row.count) // len(share)
             fired = (1.0 - share.astype(np.float64)) * count
@@ -161,14 +172,13 @@ class DeadRelu(Rule):
 
     @staticmethod
     def _behaves(key: TensorKey, run: RunView) -> bool:
-        """Never negative, often zero, and not merely data that were passed on."""
+        """Never negative, with zeros every time, and not merely data that were passed on."""
         frames = run.frames(Kind.ACTIVATION, 3)
         rows = [row for frame in frames if (row := frame.get(key.name)) is not None]
-        if not rows or any(row.min != 0.0 or row.zero_count == 0 or row.max <= 0.0 < row.count for row in rows[:1]):
-            return False
-        if any(row.min < 0.0 or row.zero_count == 0 for row in rows):
+        if not rows or any(row.min != 0 or not row.zero_count for row in rows):
             return False
         index = frames[-1].index
+        place = index.get(key.name, -1)
         trained = {one.module for one in run.keys(Kind.WEIGHT)}
-        before = [one for one in run.keys(Kind.ACTIVATION) if index.get(one.name, len(index)) < index.get(key.name, -1)]
+        before = (one for one in run.keys(Kind.ACTIVATION) if index.get(one.name, len(index)) < place)
         return any(one.module in trained for one in before)

@@ -121,6 +121,8 @@ class Engine:
             one.unsuited += 1
             return one.episodes.take(step, None)
         one.unsuited = 0
+        if not _something_new(one.rule, view):
+            return None
         answer = one.rule.check(step, view)
         if answer is not None and not isinstance(answer, Finding):
             raise ConfigError(f"check gave a {type(answer).__name__}; expected a Finding or None.")
@@ -151,3 +153,9 @@ class Engine:
             cost_ms=one.cost_ns / 1e6,
             parameters=one.rule.parameters,
         )
+
+
+def _something_new(rule: Rule, view: RunView) -> bool:
+    """Whether the step has any of the kinds that the rule needs; silence is not an all-clear."""
+    kinds = rule.needs().kinds
+    return not kinds or any(not view.frame(mode).kinds.isdisjoint(kinds) for mode in view.modes)

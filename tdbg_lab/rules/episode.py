@@ -80,7 +80,7 @@ class Episodes:
         worse = _ORDER.index(answer.severity) > _ORDER.index(old.severity)
         if answer.step_last <= old.step_last and not worse:
             return None
-        told = answer if worse or answer.tensor == old.tensor else old
+        told = answer if answer.tensor == old.tensor else old  # the first to be named is where it began
         new = replace(
             told,
             step_first=min(old.step_first, answer.step_first),

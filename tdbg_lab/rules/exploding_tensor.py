@@ -13,14 +13,15 @@ from tdbg_lab.rules.origin import Origin, find_origin, not_finite
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
-    from tdbg_lab.records import Finding
+    from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["ExplodingTensor"]
 
+_LAYERED = (Kind.GRADIENT, Kind.WEIGHT, Kind.ACTIVATION, Kind.BIAS, Kind.INPUT, Kind.BUFFER)
 _PARAMETERS = (Kind.WEIGHT, Kind.BIAS)
-_SKIPPED = "optimizer/skipped"
+_SKIPPED = "optimizer/skipped_steps"
 
 
 @rule("exploding_tensor", title="Exploding tensor")
@@ -53,8 +54,8 @@ class ExplodingTensor(Rule):
     """Classic: pass over infinities."""
 
     _ADVICE: ClassVar = (
-        "Clip the gradients (torch.nn.utils.clip_grad_norm_) or lower the learning rate, above all at the start.",
-        "Look for divisions, logarithms, square roots and exponentials of unguarded values near that layer.",
+        "Clip the gradients (torch.nn.utils.clip_grad_norm_) or lower the learning rate.",
+        "Look for divisions, logarithms, roots and exponentials of unguarded values near that layer.",
         "With mixed precision, keep that layer in float32 or use bfloat16.",
     )
 
@@ -98,7 +99,7 @@ class ExplodingTensor(Rule):
             return self._found(step, run, frame, Severity.WARNING, "gradients", streak)
         return None
 
-    def _found(
+    def _found(  # noqa: PLR0917 - all of it goes into the finding
         self, step: int, run: RunView, frame: Frame, severity: Severity, where: str, streak: int = 1
     ) -> Finding:
         origin = find_origin(run, frame)
@@ -118,7 +119,7 @@ class ExplodingTensor(Rule):
                 "origin": origin.how,
             },
             advice=(*origin.advice, *self._ADVICE),
-            view=ViewRef("statistics", {"tensors": [origin.key.name]}),
+            view=_view_of(origin.key),
         )
 
     def _check_classic(self, step: int, run: RunView) -> Finding | None:
@@ -132,11 +133,21 @@ class ExplodingTensor(Rule):
                         f"{key.name} holds {bad} values that are not finite.",
                         severity=Severity.CRITICAL,
                         key=key,
-                        evidence={"nan_count": int(row.nan_count), "inf_count": row.not_finite - int(row.nan_count)},
+                        evidence={
+                            "nan_count": int(row.nan_count),
+                            "inf_count": row.not_finite - int(row.nan_count),
+                        },
                         advice=self._ADVICE,
-                        view=ViewRef("statistics", {"tensors": [key.name]}),
+                        view=_view_of(key),
                     )
         return None
+
+
+def _view_of(key: TensorKey) -> ViewRef:
+    """Layers over steps, where holes show; a line for what is one number."""
+    if key.kind in _LAYERED:
+        return ViewRef("overview", {"kind": str(key.kind), "statistic": "l2"})
+    return ViewRef("scalars", {"tensors": [key.name]})
 
 
 def _streak(bad: np.ndarray) -> int:

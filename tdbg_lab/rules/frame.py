@@ -112,7 +112,9 @@ class Row:
         return block.channel_zero_frac[block.channel_offsets[self.row] : block.channel_offsets[self.row + 1]]
 
 
-def join(parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]]) -> tuple[tuple[TensorKey, ...], StatsBlock]:
+def join(
+    parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]],
+) -> tuple[tuple[TensorKey, ...], StatsBlock]:
     """Merge what several writes said of one step: rows of the same tensor become one."""
     keys = tuple(key for names, _ in parts for key in names)
     block = parts[0][1] if len(parts) == 1 else concat([block for _, block in parts])
@@ -120,5 +122,7 @@ def join(parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]]) -> tuple[tup
     groups = [group.setdefault(key.name, len(group)) for key in keys]
     if len(group) == len(keys):
         return keys, block
-    first = {name: key for key, name in zip(reversed(keys), reversed([key.name for key in keys]), strict=True)}
+    first = {
+        name: key for key, name in zip(reversed(keys), reversed([key.name for key in keys]), strict=True)
+    }
     return tuple(first[name] for name in group), merge(block, groups, len(group))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import logging
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.rules.payload import pack
@@ -14,13 +15,10 @@ from tdbg_lab.rules.registry import resolve_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tdbg_lab.rules.base import Rule
 
 __all__ = ["launch"]
-
-log = logging.getLogger(__name__)
 
 
 def launch(
@@ -67,10 +65,19 @@ def launch(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env=_environment(),
     )
     # The child reads once Python is up: training does not wait for that.
     threading.Thread(target=_send, args=(process, data), name="tdbg-rules-launch", daemon=True).start()
     return process
+
+
+def _environment() -> dict[str, str]:
+    """The environment, with this package importable: it may stand on a path set by hand."""
+    root = str(Path(__file__).parents[2])
+    old = os.environ.get("PYTHONPATH", "")
+    paths = [root, *(one for one in old.split(os.pathsep) if one and one != root)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _send(process: subprocess.Popen[bytes], data: bytes) -> None:

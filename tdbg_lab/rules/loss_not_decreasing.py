@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
@@ -29,7 +29,8 @@ class LossNotDecreasing(Rule):
     Noise is measured from point to point, so that a noisy loss that falls slowly is told from one
     that does not fall. A loss that fell and then stays is a converged one and healthy. The rule waits
     while the learning rate is warming up, and says nothing about runs with several losses (GANs)
-    unless `tensor` names one.
+    unless `tensor` names one. While another rule has an open finding, a loss that does not fall is its
+    consequence and is not reported again (unless actions are attached to this rule).
 
     *Stuck*: less than `min_drop` percent below its start after `patience` steps, and no
     fall of `min_z` standard errors within the last two thirds of what was recorded.
@@ -52,7 +53,7 @@ class LossNotDecreasing(Rule):
     min_z: float = 2.0
     """A fall of this many standard errors counts as learning, too."""
     max_rise: float = 30.0
-    """Rise above the best, percent of the whole fall before it. Restarts of a cyclic learning rate rise less."""
+    """Rise above the best, percent of the whole fall before it; restarts of a cyclic rate rise less."""
     patience_rise: int = 20
     """Recorded points in a row that must be above."""
     classic: bool = False
@@ -62,7 +63,7 @@ class LossNotDecreasing(Rule):
     """Classic: least fall, percent of the earlier loss."""
 
     _STUCK: ClassVar = (
-        "Check that the optimizer holds the model's parameters and that optimizer.step() runs after backward().",
+        "Check that the optimizer holds the model's parameters and that it steps after backward().",
         "Try a learning rate ten times larger, then ten times smaller.",
         "Overfit a single batch first: if that fails, the model, the loss or the labels are wrong.",
         "Look at the gradients layer by layer: dead units or vanishing gradients keep a loss where it is.",
@@ -74,16 +75,17 @@ class LossNotDecreasing(Rule):
     )
 
     def needs(self) -> Needs:
-        """Losses."""
-        return Needs(regex=None if self.tensor is None else f"^{self.tensor}$")
+        """A loss, of a module or logged."""
+        return Needs(kinds=(Kind.LOSS, Kind.SCALAR, Kind.CUSTOM))
 
     def not_applicable(self, run: RunView) -> str:
         """No loss, or several."""
-        losses = [self.tensor] if self.tensor is not None and len(run.scalars(self.tensor).steps) else run.losses()
-        if self.tensor is not None and losses != [self.tensor]:
-            return f"No loss {self.tensor!r} was recorded so far."
+        if self.tensor is not None:
+            known = len(run.scalars(self.tensor).steps) > 0
+            return "" if known else f"No loss {self.tensor!r} was recorded so far."
+        losses = run.losses()
         if not losses:
-            return "No training loss was recorded so far: give attach() the loss module, or log a scalar named 'loss'."
+            return "No training loss was recorded so far: give attach() the loss module or log 'loss'."
         if len(losses) > 1 and not self.classic:
             names = ", ".join(losses[:5])
             return f"There are {len(losses)} losses ({names}): name the one that should fall (tensor=...)."
@@ -91,6 +93,8 @@ class LossNotDecreasing(Rule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look at the loss up to this step."""
+        if self._is_consequence(run):
+            return None
         for name in [self.tensor] if self.tensor is not None else run.losses():
             loss = run.scalars(name)
             if len(loss.steps) and loss.steps[-1] == step:
@@ -98,6 +102,11 @@ class LossNotDecreasing(Rule):
                 if found is not None:
                     return found
         return None
+
+    def _is_consequence(self, run: RunView) -> bool:
+        """Another rule has found why the loss does not fall: that is the finding."""
+        others = any(one.rule != self.name and one.severity is not Severity.NOTICE for one in run.open)
+        return others and run.active is None and not self.actions and not self.classic
 
     def _check(self, name: str, loss: Scalars, run: RunView) -> Finding | None:
         if len(loss.steps) < self.min_points or not np.isfinite(loss.values[-1]):
@@ -118,8 +127,8 @@ class LossNotDecreasing(Rule):
             return None  # it had learned something: rising or converged, not stuck
         return self.finding(
             int(steps[-1]),
-            f"{name} is {trend.now:.4g} after {steps[-1] - steps[0]} steps and began at {trend.start:.4g}: it has "
-            f"not decreased beyond its noise of {trend.noise:.2g}.",
+            f"{name} is {trend.now:.4g} after {steps[-1] - steps[0]} steps and began at {trend.start:.4g}: "
+            f"it has not decreased beyond its noise of {trend.noise:.2g}.",
             tensor=name,
             evidence={
                 "loss_start": trend.start,

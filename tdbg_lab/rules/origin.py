@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from tdbg_lab.records import TensorKey
@@ -71,7 +70,12 @@ def _from_forward(frame: Frame, affected: int) -> Origin | None:
             ("Look at the data of this batch: missing values, a division by a zero standard deviation.",),
         )
     if _clean_before(frame, int(outputs[0])):
-        return Origin(first, "activation", affected, f"It begins at {first.module or first.name}; what comes before is finite.")
+        return Origin(
+            first,
+            "activation",
+            affected,
+            f"It begins at {first.module or first.name}; what comes before is finite.",
+        )
     weights = not_finite(frame, Kind.WEIGHT, Kind.BIAS)
     if len(weights):
         return None  # bad from the first layer on: the weights were bad before
@@ -104,7 +108,7 @@ def _from_loss(frame: Frame, affected: int) -> Origin | None:
         "loss",
         affected,
         "Every recorded layer is finite: it begins in the loss itself.",
-        ("Use a loss on logits (CrossEntropyLoss, BCEWithLogitsLoss) instead of a logarithm of probabilities.",),
+        ("Use a loss on logits (CrossEntropyLoss, BCEWithLogitsLoss), not a logarithm of probabilities.",),
     )
 
 
@@ -128,8 +132,12 @@ def _from_weights(run: RunView, frame: Frame, affected: int) -> Origin:
         return Origin(known[0], "unknown", affected, "")
     key = frame.keys[bad[0]]
     how = "weight" if key.kind in (Kind.WEIGHT, Kind.BIAS) else str(key.kind)
-    if len(bad) == len(every) > 1:
-        sentence = f"All {len(every)} recorded tensors of that kind are hit at once: save every step to see where it begins."
+    if key.kind in (Kind.LOSS, Kind.SCALAR):
+        sentence = "No layers were recorded at this step: save every step to see where it begins."
+    elif len(bad) == len(every) > 1:
+        sentence = (
+            f"All {len(every)} recorded {how}s are hit at once: save every step to see where it begins."
+        )
     else:
-        sentence = f"{len(bad)} of {len(every)} recorded tensors of that kind are hit."
+        sentence = f"{len(bad)} of {len(every)} recorded {how}s are hit."
     return Origin(key, how, affected, sentence)

@@ -55,8 +55,8 @@ def unpack(data: bytes) -> tuple[list[Rule], list[RuleState]]:
         try:
             rule = pickle.loads(one)  # noqa: S301 - from our own parent
             if not isinstance(rule, Rule):
-                raise ConfigError(f"{name} is not a Rule.")  # noqa: TRY004, TRY301 - the content is wrong
+                raise ConfigError(f"{name} is not a Rule.")  # noqa: TRY301 - the content is wrong
             rules.append(rule)
-        except Exception as error:  # noqa: BLE001, PERF203 - whatever the user's class does
+        except Exception as error:  # noqa: BLE001 - whatever the user's class does
             broken.append(RuleState(name, RuleStatus.ERROR, reason=f"{type(error).__name__}: {error}"))
     return rules, broken

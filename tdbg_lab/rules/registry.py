@@ -52,12 +52,13 @@ class Registry:
     def _load(self, entry: Any) -> None:
         try:
             cls = entry.load()
-            if not (isinstance(cls, type) and issubclass(cls, Rule)):
-                raise ConfigError(f"{entry.value} is not a Rule.")
-            if cls.name not in self._classes:
-                self.add(cls)
         except Exception:
             log.exception("The rule %s of an installed package is left out", entry.name)
+            return
+        if not (isinstance(cls, type) and issubclass(cls, Rule)):
+            log.warning("%s of an installed package is not a rule: it is left out", entry.value)
+        elif cls.name not in self._classes:
+            self.add(cls)
 
 
 _REGISTRY = Registry()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.actions import ActionContext
@@ -31,6 +32,17 @@ _STATUS_NS = 500_000_000
 _HEARTBEAT_NS = 5_000_000_000
 _FIRST_UPDATE_NS = 2_000_000_000
 _LAST_UPDATE_NS = 60_000_000_000
+
+
+@dataclass(slots=True)
+class _Told:
+    """A finding on its way to the file."""
+
+    finding: Finding
+    due_ns: int
+    """When its growth is written next."""
+    wait_ns: int
+    written: bool = False
 
 
 class Runner:
@@ -71,7 +83,7 @@ class Runner:
         self._performer = Performer(ActionContext(run_path, name), stop_on=stop_on)
         self._performer.forget_nothing(self._engine.judged)
         self._writer: FindingsWriter | None = None
-        self._unwritten: dict[str, tuple[Finding, int, int]] = {}  # finding, due_ns, wait_ns
+        self._told: dict[str, _Told] = {}
         self._status_ns = 0
         self._dirty = True
 
@@ -118,15 +130,18 @@ class Runner:
             self._writer.close()
 
     def _tell(self, change: Change) -> None:
+        """Write what is new at once, and what merely lasts ever more seldom."""
         finding, news = change
         now_ns = time.monotonic_ns()
-        _, due_ns, wait_ns = self._unwritten.get(finding.id, (finding, now_ns + _FIRST_UPDATE_NS, _FIRST_UPDATE_NS))
-        if news is News.LONGER and now_ns < due_ns:
-            self._unwritten[finding.id] = (finding, due_ns, wait_ns)
+        told = self._told.setdefault(finding.id, _Told(finding, now_ns + _FIRST_UPDATE_NS, _FIRST_UPDATE_NS))
+        told.finding = finding
+        told.written = False
+        if news is News.LONGER and now_ns < told.due_ns:
             return
         self._append(finding)
-        wait_ns = min(2 * wait_ns, _LAST_UPDATE_NS)
-        self._unwritten[finding.id] = (finding, now_ns + wait_ns, wait_ns)
+        told.written = True
+        told.wait_ns = min(2 * told.wait_ns, _LAST_UPDATE_NS)
+        told.due_ns = now_ns + told.wait_ns
 
     def _append(self, finding: Finding) -> None:
         try:
@@ -145,9 +160,10 @@ class Runner:
         self._status_ns = time_ns
         self._dirty = False
         if now:
-            for finding, _, _ in self._unwritten.values():
-                self._append(finding)
-            self._unwritten.clear()
+            for told in self._told.values():
+                if not told.written:
+                    self._append(told.finding)
+                    told.written = True
         try:
             write_rule_states(self._path, [*self._engine.states(), *self._broken])
         except TdbgError as error:

@@ -27,7 +27,10 @@ class WarmUp(NamedTuple):
 
 def warming_up(run: RunView) -> WarmUp:
     """Tell whether the learning rate is warming up, from parameter group 0 (or the first recorded)."""
-    names = [key.name for key in run.keys(Kind.OPTIMIZER, Kind.SCALAR, regex=r"(^|[/._])(lr|learning_rate)([/._]0)?$")]
+    names = [
+        key.name
+        for key in run.keys(Kind.OPTIMIZER, Kind.SCALAR, regex=r"(^|[/._])(lr|learning_rate)([/._]0)?$")
+    ]
     if not names:
         return WarmUp(now=False, until_step=0)
     steps, rates = run.scalars(names[0])

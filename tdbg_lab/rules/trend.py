@@ -1,4 +1,4 @@
-"""Does a noisy series fall, stay, or rise?"""
+"""Whether a noisy series falls, stays, or rises."""
 
 from __future__ import annotations
 

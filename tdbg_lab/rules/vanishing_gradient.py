@@ -57,6 +57,8 @@ class VanishingGradient(Rule):
     """Recorded steps in a row."""
     warm_up: int = 20
     """First steps that are not judged."""
+    patience_zero: int = 15
+    """Recorded steps in a row with gradients that are exactly zero."""
     patience_critical: int = 50
     """Recorded steps in a row from which it is critical."""
     classic: bool = False
@@ -72,7 +74,9 @@ class VanishingGradient(Rule):
 
     def needs(self) -> Needs:
         """Gradients; weights and a loss make it sharper."""
-        return Needs(kinds=(Kind.GRADIENT,), steps=max(self.patience, self.patience_critical))
+        return Needs(
+            kinds=(Kind.GRADIENT,), steps=max(self.patience, self.patience_zero, self.patience_critical)
+        )
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Judge the gradients of the last recorded steps."""
@@ -84,7 +88,7 @@ class VanishingGradient(Rule):
         if len(frames) < self.patience or step < self.warm_up or warming_up(run).now:
             return None
         gone = self._vanished(frames, run)
-        if not gone or self._explained(gone, run):
+        if not gone or (all(layer.strength == 0 for layer, _ in gone) and not self._is_own_trouble(run)):
             return None
         loss = _loss_state(run, self.loss_high, self.min_z)
         if loss == "falls":
@@ -102,18 +106,23 @@ class VanishingGradient(Rule):
             gone = now if gone is None else {name: pair for name, pair in now.items() if name in gone}
         return list((gone or {}).values())
 
-    @staticmethod
-    def _explained(gone: list[tuple[_Layer, float]], run: RunView) -> bool:
-        """Gradients that are exactly zero behind dead units are that finding's business."""
+    def _is_own_trouble(self, run: RunView) -> bool:
+        """Gradients that are exactly zero come from dead units: first see whether that is found."""
+        frames = run.frames(Kind.GRADIENT, self.patience_zero)
         dead = any(finding.rule == "dead_relu" for finding in run.open)
-        return dead and all(layer.strength == 0.0 for layer, _ in gone)
+        return not dead and len(frames) >= self.patience_zero and bool(self._vanished(frames, run))
 
     def _lasts(self, run: RunView) -> bool:
         frames = run.frames(Kind.GRADIENT, self.patience_critical)
         return len(frames) >= self.patience_critical and len(self._vanished(frames, run)) > 0
 
     def _found(
-        self, step: int, run: RunView, gone: list[tuple[_Layer, float]], loss: str, lasts: bool  # noqa: FBT001
+        self,
+        step: int,
+        run: RunView,
+        gone: list[tuple[_Layer, float]],
+        loss: str,
+        lasts: bool,  # noqa: FBT001
     ) -> Finding:
         old = run.active.tensor if run.active else ""
         layer, ratio = next((pair for pair in gone if pair[0].key.name == old), gone[0])
@@ -137,7 +146,7 @@ class VanishingGradient(Rule):
                 "layers": ", ".join(one.key.name for one, _ in gone[:20]),
             },
             advice=self._ADVICE,
-            view=ViewRef("overview", {"kind": "gradient", "column": "l2"}),
+            view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
         )
 
     def _check_classic(self, step: int, frame: Frame) -> Finding | None:
@@ -145,11 +154,11 @@ class VanishingGradient(Rule):
             if row.mean_abs < self.threshold:
                 return self.finding(
                     step,
-                    f"{key.name} has a mean absolute value of {row.mean_abs:.2e}, below {self.threshold:.2e}.",
+                    f"{key.name} has a mean absolute value of {row.mean_abs:.2e}, below {self.threshold:g}.",
                     key=key,
                     evidence={"mean_abs_gradient": row.mean_abs},
                     advice=self._ADVICE,
-                    view=ViewRef("overview", {"kind": "gradient", "column": "l2"}),
+                    view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
                 )
         return None
 
@@ -160,7 +169,7 @@ def _strengths(frame: Frame, run: RunView) -> list[_Layer]:
     found = []
     for key, row in frame.items(Kind.GRADIENT):
         touched = int(row.count) - int(row.zero_count)
-        if len(key.shape) < 2 or row.not_finite or row.count == 0:
+        if len(key.shape) < 2 or row.not_finite or not row.count:
             continue
         weight = weights[0].get(key.name.removeprefix("gradient/")) if weights else None
         scale = 1.0

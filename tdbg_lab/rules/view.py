@@ -58,10 +58,16 @@ class RunView:
             if (not kinds or key.kind in kinds) and (pattern is None or pattern.search(key.name))
         ]
 
-    def frame(self, mode: Mode = Mode.TRAIN, *kinds: Kind) -> Frame:
+    @property
+    def modes(self) -> list[Mode]:
+        """Modes that rules judge by: train where there is any, else what there is."""
+        found = list(dict.fromkeys(mode for mode, _ in self._frames))
+        return [Mode.TRAIN] if Mode.TRAIN in found else found
+
+    def frame(self, mode: Mode = Mode.TRAIN) -> Frame:
         """What was recorded at the checked step; a frame without rows when nothing was."""
-        for (of_mode, kind), frames in self._frames.items():
-            if of_mode == mode and (not kinds or kind in kinds) and self.step in frames:
+        for (of_mode, _), frames in self._frames.items():
+            if of_mode == mode and self.step in frames:
                 return frames[self.step]
         return Frame(self.step, mode, 0, (), empty_block())
 
