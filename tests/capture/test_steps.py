@@ -29,7 +29,9 @@ def test_gradient_accumulation_is_one_step_of_several_micro_steps(attach):
     assert run.steps().tolist() == [0, 1]
     assert run.tensor("activation/Linear").stats(1).count[0] == 4 * 5
     assert run.tensor("gradient/weight").stats(1).count[0] == 3
-    assert run.scalars("loss/MSELoss").values.tolist() == pytest.approx([sum(losses[:4]) / 4, sum(losses[4:]) / 4])
+    assert run.scalars("loss/MSELoss").values.tolist() == pytest.approx(
+        [sum(losses[:4]) / 4, sum(losses[4:]) / 4]
+    )
 
 
 def test_eval_forwards_carry_the_step_they_happen_at(attach):

@@ -9,10 +9,9 @@ import pickle
 
 import pytest
 import torch
+from capture_training import Net, batch, train
 from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
-
-from capture_training import Net, batch, train
 
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-3),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -68,7 +68,9 @@ class Output:
     loss: torch.Tensor | None = None
 
 
-Pair = namedtuple("Pair", "first second")
+class Pair(NamedTuple):
+    first: torch.Tensor
+    second: torch.Tensor
 
 
 class Parts(nn.Module):
@@ -235,7 +237,9 @@ def test_several_models_and_optimizers_are_told_apart(attach):
     assert handle.step == 3
     handle.detach()
     names = handle.run.tensor_names()
-    assert {"generator.weight", "critic.weight", "activation/generator", "optimizer/lr/critic.0"} <= set(names)
+    assert {"generator.weight", "critic.weight", "activation/generator", "optimizer/lr/critic.0"} <= set(
+        names
+    )
     assert handle.run.steps(tensor="gradient/generator.weight").tolist() == [0, 1, 2]
     assert handle.run.tensor("gradient/critic.weight").stats(0).count[0] == 4
 
@@ -262,7 +266,9 @@ def test_update_ratio_is_the_relative_change_of_the_weights(attach):
     train(model, optimizer, 1)
     handle.detach()
     expected = norm(model.head.weight - before) / norm(before)
-    assert handle.run.scalars("optimizer/update_ratio/head.weight").values[0] == pytest.approx(expected, rel=1e-4)
+    assert handle.run.scalars("optimizer/update_ratio/head.weight").values[0] == pytest.approx(
+        expected, rel=1e-4
+    )
     total = sum(norm(p.grad) ** 2 for p in model.parameters()) ** 0.5
     assert handle.run.scalars("optimizer/grad_norm").values[0] == pytest.approx(total, rel=1e-4)
     assert handle.run.scalars("optimizer/lr/0").values.tolist() == [0.1]
@@ -283,7 +289,12 @@ def test_update_ratio_of_a_large_parameter_is_estimated_closely(attach):
 
 def test_raw_values_and_labels_are_the_same_evenly_spread_rows(attach):
     model = nn.Linear(3, 2)
-    latent = {"name": "latent", "tensors": ["latent", "activation/Linear"], "values": "both", "sample_rows": 4}
+    latent = {
+        "name": "latent",
+        "tensors": ["latent", "activation/Linear"],
+        "values": "both",
+        "sample_rows": 4,
+    }
     handle = attach(model, collections=[latent])
     x = torch.arange(30.0).reshape(10, 3)
     out = model(x)

@@ -114,7 +114,9 @@ class OptimizerWatch:
         if found is None:
             return
         membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)[1]
-        if (found.device.type == "cpu" or membership.mask & due) and float(found) > 0:  # no waiting for a device
+        if (found.device.type == "cpu" or membership.mask & due) and float(
+            found
+        ) > 0:  # no waiting for a device
             self.scalers.skipped += 1
             self._add_skipped(self.scalers.skipped)
 
