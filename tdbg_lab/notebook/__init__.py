@@ -1,18 +1,43 @@
-"""``%tdbg`` magics and inline widgets."""
+"""``%tdbg`` magics and inline widgets.
+
+``magics`` (what IPython calls) reads a line with ``arguments`` and does it with ``commands``; ``completion``
+offers what ``arguments`` declares. ``showing.show`` opens a ``live.LiveView``: a plotly ``FigureWidget``
+kept up to date by a thread (``pace``, ``sync``), its ``controls``, and a ``still`` for the saved notebook.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.notebook.showing import show
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+__all__ = ["LiveView", "load_ipython_extension", "show", "unload_ipython_extension"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "LiveView":
+        from tdbg_lab.notebook.live import LiveView
+
+        return LiveView
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the magics."""
+    """Register the magics and their completion."""
+    from tdbg_lab.notebook.completion import matcher_for
+    from tdbg_lab.notebook.magics import TdbgMagics
+
+    unload_ipython_extension(shell)
+    shell.register_magics(TdbgMagics)
+    shell.Completer.custom_matchers.append(matcher_for(shell.user_ns))
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Remove the magics."""
+    """Remove the magics and their completion."""
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("tdbg", None)
+    matchers = shell.Completer.custom_matchers
+    matchers[:] = [each for each in matchers if getattr(each, "matcher_identifier", "") != "tdbg_lab"]

@@ -132,7 +132,8 @@ def step_table(
         return np.empty((0, 3), np.int64)
     order = np.lexsort((time_ns, step, mode))
     table = np.stack([mode[order], step[order], time_ns[order]], axis=1).astype(np.int64)
-    last = np.r_[np.any(table[1:, :2] != table[:-1, :2], axis=1), True]
+    last = np.ones(len(table), bool)  # of its (mode, step); nothing of nothing
+    last[:-1] = np.any(table[1:, :2] != table[:-1, :2], axis=1)
     return np.asarray(table[last])
 
 

@@ -66,7 +66,6 @@ class OptimizerWatch:
         self.scalers.look_for(optimizer)
         self._closure = any(callable(one) for one in (*args[1:], *kwargs.values()))
         due = engine.mask
-        engine.guard.run("optimizer/skipped_steps", self._note_fused_skip, optimizer, due)
         if not due:
             return
         self._owned = self._ids(optimizer, first=first)
@@ -98,27 +97,12 @@ class OptimizerWatch:
         """A GradScaler left out a step because of infinite gradients."""
         engine = self._engine
         engine.enter_train_step()
-        self._add_skipped(total)
+        key, membership = engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
+        if membership.mask:
+            engine.recorder.add_scalar(key, float(total))
         if engine.mask and optimizer in self._names:
             self._owned = self._ids(optimizer, first=True)
             engine.guard.run("parameters", self._gradients, engine.mask)
-
-    def _add_skipped(self, total: int) -> None:
-        key, membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
-        if membership.mask:
-            self._engine.recorder.add_scalar(key, float(total))
-
-    def _note_fused_skip(self, optimizer: Optimizer, due: int) -> None:
-        """A fused optimizer is called, and leaves its step out itself: that still counts as a step."""
-        found = getattr(optimizer, "found_inf", None)
-        if found is None:
-            return
-        membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)[1]
-        if (found.device.type == "cpu" or membership.mask & due) and float(
-            found
-        ) > 0:  # no waiting for a device
-            self.scalers.skipped += 1
-            self._add_skipped(self.scalers.skipped)
 
     # -- reading ----------------------------------------------------------------------------------
 

@@ -1,0 +1,252 @@
+"""What the commands of `%tdbg` do; each is an ordinary function over the public ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.notebook.arguments import Parsed, command_named, help_text, parse
+from tdbg_lab.notebook.names import current_run_path, did_you_mean, open_handles, variable, view_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tdbg_lab.capture import Handle
+    from tdbg_lab.records import Finding
+    from tdbg_lab.run import Run
+    from tdbg_lab.views import Param
+
+__all__ = ["attach", "run_line"]
+
+
+def run_line(line: str, namespace: Mapping[str, Any]) -> Any:
+    """Do what `line`, the text after `%tdbg`, says.
+
+    Returns
+    -------
+    str
+        A text to print, or
+    object
+        something to display, or None.
+
+    Raises
+    ------
+    TdbgError
+        With one sentence on what is wrong.
+    """
+    parsed = parse(line)
+    match parsed.command.name:
+        case "attach":
+            return attach(parsed, namespace)
+        case "detach":
+            return _detach(parsed)
+        case "status":
+            return _status()
+        case "show":
+            return _show(parsed)
+        case "rules":
+            return _rules(parsed, namespace)
+        case "stop":
+            return _stop(parsed)
+        case "profile":
+            return _profile(parsed)
+        case "report":
+            return _report(parsed)
+        case _:
+            name = parsed.values["command"]
+            return help_text(command_named(name) if name else None)
+
+
+def attach(parsed: Parsed, namespace: Mapping[str, Any]) -> Handle:
+    """`tdbg_lab.attach` with the objects that the names on the line stand for."""
+    from tdbg_lab.capture import attach as attach_
+
+    values = parsed.values
+    if not values["model"] and not values["optimizer"]:
+        raise ConfigError("Say what to watch: %tdbg attach --model model --optimizer opt.")
+    settings = {
+        "optimizer": _objects(values["optimizer"], namespace),
+        "loss": variable(values["loss"], namespace) if values["loss"] else None,
+        "rules": _rule_choice(values["rules"], namespace),
+        "hyperparameters": variable(values["hyperparameters"], namespace)
+        if values["hyperparameters"]
+        else None,
+        "config": namespace.get(values["config"], values["config"]) if values["config"] else None,
+        "collections": _collections(values["collections"], namespace),
+        "tags": tuple(values["tag"]),
+        "profiler": not values["no_profiler"],
+        **{key: values[key] for key in ("store", "save_every", "name", "notes", "sample_rows", "if_exists")},
+    }
+    given = {key: value for key, value in settings.items() if value is not None}
+    handle: Handle = attach_(_objects(values["model"], namespace), **given)
+    return handle
+
+
+def _objects(names: list[str], namespace: Mapping[str, Any]) -> Any:
+    """One object, a dict of several by name, or None."""
+    if len(names) <= 1:
+        return variable(names[0], namespace) if names else None
+    return {name: variable(name, namespace) for name in names}
+
+
+def _collections(names: list[str], namespace: Mapping[str, Any]) -> Any:
+    if len(names) == 1 and names[0] in namespace:
+        return namespace[names[0]]
+    return names or None
+
+
+def _rule_choice(words: list[str], namespace: Mapping[str, Any]) -> Any:
+    """``None``, ``"none"``, or a list of rule names and rules from variables."""
+    if not words:
+        return None
+    if words in (["default"], ["none"]):
+        return words[0]
+    from tdbg_lab.rules import Rule, list_rules
+
+    known = ["default", *(rule.name for rule in list_rules())]
+    chosen: list[Any] = []
+    for word in words:
+        value = namespace.get(word)
+        if isinstance(value, type) and issubclass(value, Rule):
+            chosen.append(value())
+        elif isinstance(value, Rule) or word in known:
+            chosen.append(word if word in known else value)
+        else:
+            names = [*known, *(key for key, each in namespace.items() if isinstance(each, Rule))]
+            raise NotFoundError(f"There is no rule '{word}'.{did_you_mean(word, names)}")
+    return chosen
+
+
+def _detach(parsed: Parsed) -> str:
+    named = parsed.values["run"]
+    handles = [each for each in open_handles() if named is None or _same(each.run_path, named)]
+    if not handles:
+        return f"Nothing is attached to {named}." if named else "Nothing is attached."
+    for handle in handles:
+        handle.detach()
+    return "Detached from " + ", ".join(str(handle.run_path) for handle in handles) + "."
+
+
+def _same(path: Any, named: str) -> bool:
+    from pathlib import Path
+
+    return Path(path).resolve() == Path(named).resolve()
+
+
+def _status() -> str:
+    handles = open_handles()
+    if handles:
+        return "\n".join(handle.status() for handle in handles)
+    try:
+        path = current_run_path(None)
+    except ConfigError:
+        return "Nothing is attached, and there is no run yet."
+    run = _open(path)
+    return f"Nothing is attached. Newest run: {path} ({run.status}, last step {run.last_step})."
+
+
+def _open(path: Path) -> Run:
+    from tdbg_lab.run import open_run
+
+    return open_run(path)
+
+
+def _show(parsed: Parsed) -> None:
+    from tdbg_lab.notebook.showing import show
+    from tdbg_lab.views import find_view, list_views
+
+    view = find_view(view_named(parsed.values["view"] or "histogram", [each.name for each in list_views()]))
+    known = {param.name: param for param in view.params}
+    words: dict[str, str | bool] = dict(parsed.more)
+    if parsed.values["tensor"] is not None:
+        words["tensors" if "tensor" not in known and "tensors" in known else "tensor"] = parsed.values[
+            "tensor"
+        ]
+    params = {}
+    for name, word in words.items():
+        if name not in known:
+            hint = did_you_mean(name, known) or (f" There are: {', '.join(known)}." if known else "")
+            raise ConfigError(f"The view '{view.name}' has no parameter '{name}'.{hint}")
+        params[name] = param_value(known[name], word)
+    show(current_run_path(parsed.values["run"]), view.name, **params)
+
+
+def param_value(param: Param, word: str | bool) -> Any:  # noqa: FBT001 - True is a word without a value
+    """The value that `word`, typed after ``--name``, stands for.
+
+    Raises
+    ------
+    ConfigError
+        It does not fit the kind of the parameter.
+    """
+    if param.kind == "bool":
+        if word is True or str(word).lower() in {"true", "yes", "on", "1"}:
+            return True
+        if str(word).lower() in {"false", "no", "off", "0"}:
+            return False
+        raise ConfigError(f"--{param.name} is yes or no, not '{word}'.")
+    if word is True:
+        raise ConfigError(f"--{param.name} needs a value.")
+    text = str(word)
+    try:
+        if param.kind in {"int", "step"}:
+            return int(text)
+        if param.kind == "steps":
+            return [int(part) for part in text.split(",")]
+        if param.kind == "range":
+            first, _, last = text.partition(":")
+            return [int(first) if first else None, int(last) if last else None]
+    except ValueError:
+        form = {"steps": "whole numbers like 0,100", "range": "a range like 0:500"}.get(
+            param.kind, "a whole number"
+        )
+        raise ConfigError(f"--{param.name} takes {form}, not '{text}'.") from None
+    return text.split(",") if param.kind == "tensors" else text
+
+
+def _rules(parsed: Parsed, namespace: Mapping[str, Any]) -> str:
+    run = _open(current_run_path(parsed.values["run"]))
+    if parsed.values["names"]:
+        from tdbg_lab.rules import run_rules
+
+        found = run_rules(run, rules=_rule_choice(parsed.values["names"], namespace))
+        return "\n".join(_told(each) for each in found) or "These rules found nothing."
+    states = run.rule_states()
+    if not states:
+        return f"No rules are watching the run '{run.info.name}': attach with --rules default."
+    lines = [
+        f"{state.rule:<22} {str(state.status).replace('_', ' ')}" + _because(state.reason) for state in states
+    ]
+    return "\n".join([*lines, *(_told(each) for each in run.findings())])
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _told(finding: Finding) -> str:
+    advice = f" {finding.advice[0]}" if finding.advice else ""
+    return f"{finding.severity}: {finding.message}{advice}"
+
+
+def _stop(parsed: Parsed) -> str:
+    run = _open(current_run_path(parsed.values["run"]))
+    run.request_stop(parsed.values["reason"] or "asked for in the notebook", by="notebook")
+    return f"Asked the run '{run.info.name}' to stop at the end of its current step."
+
+
+def _profile(parsed: Parsed) -> None:
+    from tdbg_lab.notebook.showing import show
+
+    show(current_run_path(parsed.values["run"]), "timeline")
+
+
+def _report(parsed: Parsed) -> str:
+    from pathlib import Path
+
+    from tdbg_lab.views.report import write_report
+
+    run = current_run_path(parsed.values["run"])
+    path = write_report(run, Path(parsed.values["path"] or f"{run.name}-report.html"))
+    return f"Wrote the report to {path}."

@@ -1,0 +1,158 @@
+"""Controls made from what a view says about its parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+
+from tdbg_lab.notebook.names import tensors_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tdbg_lab.run import Run
+    from tdbg_lab.views import Param
+
+__all__ = ["Controls"]
+
+_NONE = "(default)"
+
+
+class Controls:
+    """One ipywidget per parameter; `on_change(name, value)` hears what the reader chooses.
+
+    A step is chosen with a slider and a "latest" switch; ``None`` means the latest.
+    """
+
+    def __init__(
+        self, params: Sequence[Param], values: Mapping[str, Any], on_change: Callable[[str, Any], None]
+    ) -> None:
+        self._on_change = on_change
+        self._params = {param.name: param for param in params}
+        self._quiet = False
+        self._parts: dict[str, ipywidgets.Widget] = {}
+        for param in params:
+            part = _part(param, values.get(param.name, param.default))
+            if part is not None:
+                self._parts[param.name] = part
+                part.observe(self._hear(param.name), names="value")
+        self._latest = ipywidgets.ToggleButton(
+            value=values.get("step") is None,
+            description="Latest",
+            tooltip="Follow the run",
+            layout={"width": "70px"},
+        )
+        self._latest.observe(self._hear("step"), names="value")
+        self.box = ipywidgets.HBox(
+            [*self._parts.values(), *([self._latest] if "step" in self._parts else [])],
+            layout={"flex_flow": "row wrap", "align_items": "center"},
+        )
+
+    def set(self, name: str, value: Any) -> None:
+        """Show `value` for the parameter `name`, without a call of `on_change`."""
+        part = self._parts.get(name)
+        if part is None or value is None:
+            return
+        self._quiet = True
+        try:
+            options = getattr(part, "options", None)
+            if options is not None and isinstance(value, str) and value not in options:
+                part.options = [*options, value]
+            part.value = value
+        finally:
+            self._quiet = False
+
+    def follow(self, run: Run) -> None:
+        """Offer the tensors and steps that `run` has by now."""
+        self._quiet = True
+        try:
+            for name, part in self._parts.items():
+                param = self._params[name]
+                if param.kind in {"tensor", "tensors"}:
+                    _offer(part, tensors_of(run, param.tensor_kinds))
+                elif param.kind in {"step", "range"}:
+                    self._stretch(part, max(run.last_step, 0))
+        finally:
+            self._quiet = False
+
+    def _stretch(self, part: Any, last: int) -> None:
+        grown = last > part.max
+        part.max = max(part.max, last)
+        if isinstance(part, ipywidgets.IntSlider):
+            if self._latest.value:
+                part.value = last
+        elif grown and part.value[1] == part.max:
+            part.value = (part.value[0], last)
+
+    def _hear(self, name: str) -> Callable[[Any], None]:
+        def heard(change: Any) -> None:
+            if self._quiet:
+                return
+            value = change["new"]
+            if name == "step":
+                value = self._step(change["owner"])
+            elif value in (_NONE, ()):
+                value = None
+            self._on_change(name, list(value) if isinstance(value, tuple) else value)
+
+        return heard
+
+    def _step(self, owner: Any) -> int | None:
+        if owner is self._latest:
+            return None if self._latest.value else int(self._parts["step"].value)
+        self._quiet = True
+        self._latest.value = False
+        self._quiet = False
+        return int(owner.value)
+
+
+def _part(param: Param, value: Any) -> Any:
+    common = {
+        "description": param.label,
+        "tooltip": param.help or param.label,
+        "style": {"description_width": "initial"},
+    }
+    if param.kind in {"choice", "tensor"}:
+        choices = list(param.choices) or ([value] if value else [_NONE])
+        if value is None and _NONE not in choices:
+            choices = [_NONE, *choices]
+        return ipywidgets.Dropdown(
+            options=choices, value=_NONE if value is None else value, layout={"max_width": "340px"}, **common
+        )
+    if param.kind == "tensors":
+        chosen = tuple(value or ())
+        return ipywidgets.SelectMultiple(options=chosen, value=chosen, rows=4, **common)
+    if param.kind == "bool":
+        return ipywidgets.Checkbox(value=bool(value), indent=False, layout={"width": "auto"}, **common)
+    if param.kind == "int" and value is not None:
+        low = int(param.minimum) if param.minimum is not None else 0
+        high = int(param.maximum) if param.maximum is not None else max(10_000, value)
+        return ipywidgets.BoundedIntText(value=value, min=low, max=high, layout={"width": "170px"}, **common)
+    if param.kind == "regex":
+        return ipywidgets.Text(
+            value=value or "", continuous_update=False, placeholder="regular expression", **common
+        )
+    if param.kind == "step":
+        top = max(int(value or 0), 1)
+        return ipywidgets.IntSlider(value=value or 0, min=0, max=top, continuous_update=False, **common)
+    if param.kind == "range":
+        low, high = value or (0, 1)
+        return ipywidgets.IntRangeSlider(
+            value=(low, high), min=0, max=max(high, 1), continuous_update=False, **common
+        )
+    return None
+
+
+def _offer(part: Any, names: Sequence[str]) -> None:
+    if isinstance(part, ipywidgets.SelectMultiple):
+        chosen = part.value
+        if tuple(part.options) != tuple(names):
+            part.options = tuple(names)
+            part.value = tuple(name for name in chosen if name in names)
+        return
+    chosen = part.value
+    options = list(names) if chosen in names else [chosen, *names]
+    if list(part.options) != options:
+        part.options = options
+        part.value = chosen

@@ -1,0 +1,205 @@
+"""A view of a run inside a notebook, drawn again while the run goes on."""
+
+from __future__ import annotations
+
+import html
+import logging
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import plotly.graph_objects as go
+from IPython.display import display
+
+from tdbg_lab.errors import TdbgError
+from tdbg_lab.notebook.controls import Controls
+from tdbg_lab.notebook.names import tensor_named, tensors_of
+from tdbg_lab.notebook.pace import Pace
+from tdbg_lab.notebook.still import FRAME_CSS, still
+from tdbg_lab.notebook.sync import Screen
+from tdbg_lab.notebook.theme import themed
+from tdbg_lab.records import RunStatus
+from tdbg_lab.views import call_view, find_view
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tdbg_lab.run import Run
+
+__all__ = ["LiveView"]
+
+log = logging.getLogger(__name__)
+
+
+class LiveView:
+    """A widget that draws one view of one run, and a still picture that stays when the kernel goes.
+
+    A thread of its own reads the run directory, so the picture moves while a cell is busy. The thread
+    ends when the run has ended or the view is closed; after the end of a run the controls still work.
+
+    Attributes
+    ----------
+    figure
+        The Plotly figure on the screen.
+    widget
+        Controls, figure and one line of text.
+    """
+
+    STILL_EVERY_S = 15.0
+    """How often the still follows a run that goes on, seconds."""
+
+    def __init__(self, run: Run, view: str, params: Mapping[str, Any], *, pace: Pace | None = None) -> None:
+        self.run = run
+        self.view = find_view(view)
+        self.params: dict[str, Any] = dict(params)
+        self.figure = go.FigureWidget(layout=themed(go.Figure()).layout)
+        self._screen = Screen(self.figure)
+        self._pace = pace or Pace()
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pending = True
+        self._still: Any = None
+        self._still_s = 0.0
+        self._places: list[Any] = []
+        self._controls = Controls(self.view.params, self.params, self._chosen)
+        self._text = ipywidgets.HTML()
+        self.widget = ipywidgets.VBox([self._controls.box, self.figure, self._text])
+        self.widget.add_class("tdbg-live")
+        weakref.finalize(self, self._stopping.set)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._stopping.is_set() else "live" if self.alive else "at rest"
+        return f"<LiveView of {self.view.name} of run '{self.run.info.name}', {state}>"
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread is following the run."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def show(self) -> None:
+        """Display the view in the current cell and follow the run."""
+        self._turn()
+        text = f"{self.view.title} of run {self.run.info.name}"
+        self._places = [
+            display(
+                {"text/html": f"<style class='tdbg-frame'>{FRAME_CSS}</style>", "text/plain": ""},
+                raw=True,
+                display_id=True,
+            ),
+            display(self.widget, display_id=True),
+            display(still(self._screen.shown, text=text), raw=True, display_id=True),
+        ]
+        self._still_s = time.monotonic()
+        self.start()
+
+    def start(self) -> None:
+        """Follow the run in a thread; does nothing when it has ended or is followed already."""
+        if self.alive or self._ended() or self._stopping.is_set():
+            return
+        self._thread = threading.Thread(target=self._follow, name=f"tdbg-{self.view.name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following and leave the still picture in the notebook; safe to call twice."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5)
+        with self._lock:
+            self._keep_still()
+            for place in self._places[:2]:
+                place.update({"text/plain": ""}, raw=True)
+            self.widget.close()
+
+    def refresh(self) -> bool:
+        """Read what is new and draw it; True when the picture was drawn again."""
+        changed = self.run.refresh()
+        with self._lock:
+            if not (changed or self._pending):
+                return False
+            self._pending = False
+            self._controls.follow(self.run)
+            try:
+                figure = call_view(self.run, self.view.name, self._asked())
+            except TdbgError as error:
+                self._say(str(error))
+                return False
+            figure.layout.uirevision = repr(sorted(self.params.items(), key=str))
+            self._screen.draw(themed(figure))
+            self._say(self._caption(figure))
+            return True
+
+    def _asked(self) -> dict[str, Any]:
+        """The parameters, with short names of tensors made whole as soon as the tensor exists."""
+        asked = {name: value for name, value in self.params.items() if value is not None}
+        for param in self.view.params:
+            word = asked.get(param.name)
+            if param.kind == "tensor" and isinstance(word, str):
+                known = tensors_of(self.run)
+                if not known:
+                    del asked[param.name]
+                    continue
+                whole = tensor_named(word, known, tensors_of(self.run, param.tensor_kinds))
+                if whole is not None and whole != word:
+                    self.params[param.name] = asked[param.name] = whole
+                    self._controls.set(param.name, whole)
+        return asked
+
+    def _caption(self, figure: go.Figure) -> str:
+        meta = figure.layout.meta
+        caption = str(((meta or {}).get("tdbg") or {}).get("caption") or "") if isinstance(meta, dict) else ""
+        where = f"Run {self.run.info.name}: {self.run.status}, step {max(self.run.last_step, 0)}."
+        return f"{caption} {where}".strip()
+
+    def _say(self, text: str) -> None:
+        self._text.value = f"<small>{html.escape(text)}</small>"
+
+    def _chosen(self, name: str, value: Any) -> None:
+        """A control was moved: by the thread when there is one, else here."""
+        with self._lock:
+            self.params[name] = value
+            self._pending = True
+        self._wake.set()
+        if not self.alive and not self._stopping.is_set():
+            self._turn()
+            self._keep_still()
+
+    def _ended(self) -> bool:
+        return self.run.status != RunStatus.RUNNING or not self.run.path.is_dir()
+
+    def _follow(self) -> None:
+        while not self._stopping.is_set():
+            started_s = time.thread_time()
+            ended = self._ended()  # asked before the last drawing, which then has everything
+            self._turn()
+            if ended or time.monotonic() - self._still_s > self.STILL_EVERY_S:
+                self._keep_still()
+            if ended:
+                return
+            self._wake.wait(self._pace.wait_s(time.thread_time() - started_s))
+            self._wake.clear()
+
+    def _turn(self) -> None:
+        try:
+            self.refresh()
+        except Exception:  # a picture must never end the thread, let alone a cell
+            log.debug("could not draw the view %s", self.view.name, exc_info=True)
+            self._say("This view could not be drawn; it will be tried again.")
+
+    def _keep_still(self) -> None:
+        """Bring the picture in the notebook, and what a reloaded page sees, up to date."""
+        self._still_s = time.monotonic()
+        try:
+            with self._lock:
+                self._screen.remember()
+                if self._places:
+                    text = f"{self.view.title} of run {self.run.info.name}"
+                    self._places[2].update(still(self._screen.shown, text=text), raw=True)
+        except Exception:  # the kernel may be on its way out
+            log.debug("could not keep a still of the view %s", self.view.name, exc_info=True)

@@ -1,0 +1,69 @@
+"""The `%tdbg` line magic and the `%%tdbg` cell magic."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import sys
+from typing import Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from tdbg_lab.errors import TdbgError, TrainingStopped
+from tdbg_lab.notebook.arguments import help_text, parse
+from tdbg_lab.notebook.commands import attach, run_line
+
+__all__ = ["TdbgMagics"]
+
+log = logging.getLogger(__name__)
+
+
+@magics_class
+class TdbgMagics(Magics):  # type: ignore[misc, unused-ignore]
+    """Watch models from notebook cells; what goes wrong is said in one sentence."""
+
+    @line_cell_magic  # type: ignore[untyped-decorator, unused-ignore]
+    def tdbg(self, line: str, cell: str | None = None) -> Any:
+        """Watch a model while it trains: `%tdbg help`."""
+        if cell is not None:
+            return self._cell(line, cell)
+        try:
+            answer = run_line(line, self.shell.user_ns)
+        except Exception as error:  # noqa: BLE001 - a magic speaks in sentences
+            return _complain(error)
+        if not isinstance(answer, str):
+            return answer
+        sys.stdout.write(answer + "\n")
+        return None
+
+    def _cell(self, line: str, cell: str) -> Any:
+        """Run `cell` with the models on `line` attached; what the cell raises is raised."""
+        try:
+            handle = attach(parse("attach " + line.strip().removeprefix("attach")), self.shell.user_ns)
+        except Exception as error:  # noqa: BLE001
+            return _complain(error)
+        with handle:
+            return self._run(cell)
+
+    def _run(self, cell: str) -> Any:
+        """Run code as a cell of its own; the value of a last expression is returned."""
+        source = self.shell.transform_cell(cell)
+        name = self.shell.compile.cache(source, self.shell.execution_count, raw_code=cell)
+        tree = ast.parse(source, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, name, "exec"), self.shell.user_ns)  # noqa: S102 - the user's own cell
+        if last is None:
+            return None
+        return eval(compile(ast.Expression(last.value), name, "eval"), self.shell.user_ns)  # noqa: S307
+
+
+def _complain(error: Exception) -> None:
+    """Say what is wrong in one sentence on stderr."""
+    if isinstance(error, TrainingStopped):
+        raise error
+    text = str(error) if isinstance(error, TdbgError) else f"%tdbg failed: {type(error).__name__}: {error}"
+    log.debug("%%tdbg failed", exc_info=error)
+    sys.stderr.write(" ".join(text.split()) + "\n")
+
+
+TdbgMagics.tdbg.__doc__ = help_text()

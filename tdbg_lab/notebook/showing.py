@@ -1,0 +1,60 @@
+"""`show`: a view of a run in the current cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tdbg_lab.notebook.live import LiveView
+
+__all__ = ["show"]
+
+
+def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
+    """Show a view of a run in the current notebook cell, and keep it up to date while the run goes on.
+
+    Parameters
+    ----------
+    run
+        A `Run`, a handle of `attach`, or the path of a run directory.
+    view
+        Name of a view; ``histograms``, ``losses`` and other everyday words are understood.
+    params
+        Parameters of the view. A tensor may be named by its module: ``tensor="conv1"``.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such run or view.
+    ConfigError
+        There is no notebook to show it in.
+    """
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    if shell is None or not shell.has_trait("kernel"):
+        raise ConfigError("show() needs a notebook; in a script, use tdbg_lab.views.call_view(run, view).")
+    from tdbg_lab.notebook.live import LiveView
+    from tdbg_lab.notebook.names import view_named
+    from tdbg_lab.run import open_run
+    from tdbg_lab.views import list_views
+
+    path = Path(run) if isinstance(run, str | Path) else Path(getattr(run, "run_path", None) or run.path)
+    name = view_named(view, [known.name for known in list_views()])
+    live = LiveView(open_run(path), name, params)
+    _take_place(shell, live)
+    live.show()
+    return live
+
+
+def _take_place(shell: Any, live: LiveView) -> None:
+    """Close the view that an earlier run of this very cell showed: its output is gone."""
+    cell = (shell.get_parent() or {}).get("metadata", {}).get("cellId") or shell.execution_count
+    shown: dict[Any, LiveView] = shell.__dict__.setdefault("_tdbg_live_views", {})
+    earlier = shown.pop(cell, None)
+    if earlier is not None:
+        earlier.close()
+    shown[cell] = live

@@ -1,0 +1,143 @@
+"""Live views in a real kernel, seen as a front end sees them: by the messages."""
+
+from __future__ import annotations
+
+import time
+from queue import Empty
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from tdbg_lab.notebook.still import PLOTLY_MIME
+
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+
+pytestmark = pytest.mark.slow
+
+
+class Kernel:
+    """A kernel and everything it has published."""
+
+    def __init__(self, client):
+        self._client = client
+        self.messages = []
+
+    def run(self, code, timeout_s=120.0):
+        """Run a cell; what was published meanwhile, without errors."""
+        sent = self._client.execute(code)
+        first = len(self.messages)
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s:
+            try:
+                message = self._client.get_iopub_msg(timeout=1.0)
+            except Empty:
+                continue
+            self.messages.append(message)
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            assert message["msg_type"] != "error", "\n".join(message["content"]["traceback"])
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                return self.messages[first:]
+        raise AssertionError("the cell did not end")
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    manager, client = start_new_kernel(startup_timeout=120, cwd=str(tmp_path))
+    try:
+        yield Kernel(client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def _of(messages, kind):
+    return [message["content"] for message in messages if message["msg_type"] == kind]
+
+
+def _drawings(messages):
+    """Messages that change a figure in the browser."""
+    states = [content["data"].get("state", {}) for content in _of(messages, "comm_msg")]
+    return [
+        state for state in states if any(k.startswith("_py2js") and v is not None for k, v in state.items())
+    ]
+
+
+SHOW = """
+from tdbg_lab.testing.fake import FakeTraining
+training = FakeTraining("runs/fake")
+%load_ext tdbg_lab
+%tdbg show histograms --tensor layer1
+"""
+
+BUSY = """
+import time
+end_s = time.monotonic() + 6
+while time.monotonic() < end_s:
+    training.step()
+    time.sleep(0.02)
+print("busy no more")
+"""
+
+
+def test_live_view_moves_while_a_cell_is_busy_and_leaves_a_still(kernel):
+    shown = _of(kernel.run(SHOW), "display_data")
+    assert [WIDGET_MIME in each["data"] for each in shown] == [False, True, False]
+    assert PLOTLY_MIME in shown[2]["data"]
+
+    messages = kernel.run(BUSY)
+    said = next(i for i, message in enumerate(messages) if message["msg_type"] == "stream")
+    during = _drawings(messages[:said])
+    assert 3 <= len(during) <= 14  # about one a second, a few messages when traces appear
+
+    messages = kernel.run(
+        "training.end('finished')\n"
+        "live = next(iter(get_ipython()._tdbg_live_views.values()))\n"
+        "live._thread.join(60)\n"
+        "print(live)"
+    )
+    assert "at rest" in _of(messages, "stream")[-1]["text"]
+    still = _of(messages, "update_display_data")[-1]
+    assert still["transient"] == shown[2]["transient"]
+    assert len(still["data"][PLOTLY_MIME]["data"]) > 0
+    assert "activation/layer1" in str(still["data"][PLOTLY_MIME]["layout"])
+
+
+def test_live_view_controls_work_after_the_end_of_the_run(kernel):
+    kernel.run(SHOW)
+    messages = kernel.run(
+        "for _ in range(5): training.step()\n"
+        "training.end('finished')\n"
+        "live = next(iter(get_ipython()._tdbg_live_views.values()))\n"
+        "live._thread.join(60)\n"
+        "live._controls._parts['tensor'].value = 'gradient/layer0.weight'\n"
+        "print(live.figure.layout.meta)\n"
+    )
+    assert "gradient/layer0.weight" in _of(messages, "stream")[-1]["text"]
+
+
+def test_live_view_is_replaced_when_its_cell_runs_again_and_closes_for_good(kernel):
+    kernel.run(SHOW)
+    messages = kernel.run(
+        "from tdbg_lab.notebook import show\n"
+        "live = show(training.path, 'losses')\n"
+        "live.close(); live.close()\n"
+        "print(live, live.alive)\n"
+        "training.end('finished')"
+    )
+    assert "closed> False" in _of(messages, "stream")[-1]["text"]
+    emptied = [each for each in _of(messages, "update_display_data") if PLOTLY_MIME not in each["data"]]
+    assert len(emptied) == 2
+    assert _of(messages, "comm_close")
+
+
+def test_live_view_survives_a_run_directory_that_goes_away(kernel):
+    kernel.run(SHOW)
+    messages = kernel.run(
+        "import shutil, time\n"
+        "live = next(iter(get_ipython()._tdbg_live_views.values()))\n"
+        "training.end('finished'); shutil.rmtree(training.path)\n"
+        "live._thread.join(60)\n"
+        "print(live.alive)"
+    )
+    assert _of(messages, "stream")[-1] == {"name": "stdout", "text": "False\n"}

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from tdbg_lab.notebook import load_ipython_extension, unload_ipython_extension
+from tdbg_lab.run import open_run
+from tdbg_lab.store.control import pending
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("atach", "There is no command '%tdbg atach'. Did you mean 'attach'?"),
+        ("attach --model modl", "There is no variable 'modl'. Did you mean 'model'?"),
+        ("attach --save-every x --model model", "--save-every takes a whole number, not 'x'."),
+        ("attach", "Say what to watch: %tdbg attach --model model --optimizer opt."),
+        ("show histogrm", "There is no view 'histogrm'. Did you mean 'histogram'?"),
+        (
+            "show histogram --tenser conv1",
+            "The view 'histogram' has no parameter 'tenser'. Did you mean 'tensor'?",
+        ),
+        ("stop", "There is no run yet: attach first (%tdbg attach --model model), or name one with --run."),
+        ("status --run x", "'%tdbg status' has no option '--run'."),
+    ],
+)
+def test_magic_says_what_is_wrong_in_one_line_on_stderr(shell, capsys, line, sentence):
+    shell.user_ns["model"] = object()
+    result = shell.run_cell(f"%tdbg {line}")
+    said = capsys.readouterr()
+    assert result.success
+    assert said.err == sentence + "\n"
+    assert said.out == ""
+
+
+def test_magic_prints_no_traceback_when_something_unforeseen_happens(shell, capsys, monkeypatch):
+    monkeypatch.setattr("tdbg_lab.notebook.magics.run_line", lambda *_: 1 / 0)
+    assert shell.run_cell("%tdbg status").success
+    assert capsys.readouterr().err == "%tdbg failed: ZeroDivisionError: division by zero\n"
+
+
+@pytest.mark.parametrize("command", ["", "help", "help attach", "attach --help"])
+def test_magic_help_prints_text(shell, capsys, command):
+    shell.run_cell(f"%tdbg {command}")
+    assert "%tdbg" in capsys.readouterr().out
+
+
+def test_magic_status_says_that_nothing_is_attached(shell, capsys):
+    shell.run_cell("%tdbg status")
+    assert capsys.readouterr().out == "Nothing is attached, and there is no run yet.\n"
+
+
+def test_magic_status_names_the_newest_run_when_nothing_is_attached(shell, capsys, training):
+    shell.run_cell("%tdbg status")
+    assert "runs/fake (running, last step 11)" in capsys.readouterr().out.replace("\\", "/")
+
+
+def test_magic_stop_leaves_a_request_in_the_run(shell, capsys, training):
+    shell.run_cell('%tdbg stop --reason "seen enough"')
+    (request,) = pending(training.path)
+    assert (request.kind, request.reason, request.by) == ("stop", "seen enough", "notebook")
+    assert capsys.readouterr().out == "Asked the run 'fake' to stop at the end of its current step.\n"
+
+
+def test_magic_rules_says_what_each_rule_found(shell, capsys, training):
+    training.find()
+    shell.run_cell("%tdbg rules --run runs/fake")
+    said = capsys.readouterr().out
+    run = open_run(training.path)
+    assert run.rule_states()
+    assert run.findings()
+    assert all(state.rule in said for state in run.rule_states())
+    assert all(finding.message in said for finding in run.findings())
+
+
+def test_magic_rules_says_that_none_watch_the_run(shell, capsys, training):
+    shell.run_cell("%tdbg rules")
+    assert capsys.readouterr().out == "No rules are watching the run 'fake': attach with --rules default.\n"
+
+
+def test_magic_report_writes_a_page(shell, capsys, training, tmp_path):
+    shell.run_cell("%tdbg report seen.html")
+    assert capsys.readouterr().out == "Wrote the report to seen.html.\n"
+    assert "fake" in (tmp_path / "seen.html").read_text()
+
+
+def test_magic_show_needs_a_notebook(shell, capsys, training):
+    shell.run_cell("%tdbg show histogram")
+    assert capsys.readouterr().err.startswith("show() needs a notebook; in a script, use ")
+
+
+def test_extension_loads_twice_and_leaves_nothing_behind(shell):
+    load_ipython_extension(shell)
+    load_ipython_extension(shell)
+    ours = [each for each in shell.Completer.custom_matchers if each.matcher_identifier == "tdbg_lab"]
+    assert len(ours) == 1
+    unload_ipython_extension(shell)
+    assert "tdbg" not in shell.magics_manager.magics["line"]
+    assert "tdbg" not in shell.magics_manager.magics["cell"]
+    assert shell.Completer.custom_matchers == []
