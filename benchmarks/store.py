@@ -1,0 +1,247 @@
+"""Measures the run store: writing, sealing, opening, one tensor's history, the overview.
+
+    python benchmarks/store.py [--quick]
+
+Writes ``benchmarks/results/store.json`` and ``store.md``. Run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode, StatsBlock, StatsRows, TensorKey
+from tdbg_lab.run import open_run
+from tdbg_lab.store import RankWriter, create_run
+
+RESULTS = Path(__file__).parent / "results"
+TENSORS = 500
+
+
+def keys(n: int) -> tuple[TensorKey, ...]:
+    kinds = (Kind.WEIGHT, Kind.GRADIENT, Kind.ACTIVATION, Kind.BIAS, Kind.OPTIMIZER)
+    return tuple(
+        TensorKey(
+            f"{kinds[i % 5]}/encoder.layers.{i // 5}.linear",
+            kinds[i % 5],
+            f"encoder.layers.{i // 5}.linear",
+            "float32",
+            (256, 256),
+            ("default",),
+        )
+        for i in range(n)
+    )
+
+
+def blocks(n: int, bins: int, variants: int = 16, channels: int = 0) -> list[StatsBlock]:
+    """Blocks with the histogram of normal values: `bins` occupied bins a row."""
+    random = np.random.default_rng(0)
+    shape = np.exp(-(np.linspace(-2.5, 2.5, bins) ** 2))
+    found = []
+    for _ in range(variants):
+        counts = random.poisson(shape * 65536 / shape.sum(), (n, bins)).astype(np.int64) + 1
+        total = counts.sum(axis=1)
+        zeros = np.zeros(n, np.int64)
+        floats = {name: random.normal(size=n) for name in ("min", "max", "mean", "std", "l1", "l2")}
+        found.append(
+            StatsBlock(
+                count=total,
+                nan_count=zeros,
+                pos_inf_count=zeros,
+                neg_inf_count=zeros,
+                zero_count=random.integers(0, 9, n),
+                **floats,
+                hist_offsets=np.arange(n + 1, dtype=np.int64) * bins,
+                hist_bins=np.tile(np.arange(400, 400 + bins, dtype=np.uint16), n),
+                hist_counts=counts.ravel(),
+                channel_offsets=np.arange(n + 1, dtype=np.int64) * channels,
+                channel_zero_frac=random.random(n * channels, dtype=np.float32),
+                channel_mean=random.random(n * channels, dtype=np.float32),
+            )
+        )
+    return found
+
+
+def write(path: Path, steps: int, bins: int, channels: int = 0) -> dict[str, float]:
+    """CPU ms of the calling thread per append, bytes a step live and sealed, seconds of `close`."""
+    folder = create_run(path)
+    writer = RankWriter(folder.path)
+    tensors, made = keys(TENSORS), blocks(TENSORS, bins, channels=channels)
+    cpu, wall = [], []
+    for step in range(steps):
+        rows = StatsRows(step, Mode.TRAIN, 0, time.time_ns(), tensors, made[step % len(made)])
+        begin, begin_wall = time.thread_time(), time.perf_counter()
+        writer.append(rows)
+        cpu.append(time.thread_time() - begin)
+        wall.append(time.perf_counter() - begin_wall)
+    live = writer.bytes_written / steps
+    begin = time.perf_counter()
+    writer.close()
+    close_s = time.perf_counter() - begin
+    folder.set_status("finished", last_step=steps - 1)
+    sealed = sum(file.stat().st_size for file in writer.path.glob("*.parquet")) / steps
+    return {
+        "append_cpu_ms_mean": 1e3 * statistics.fmean(cpu),
+        "append_cpu_ms_p50": 1e3 * statistics.median(cpu),
+        "append_wall_ms_p50": 1e3 * statistics.median(wall),
+        "append_wall_ms_p99": 1e3 * float(np.quantile(wall, 0.99)),
+        "live_bytes_per_step": live,
+        "sealed_bytes_per_step": sealed,
+        "close_s": close_s,
+    }
+
+
+def timed(call, repeats: int = 7) -> dict[str, float]:
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return {"first_ms": times[0], "median_ms": statistics.median(times[1:] or times)}
+
+
+def reading(path: Path) -> dict[str, dict[str, float]]:
+    names = [key.name for key in keys(TENSORS)]
+
+    def cold(call):
+        """A tensor not read before each time: nothing of it is in the cache of columns."""
+        return lambda: call(open_run(path))
+
+    run = open_run(path)
+    some = iter(names[7::31])
+    result = {
+        "history_mean": timed(lambda: run.tensor(next(some)).history(["mean"])),
+        "history_10_columns": timed(
+            lambda: run.tensor(next(some)).history(
+                ["min", "max", "mean", "std", "l1", "l2", "zero_frac", "nan_count", "inf_count", "count"]
+            )
+        ),
+        "histograms": timed(lambda: run.tensor(names[250]).histograms()),
+        "histograms_100": timed(lambda: run.tensor(names[250]).histograms(n_out=100)),
+    }
+    every = tuple(Kind)
+    result["overview"] = timed(lambda: run.overview(kind=every, column="l2"))
+    result["overview_200"] = timed(lambda: run.overview(kind=every, column="l2", n_out=200))
+    result["open"] = timed(cold(lambda run: run.last_step))
+    result["refresh_unchanged"] = timed(run.refresh, 20)
+    return result
+
+
+OPENING = """
+import json, sys, time
+import psutil, numpy, pandas, pyarrow.parquet
+from tdbg_lab.run import open_run
+process = psutil.Process()
+before = process.memory_info().rss
+begin = time.perf_counter()
+run = open_run(sys.argv[1])
+opened = time.perf_counter() - begin
+rows = len(run.steps()) * len(run.tensors())
+rss = process.memory_info().rss - before
+begin = time.perf_counter()
+frame = run.tensor(run.tensor_names()[123]).history(["mean"])
+history = time.perf_counter() - begin
+begin = time.perf_counter()
+run.overview(kind="weight", column="l2", n_out=500)
+overview = time.perf_counter() - begin
+print(json.dumps({"rows": rows, "open_s": opened, "open_rss_mb": rss / 2**20, "history_ms": 1e3 * history,
+    "history_rows": len(frame), "overview_100_tensors_500_steps_ms": 1e3 * overview,
+    "rss_after_reading_mb": (process.memory_info().rss - before) / 2**20}))
+"""
+
+
+def opening(path: Path) -> dict[str, float]:
+    runs = [
+        json.loads(
+            subprocess.run([sys.executable, "-c", OPENING, str(path)], capture_output=True, text=True, check=True).stdout
+        )
+        for _ in range(3)
+    ]
+    return sorted(runs, key=lambda run: run["open_s"])[1]
+
+
+def machine() -> dict[str, object]:
+    import pandas as pd
+    import pyarrow as pa
+
+    model = platform.processor()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0].partition(":")[2].strip() if lines else model
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pandas": pd.__version__,
+        "pyarrow": pa.__version__,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="10^6 rows instead of 10^7")
+    quick = parser.parse_args().quick
+    result: dict[str, object] = {"machine": machine(), "tensors": TENSORS}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "thousand"
+        result["write_1000_steps"] = write(path, 1000, 64)
+        result["read_1000_steps"] = reading(path)
+        large = Path(folder) / "large"
+        result["write_large"] = write(large, 2000 if quick else 20_000, 8)
+        result["open_large"] = opening(large)
+    result["machine_after"] = {"load": round(os.getloadavg()[0], 1)}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "store.json").write_text(json.dumps(result, indent=1) + "\n")
+    (RESULTS / "store.md").write_text(report(result))
+    print(report(result))
+
+
+def report(result) -> str:
+    write_, read, large = result["write_1000_steps"], result["read_1000_steps"], result["open_large"]
+    facts = result["machine"]
+    lines = [
+        "# Store",
+        "",
+        f"{facts['cpu']}, {facts['cores']} cores, load average {facts['load']} to "
+        f"{result['machine_after']['load']}; Python {facts['python']}, pyarrow {facts['pyarrow']}, "
+        f"numpy {facts['numpy']}, pandas {facts['pandas']}.",
+        "",
+        "500 tensors a step, 64 occupied histogram bins each, 1,000 steps; the large run has 8 bins each.",
+        "",
+        "| what | measured | goal |",
+        "|---|---|---|",
+        f"| append, CPU of the calling thread, mean (median) | {write_['append_cpu_ms_mean']:.2f} "
+        f"({write_['append_cpu_ms_p50']:.2f}) ms a step | 0.5 ms |",
+        f"| append, wall, median / p99 | {write_['append_wall_ms_p50']:.2f} / {write_['append_wall_ms_p99']:.2f} ms | |",
+        f"| on disk, live / sealed | {write_['live_bytes_per_step'] / 1e3:.0f} / "
+        f"{write_['sealed_bytes_per_step'] / 1e3:.0f} kB a step | |",
+        f"| history of one tensor, one column: first / again | {read['history_mean']['first_ms']:.1f} / "
+        f"{read['history_mean']['median_ms']:.1f} ms | 10 ms |",
+        f"| history of one tensor, ten columns | {read['history_10_columns']['median_ms']:.1f} ms | 10 ms |",
+        f"| histograms of one tensor: first / again | {read['histograms']['first_ms']:.1f} / "
+        f"{read['histograms']['median_ms']:.1f} ms | |",
+        f"| overview 500 x 1,000: first / again | {read['overview']['first_ms']:.0f} / "
+        f"{read['overview']['median_ms']:.0f} ms | 100 ms |",
+        f"| opening {large['rows']:.0e} rows | {large['open_s']:.2f} s, {large['open_rss_mb']:.0f} MB | 1 s, 300 MB |",
+        f"| history of one tensor over {large['history_rows']} steps there | {large['history_ms']:.0f} ms | |",
+        f"| overview 100 tensors x 500 steps there | {large['overview_100_tensors_500_steps_ms']:.0f} ms | |",
+        f"| memory after both | {large['rss_after_reading_mb']:.0f} MB | |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
