@@ -17,12 +17,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, StatsRows, TensorKey
 from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, create_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RESULTS = Path(__file__).parent / "results"
 TENSORS = 500
@@ -43,43 +47,37 @@ def keys(n: int) -> tuple[TensorKey, ...]:
     )
 
 
-def blocks(n: int, bins: int, variants: int = 16, channels: int = 0) -> list[StatsBlock]:
-    """Blocks with the histogram of normal values: `bins` occupied bins a row."""
+def blocks(n: int, bins: int) -> Iterator[StatsBlock]:
+    """Blocks of `n` tensors with the histogram of 65,536 normal values in `bins` bins; each is new."""
     random = np.random.default_rng(0)
     shape = np.exp(-(np.linspace(-2.5, 2.5, bins) ** 2))
-    found = []
-    for _ in range(variants):
+    zeros = np.zeros(n, np.int64)
+    while True:
         counts = random.poisson(shape * 65536 / shape.sum(), (n, bins)).astype(np.int64) + 1
-        total = counts.sum(axis=1)
-        zeros = np.zeros(n, np.int64)
-        floats = {name: random.normal(size=n) for name in ("min", "max", "mean", "std", "l1", "l2")}
-        found.append(
-            StatsBlock(
-                count=total,
-                nan_count=zeros,
-                pos_inf_count=zeros,
-                neg_inf_count=zeros,
-                zero_count=random.integers(0, 9, n),
-                **floats,
-                hist_offsets=np.arange(n + 1, dtype=np.int64) * bins,
-                hist_bins=np.tile(np.arange(400, 400 + bins, dtype=np.uint16), n),
-                hist_counts=counts.ravel(),
-                channel_offsets=np.arange(n + 1, dtype=np.int64) * channels,
-                channel_zero_frac=random.random(n * channels, dtype=np.float32),
-                channel_mean=random.random(n * channels, dtype=np.float32),
-            )
+        yield StatsBlock(
+            count=counts.sum(axis=1),
+            nan_count=zeros,
+            pos_inf_count=zeros,
+            neg_inf_count=zeros,
+            zero_count=random.integers(0, 9, n),
+            **{name: random.normal(size=n) for name in ("min", "max", "mean", "std", "l1", "l2")},
+            hist_offsets=np.arange(n + 1, dtype=np.int64) * bins,
+            hist_bins=np.tile(np.arange(400, 400 + bins, dtype=np.uint16), n),
+            hist_counts=counts.ravel(),
+            channel_offsets=np.zeros(n + 1, np.int64),
+            channel_zero_frac=np.empty(0, np.float32),
+            channel_mean=np.empty(0, np.float32),
         )
-    return found
 
 
-def write(path: Path, steps: int, bins: int, channels: int = 0) -> dict[str, float]:
+def write(path: Path, steps: int, bins: int) -> dict[str, float]:
     """CPU ms of the calling thread per append, bytes a step live and sealed, seconds of `close`."""
     folder = create_run(path)
     writer = RankWriter(folder.path)
-    tensors, made = keys(TENSORS), blocks(TENSORS, bins, channels=channels)
+    tensors, make = keys(TENSORS), blocks(TENSORS, bins)
     cpu, wall = [], []
     for step in range(steps):
-        rows = StatsRows(step, Mode.TRAIN, 0, time.time_ns(), tensors, made[step % len(made)])
+        rows = StatsRows(step, Mode.TRAIN, 0, time.time_ns(), tensors, next(make))
         begin, begin_wall = time.thread_time(), time.perf_counter()
         writer.append(rows)
         cpu.append(time.thread_time() - begin)
@@ -163,7 +161,9 @@ print(json.dumps({"rows": rows, "open_s": opened, "open_rss_mb": rss / 2**20, "h
 def opening(path: Path) -> dict[str, float]:
     runs = [
         json.loads(
-            subprocess.run([sys.executable, "-c", OPENING, str(path)], capture_output=True, text=True, check=True).stdout
+            subprocess.run(
+                [sys.executable, "-c", OPENING, str(path)], capture_output=True, text=True, check=True
+            ).stdout
         )
         for _ in range(3)
     ]
@@ -209,36 +209,73 @@ def main() -> None:
     print(report(result))
 
 
+def ms(times, which) -> str:
+    return f"{times[which]:.1f} ms"
+
+
+def both(times) -> str:
+    return f"{ms(times, 'first_ms')} / {ms(times, 'median_ms')}"
+
+
 def report(result) -> str:
     write_, read, large = result["write_1000_steps"], result["read_1000_steps"], result["open_large"]
     facts = result["machine"]
+    rows = [
+        (
+            "append, CPU of the calling thread, mean (median)",
+            f"{write_['append_cpu_ms_mean']:.2f} ({write_['append_cpu_ms_p50']:.2f}) ms a step",
+            "0.5 ms",
+        ),
+        (
+            "append, wall, median / p99",
+            f"{write_['append_wall_ms_p50']:.2f} / {write_['append_wall_ms_p99']:.2f} ms",
+            "",
+        ),
+        (
+            "on disk, live / sealed",
+            f"{write_['live_bytes_per_step'] / 1e3:.0f} / "
+            f"{write_['sealed_bytes_per_step'] / 1e3:.0f} kB a step",
+            "",
+        ),
+        ("history of one tensor, one column: a new tensor", ms(read["history_mean"], "median_ms"), "10 ms"),
+        (
+            "history of one tensor, ten columns: a new tensor",
+            ms(read["history_10_columns"], "median_ms"),
+            "10 ms",
+        ),
+        ("histograms of one tensor: first / again", both(read["histograms"]), ""),
+        ("overview 500 x 1,000: first / again", both(read["overview"]), "100 ms"),
+        ("refresh when nothing changed", ms(read["refresh_unchanged"], "median_ms"), ""),
+        (
+            f"opening {large['rows']:.0e} rows",
+            f"{large['open_s']:.2f} s, {large['open_rss_mb']:.0f} MB",
+            "1 s, 300 MB",
+        ),
+        (
+            f"there: history of one tensor over {large['history_rows']} steps",
+            f"{large['history_ms']:.0f} ms",
+            "",
+        ),
+        (
+            "there: overview of 100 tensors, 500 steps",
+            f"{large['overview_100_tensors_500_steps_ms']:.0f} ms",
+            "",
+        ),
+        ("there: memory after both", f"{large['rss_after_reading_mb']:.0f} MB", ""),
+    ]
     lines = [
         "# Store",
         "",
         f"{facts['cpu']}, {facts['cores']} cores, load average {facts['load']} to "
-        f"{result['machine_after']['load']}; Python {facts['python']}, pyarrow {facts['pyarrow']}, "
-        f"numpy {facts['numpy']}, pandas {facts['pandas']}.",
+        f"{result['machine_after']['load']}; "
+        + ", ".join(f"{name} {facts[name]}" for name in ("python", "pyarrow", "numpy", "pandas"))
+        + ".",
         "",
-        "500 tensors a step, 64 occupied histogram bins each, 1,000 steps; the large run has 8 bins each.",
+        "500 tensors a step, 64 histogram bins each, 1,000 steps, sealed (the large run: 8 bins).",
         "",
         "| what | measured | goal |",
         "|---|---|---|",
-        f"| append, CPU of the calling thread, mean (median) | {write_['append_cpu_ms_mean']:.2f} "
-        f"({write_['append_cpu_ms_p50']:.2f}) ms a step | 0.5 ms |",
-        f"| append, wall, median / p99 | {write_['append_wall_ms_p50']:.2f} / {write_['append_wall_ms_p99']:.2f} ms | |",
-        f"| on disk, live / sealed | {write_['live_bytes_per_step'] / 1e3:.0f} / "
-        f"{write_['sealed_bytes_per_step'] / 1e3:.0f} kB a step | |",
-        f"| history of one tensor, one column: first / again | {read['history_mean']['first_ms']:.1f} / "
-        f"{read['history_mean']['median_ms']:.1f} ms | 10 ms |",
-        f"| history of one tensor, ten columns | {read['history_10_columns']['median_ms']:.1f} ms | 10 ms |",
-        f"| histograms of one tensor: first / again | {read['histograms']['first_ms']:.1f} / "
-        f"{read['histograms']['median_ms']:.1f} ms | |",
-        f"| overview 500 x 1,000: first / again | {read['overview']['first_ms']:.0f} / "
-        f"{read['overview']['median_ms']:.0f} ms | 100 ms |",
-        f"| opening {large['rows']:.0e} rows | {large['open_s']:.2f} s, {large['open_rss_mb']:.0f} MB | 1 s, 300 MB |",
-        f"| history of one tensor over {large['history_rows']} steps there | {large['history_ms']:.0f} ms | |",
-        f"| overview 100 tensors x 500 steps there | {large['overview_100_tensors_500_steps_ms']:.0f} ms | |",
-        f"| memory after both | {large['rss_after_reading_mb']:.0f} MB | |",
+        *(f"| {what} | {measured} | {goal} |" for what, measured, goal in rows),
     ]
     return "\n".join(lines) + "\n"
 

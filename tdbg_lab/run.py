@@ -7,26 +7,22 @@ what cannot be read is left out, and `Run.problems` says why.
 
 from __future__ import annotations
 
-import re
-import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.errors import ConfigError, NotFoundError, StepNotFoundError
-from tdbg_lab.records import Kind, Mode
+from tdbg_lab.errors import NotFoundError
+from tdbg_lab.records import Kind, Mode, TensorKey
 from tdbg_lab.store import control
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
 from tdbg_lab.store.info import RunInfo, read_info, write_edits
-from tdbg_lab.store.layout import rank_path
 from tdbg_lab.store.listing import RunSummary, find_runs, infer_status
-from tdbg_lab.store.parts import Part, Query
-from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
+from tdbg_lab.store.reader import Reader, mode_code
+from tdbg_lab.store.results import HistogramSeries, Overview, Series
 from tdbg_lab.store.schema import MODE_CODE, MODES
-from tdbg_lab.store.state import RunState
-from tdbg_lab.store.table import block_of, derive, needed, scalar_values
+from tdbg_lab.store.table import needed, scalar_values
+from tdbg_lab.store.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tdbg_lab.records import Finding, RuleState, RunStatus, StatsBlock, TensorKey
+    from tdbg_lab.records import Finding, RuleState, RunStatus
+    from tdbg_lab.store.reader import Steps
 
 __all__ = [
     "HistogramSeries",
@@ -48,62 +45,7 @@ __all__ = [
     "open_run",
 ]
 
-_BLOCK = (
-    "count",
-    "nan_count",
-    "pos_inf_count",
-    "neg_inf_count",
-    "zero_count",
-    "min",
-    "max",
-    "mean",
-    "std",
-    "l1",
-    "l2",
-    "hist_bins",
-    "hist_counts",
-    "channel_zero_frac",
-    "channel_mean",
-)
-_FOREVER = 2**63 - 1
 _DEFAULT_COLUMNS = ("count", "nan_count", "inf_count", "zero_frac", "min", "max", "mean", "std", "l1", "l2")
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A scalar over steps."""
-
-    steps: NDArray[np.int64]
-    """Shape ``(S,)``, ascending."""
-    values: NDArray[np.float64]
-    """Shape ``(S,)``; NaN and infinities as they were."""
-    time_ns: NDArray[np.int64]
-    """When each was written, shape ``(S,)``."""
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """One statistic of many tensors over steps."""
-
-    names: tuple[str, ...]
-    """``N`` tensors in the order of their first appearance."""
-    steps: NDArray[np.int64]
-    """Shape ``(S,)``, ascending."""
-    values: NDArray[np.float64]
-    """Shape ``(N, S)``; NaN where a tensor has no row, or no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistogramSeries:
-    """Histograms of a tensor over steps."""
-
-    steps: NDArray[np.int64]
-    """First step of each group, shape ``(S,)``."""
-    block: StatsBlock
-    """``S`` rows."""
 
 
 def open_run(path: str | Path) -> Run:
@@ -135,32 +77,26 @@ class Run:
         self.path = Path(path).absolute()
         self.version = 0
         """Grows with each change."""
-        self._lock = threading.RLock()
         try:
             self._info = read_info(self.path)
         except OSError as error:
             raise NotFoundError(f"There is no run at {self.path.name}: run.json is missing.") from error
         except ValueError as error:
-            raise NotFoundError(
-                f"{self.path.name} is not a run of this version of tdbg-lab: {error}."
-            ) from error
-        self._state = RunState(self.path)
-        self._findings: tuple[Any, list[Finding], list[RuleState]] = (None, [], [])
-        self._raw: dict[int, list[RawFile]] = {}
-        self._raw_names: dict[Path, frozenset[str]] = {}
+            raise NotFoundError(f"{self.path.name} is not a run of this version: {error}.") from error
+        self._reader = Reader(self.path)
+        self._found: tuple[Any, list[Finding], list[RuleState]] = (None, [], [])
         self.refresh()
 
     def __repr__(self) -> str:
-        tensors = len(self._state.names.keys)
+        tensors = len(self._reader.state.names.keys)
         return f"<Run {self.info.name}: {self.status}, {tensors} tensors, step {self.last_step}>"
 
     def refresh(self) -> bool:
         """Read what is new; True when anything changed."""
-        with self._lock:
+        with self._reader.lock:
             changed = self._refresh_info()
-            changed = self._state.refresh() or changed
+            changed = self._reader.refresh() or changed
             changed = self._refresh_findings() or changed
-            changed = self._refresh_raw() or changed
             self.version += changed
             return changed
 
@@ -172,41 +108,42 @@ class Run:
     @property
     def status(self) -> RunStatus:
         """Where it stands; ``crashed`` when it says running but its process is gone."""
-        return infer_status(self._info, self._state.last_write_ns)
+        return infer_status(self._info, self._reader.state.last_write_ns)
 
     @property
     def problems(self) -> list[str]:
         """What could not be read, and why."""
-        return list(self._state.problems)
+        return list(self._reader.state.problems)
 
     @property
     def last_step(self) -> int:
         """Last step of any mode; -1 when there is none."""
-        with self._lock:
-            return int(self._state.steps()[:, 1].max(initial=-1))
+        return int(self._steps()[:, 1].max(initial=-1))
 
     @property
     def first_time_ns(self) -> int | None:
         """When the first row was written; None when there is none."""
-        with self._lock:
-            table = self._state.steps()
-            return int(table[:, 2].min()) if len(table) else None
+        times = self._steps()[:, 2]
+        return int(times.min()) if len(times) else None
 
     @property
     def last_time_ns(self) -> int | None:
         """When the last row was written; None when there is none."""
-        with self._lock:
-            table = self._state.steps()
-            return int(table[:, 2].max()) if len(table) else None
+        times = self._steps()[:, 2]
+        return int(times.max()) if len(times) else None
+
+    @property
+    def last_write_ns(self) -> int:
+        """Modification time of the newest file of rows, spans or samples; 0 when there is none."""
+        return self._reader.state.last_write_ns
 
     def ranks(self) -> list[int]:
         """Ranks that wrote something, ascending."""
-        return list(self._state.ranks)
+        return list(self._reader.state.ranks)
 
     def modes(self) -> list[Mode]:
         """Modes with rows, train first."""
-        with self._lock:
-            return [MODES[code] for code in np.unique(self._state.steps()[:, 0])]
+        return [MODES[code] for code in np.unique(self._steps()[:, 0])]
 
     def tensors(
         self,
@@ -226,20 +163,7 @@ class Run:
         ConfigError
             If `regex` is not a regular expression, or there is no such kind or mode.
         """
-        pattern = _pattern(regex)
-        kinds = _kinds(kind)
-        mask = -1 if mode is None else 1 << _mode_code(mode)
-        with self._lock:
-            names = self._state.names
-            return [
-                key
-                for key, modes in zip(names.keys, names.modes, strict=True)
-                if modes & mask
-                and (kinds is None or key.kind in kinds)
-                and (pattern is None or pattern.search(key.name))
-                and (collection is None or collection in key.collections)
-                and (module is None or key.module == module or key.module.startswith(f"{module}."))
-            ]
+        return self._reader.keys(kind=kind, regex=regex, collection=collection, module=module, mode=mode)
 
     def tensor_names(
         self,
@@ -252,13 +176,8 @@ class Run:
     ) -> list[str]:
         """Names as `tensors`; with `step` only those that have a row there."""
         keys = self.tensors(regex=regex, kind=kind, collection=collection, mode=mode)
-        if step is None:
-            return [key.name for key in keys]
-        with self._lock:
-            codes = range(len(MODES)) if mode is None else [_mode_code(mode)]
-            parts = [self._state.read(Query(code, None, (), step, step)) for code in codes]
-            here = {self._state.names.keys[i].name for part in parts for i in part.tensor}
-        return [key.name for key in keys if key.name in here]
+        here = None if step is None else self._reader.names_at(step, mode)
+        return [key.name for key in keys if here is None or key.name in here]
 
     def steps(self, *, mode: Mode | str | None = None, tensor: str | None = None) -> NDArray[np.int64]:
         """Steps with rows, ascending, shape ``(S,)``.
@@ -268,19 +187,17 @@ class Run:
         NotFoundError
             If there is no such tensor.
         """
-        with self._lock:
-            code = self._code(mode)
-            if tensor is not None:
-                return self._read([tensor], code, ()).step
-            table = self._state.steps()
-            return np.ascontiguousarray(table[table[:, 0] == code, 1])
+        code = self._reader.code(mode, tensor)
+        if tensor is not None:
+            return self._reader.part([tensor], code, ()).step
+        table = self._steps()
+        return np.ascontiguousarray(table[table[:, 0] == code, 1])
 
     def step_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Training steps and when each was written, ns, shapes ``(S,)``."""
-        with self._lock:
-            table = self._state.steps()
-            rows = table[table[:, 0] == MODE_CODE["train"]]
-            return np.ascontiguousarray(rows[:, 1]), np.ascontiguousarray(rows[:, 2])
+        table = self._steps()
+        rows = table[table[:, 0] == MODE_CODE["train"]]
+        return np.ascontiguousarray(rows[:, 1]), np.ascontiguousarray(rows[:, 2])
 
     def tensor(self, name: str) -> Tensor:
         """One tensor.
@@ -290,15 +207,13 @@ class Run:
         NotFoundError
             If there is no such tensor.
         """
-        with self._lock:
-            found = self._state.names.ids.get(name)
-            if found is not None:
-                return Tensor(self, self._state.names.keys[found])
-            if any(name in self._names_in(file) for files in self._raw.values() for file in files):
-                from tdbg_lab.records import TensorKey
-
-                return Tensor(self, TensorKey(name, Kind.CUSTOM))
-        raise NotFoundError(f"There is no tensor {name!r} in run {self.info.name}.")
+        with self._reader.lock:
+            names = self._reader.state.names
+            if name in names.ids:
+                return Tensor(self._reader, names.keys[names.ids[name]])
+            if name in self._reader.raw.names():
+                return Tensor(self._reader, TensorKey(name, Kind.CUSTOM))
+        raise NotFoundError(f"There is no tensor {name[:200]!r} in run {self.info.name}.")
 
     def scalars(self, name: str, *, mode: Mode | str | None = None, rank: int | None = None) -> Series:
         """A scalar over steps.
@@ -308,8 +223,8 @@ class Run:
         NotFoundError
             If there is no such tensor.
         """
-        with self._lock:
-            part = self._read([name], self._code(mode, name), needed(["value", "time_ns"]), rank=rank)
+        code = self._reader.code(mode, name)
+        part = self._reader.part([name], code, needed(["value", "time_ns"]), rank=rank)
         return Series(part.step, scalar_values(part), part.columns["time_ns"].astype(np.int64))
 
     def stats(
@@ -318,7 +233,7 @@ class Run:
         columns: str | Sequence[str],
         *,
         mode: Mode | str | None = None,
-        steps: tuple[int | None, int | None] | None = None,
+        steps: Steps | None = None,
         rank: int | None = None,
     ) -> pd.DataFrame:
         """One row per tensor and step: ``tensor``, ``mode``, ``step`` and `columns`.
@@ -339,10 +254,8 @@ class Run:
         """
         names = [names] if isinstance(names, str) else list(names)
         columns = [columns] if isinstance(columns, str) else list(columns)
-        with self._lock:
-            code = self._code(mode, names[0] if names else None)
-            part = self._read(names, code, needed(columns), steps=steps, rank=rank)
-            return self._frame(part, code, columns)
+        code = self._reader.code(mode, names[0] if names else None)
+        return self._reader.frame(names, columns, code, steps=steps, rank=rank)
 
     def to_pandas(
         self,
@@ -355,14 +268,11 @@ class Run:
         """Statistics of all tensors that match, in all modes unless one is given, as `stats`."""
         import pandas as pd
 
-        columns = list(_DEFAULT_COLUMNS if columns is None else columns)
-        modes = self.modes() if mode is None else [Mode(mode)]
-        with self._lock:
-            frames = []
-            for one in modes or [Mode.TRAIN]:
-                names = self.tensor_names(regex=regex, kind=kind, mode=one)
-                code = _mode_code(one)
-                frames.append(self._frame(self._read(names, code, needed(columns)), code, columns))
+        wanted = list(_DEFAULT_COLUMNS if columns is None else columns)
+        frames = []
+        for one in (self.modes() or [Mode.TRAIN]) if mode is None else [mode]:
+            names = self.tensor_names(regex=regex, kind=kind, mode=one)
+            frames.append(self._reader.frame(names, wanted, mode_code(one)))
         return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
     def overview(
@@ -378,29 +288,17 @@ class Run:
         Raises
         ------
         ConfigError
-            If there is no such column or kind.
+            If there is no such column, kind or mode.
         """
-        with self._lock:
-            code = self._code(mode)
-            names = self.tensor_names(kind=kind, mode=MODES[code])
-            ids = [self._state.names.ids[name] for name in names]
-            part = self._read(names, code, needed([column]))
-            steps = np.unique(part.step)
-            values = np.full((len(names), len(steps)), np.nan)
-            row_of = np.full(len(self._state.names.keys) + 1, -1)
-            row_of[ids] = np.arange(len(ids))
-            values[row_of[part.tensor], np.searchsorted(steps, part.step)] = derive(part, column)
-        if n_out is not None and len(steps) > max(n_out, 2):
-            chosen = np.unique(np.linspace(0, len(steps) - 1, max(n_out, 2)).round().astype(np.int64))
-            steps, values = steps[chosen], values[:, chosen]
-        return Overview(tuple(names), steps, values)
+        code = self._reader.code(mode)
+        names = self.tensor_names(kind=kind, mode=MODES[code])
+        return self._reader.overview(names, code, column, n_out)
 
     def spans(
         self, *, start_ns: int | None = None, end_ns: int | None = None, phases: Sequence[str] | None = None
     ) -> pd.DataFrame:
         """Spans that start between, by start: columns of the spans table and ``rank``."""
-        frame = self._events("spans", start_ns, end_ns)
-        return frame if phases is None else frame[frame["phase"].isin(list(phases))].reset_index(drop=True)
+        return _only(self._reader.events("spans", start_ns, end_ns), phase=phases)
 
     def samples(
         self,
@@ -411,30 +309,25 @@ class Run:
         end_ns: int | None = None,
     ) -> pd.DataFrame:
         """Samples of system metrics, by time: ``time_ns``, ``metric``, ``device``, ``value``, ``rank``."""
-        frame = self._events("system", start_ns, end_ns)
-        for column, wanted in (("metric", metrics), ("device", devices)):
-            if wanted is not None:
-                frame = frame[frame[column].isin(list(wanted))]
-        return frame.reset_index(drop=True)
+        return _only(self._reader.events("system", start_ns, end_ns), metric=metrics, device=devices)
 
     def findings(self) -> list[Finding]:
         """What rules found so far."""
-        return list(self._findings[1])
+        return list(self._found[1])
 
     def rule_states(self) -> list[RuleState]:
         """Where the rules stand."""
-        return list(self._findings[2])
+        return list(self._found[2])
 
     def raw_steps(self, name: str, *, mode: Mode | str | None = None) -> list[int]:
         """Steps at which the raw value of a tensor was saved, ascending."""
-        with self._lock:
-            return sorted({file.step for file in self._raw_files(name, mode, None)})
+        with self._reader.lock:
+            return sorted({file.step for file in self._reader.raw.files(name, mode, None)})
 
     def raw_names(self) -> list[str]:
         """Tensors whose raw value was saved at some step, by name; labels are not listed."""
-        with self._lock:
-            found = {name for files in self._raw.values() for file in files for name in self._names_in(file)}
-        return sorted(name for name in found if not name.endswith(LABELS))
+        with self._reader.lock:
+            return sorted(self._reader.raw.names())
 
     def request_stop(self, reason: str = "", by: str = "") -> str:
         """Ask the training process to stop; returns the id of the request.
@@ -461,6 +354,10 @@ class Run:
         write_edits(self.path, name=name, tags=tags, notes=notes)
         self.refresh()
 
+    def _steps(self) -> NDArray[np.int64]:
+        with self._reader.lock:
+            return self._reader.state.steps()
+
     def _refresh_info(self) -> bool:
         try:
             info = read_info(self.path)
@@ -469,245 +366,20 @@ class Run:
         changed, other = info != self._info, info.id != self._info.id
         self._info = info
         if other:  # another run took the place
-            self._state = RunState(self.path)
-            self._raw, self._raw_names = {}, {}
+            self._reader.reset()
         return changed
 
     def _refresh_findings(self) -> bool:
         stamp = findings_stamp(self.path)
-        if stamp == self._findings[0]:
+        if stamp == self._found[0]:
             return False
-        self._findings = (stamp, read_findings(self.path), read_rule_states(self.path))
+        self._found = (stamp, read_findings(self.path), read_rule_states(self.path))
         return True
 
-    def _refresh_raw(self) -> bool:
-        found = {rank: list_raw(rank_path(self.path, rank)) for rank in self._state.ranks}
-        changed = found != self._raw
-        self._raw = found
-        return changed
 
-    def _code(self, mode: Mode | str | None, tensor: str | None = None) -> int:
-        """Mode code; None means train if there is train data (of `tensor`), else the first there is."""
-        if mode is not None:
-            return _mode_code(mode)
-        found = None if tensor is None else self._state.names.ids.get(tensor)
-        if found is not None:
-            mask = self._state.names.modes[found]
-            return next((code for code in range(len(MODES)) if mask >> code & 1), 0)
-        codes = np.unique(self._state.steps()[:, 0])
-        return int(codes[0]) if len(codes) else 0
-
-    def _read(
-        self,
-        names: Sequence[str],
-        code: int,
-        columns: Sequence[str],
-        *,
-        steps: tuple[int | None, int | None] | None = None,
-        rank: int | None = None,
-    ) -> Part:
-        ids = self._state.names.ids
-        for name in names:
-            if name not in ids:
-                raise NotFoundError(f"There is no tensor {name!r} in run {self.info.name}.")
-        first, last = steps if steps is not None else (None, None)
-        first = -_FOREVER if first is None else int(first)
-        last = _FOREVER if last is None else int(last)
-        return self._state.read(
-            Query(code, tuple(ids[name] for name in names), tuple(columns), first, last), rank
-        )
-
-    def _frame(self, part: Part, code: int, columns: Sequence[str]) -> pd.DataFrame:
-        import pandas as pd
-
-        used, codes = np.unique(part.tensor, return_inverse=True)
-        categories = [self._state.names.keys[i].name for i in used]
-        frame = pd.DataFrame({"tensor": np.array(categories, dtype=object)[codes]})
-        frame["mode"] = str(MODES[code])
-        frame["step"] = part.step
-        for column in columns:
-            frame[column] = derive(part, column)
-        return frame
-
-    def _events(self, stream: str, start_ns: int | None, end_ns: int | None) -> pd.DataFrame:
-        import pandas as pd
-
-        from tdbg_lab.store.events import TIME
-        from tdbg_lab.store.schema import SCHEMAS
-
-        first = -_FOREVER if start_ns is None else int(start_ns)
-        last = _FOREVER if end_ns is None else int(end_ns)
-        with self._lock:
-            tables = self._state.events(stream, first, last)
-        frames = [table.to_pandas().assign(rank=rank) for rank, table in tables if table.num_rows]
-        if not frames:
-            frames = [SCHEMAS[stream].empty_table().to_pandas().assign(rank=np.empty(0, np.int64))]
-        frame: pd.DataFrame = pd.concat(frames, ignore_index=True).drop(columns="seq")
-        frame.sort_values(TIME[stream], kind="stable", ignore_index=True, inplace=True)  # noqa: PD002
-        return frame
-
-    def _raw_files(self, name: str, mode: Mode | str | None, rank: int | None) -> list[RawFile]:
-        files = [
-            file
-            for r, found in self._raw.items()
-            if rank in (None, r)
-            for file in found
-            if name in self._names_in(file)
-        ]
-        if mode is not None:
-            return [file for file in files if file.mode == Mode(mode)]
-        chosen = min((MODE_CODE[str(file.mode)] for file in files), default=0)
-        return [file for file in files if MODE_CODE[str(file.mode)] == chosen]
-
-    def _names_in(self, file: RawFile) -> frozenset[str]:
-        try:
-            stamp = file.path.stat().st_mtime_ns
-        except OSError:
-            return frozenset()
-        key = file.path.with_name(f"{file.path.name}@{stamp}")
-        found = self._raw_names.get(key)
-        if found is None:
-            try:
-                found = frozenset(raw_header(file.path))
-            except (OSError, ValueError):
-                found = frozenset()
-            self._raw_names[key] = found
-        return found
-
-
-class Tensor:
-    """One tensor of a run."""
-
-    def __init__(self, run: Run, key: TensorKey) -> None:
-        self.run = run
-        self.key = key
-        self.name = key.name
-
-    def __repr__(self) -> str:
-        return f"<Tensor {self.name}: {self.key.kind}, {self.key.dtype} {list(self.key.shape)}>"
-
-    def steps(self, mode: Mode | str | None = None) -> NDArray[np.int64]:
-        """Steps with statistics, ascending, shape ``(S,)``."""
-        part = self._part((), mode, None, None)
-        return part.step
-
-    def value(self, step: int, mode: Mode | str | None = None, rank: int | None = None) -> NDArray[Any]:
-        """Raw value at a step; several ranks or micro-steps are joined along the first axis.
-
-        Raises
-        ------
-        StepNotFoundError
-            If it was not saved there.
-        """
-        return self._raw(self.name, step, mode, rank)
-
-    def labels(
-        self, step: int, mode: Mode | str | None = None, rank: int | None = None
-    ) -> NDArray[Any] | None:
-        """Labels recorded with the value at a step, one per row; None when there are none."""
-        try:
-            return self._raw(self.name + LABELS, step, mode, rank)
-        except StepNotFoundError:
-            return None
-
-    def values(self, mode: Mode | str | None = None) -> dict[int, NDArray[Any]]:
-        """All raw values by step."""
-        return {step: self.value(step, mode) for step in self.run.raw_steps(self.name, mode=mode)}
-
-    def stats(self, step: int, *, mode: Mode | str | None = None, rank: int | None = None) -> StatsBlock:
-        """Statistics at a step, one row.
-
-        Raises
-        ------
-        StepNotFoundError
-            If there are none.
-        """
-        part = self._part(_BLOCK, mode, (step, step), rank)
-        if not len(part.step):
-            raise StepNotFoundError(f"{self.name} has no statistics at step {step}.")
-        return block_of(part)
-
-    def history(
-        self,
-        columns: str | Sequence[str],
-        *,
-        mode: Mode | str | None = None,
-        rank: int | None = None,
-        steps: tuple[int | None, int | None] | None = None,
-    ) -> pd.DataFrame:
-        """`columns` over steps, see `Run.stats`."""
-        return self.run.stats([self.name], columns, mode=mode, rank=rank, steps=steps)
-
-    def histograms(
-        self,
-        *,
-        mode: Mode | str | None = None,
-        steps: tuple[int | None, int | None] | None = None,
-        n_out: int | None = None,
-        rank: int | None = None,
-    ) -> HistogramSeries:
-        """Histograms over steps; with `n_out` adjacent steps merge, the first and the last stay alone."""
-        part = self._part(_BLOCK, mode, steps, rank)
-        block, n = block_of(part), len(part.step)
-        if n_out is None or n <= max(n_out, 3):
-            return HistogramSeries(part.step, block)
-        from tdbg_lab.store.merge import merge
-
-        inner = (np.arange(n - 2) * (max(n_out, 3) - 2)) // (n - 2) + 1
-        groups = np.concatenate([[0], inner, [inner[-1] + 1]]).astype(np.int64)
-        first = np.flatnonzero(np.r_[True, np.diff(groups) > 0])
-        return HistogramSeries(part.step[first], merge(block, groups, len(first)))
-
-    def _part(
-        self,
-        columns: Sequence[str],
-        mode: Mode | str | None,
-        steps: tuple[int | None, int | None] | None,
-        rank: int | None,
-    ) -> Part:
-        run = self.run
-        with run._lock:  # noqa: SLF001 - a tensor is a view of its run
-            if self.name not in run._state.names.ids:  # noqa: SLF001
-                return run._read([], 0, columns)  # noqa: SLF001
-            code = run._code(mode, self.name)  # noqa: SLF001
-            return run._read([self.name], code, columns, steps=steps, rank=rank)  # noqa: SLF001
-
-    def _raw(self, name: str, step: int, mode: Mode | str | None, rank: int | None) -> NDArray[Any]:
-        run = self.run
-        with run._lock:  # noqa: SLF001
-            files = [f for f in run._raw_files(name, mode, rank) if f.step == step]  # noqa: SLF001
-        found = []
-        for file in files:
-            try:
-                found.append(read_raw(file.path, name))
-            except (OSError, ValueError, KeyError):
-                continue
-        if not found:
-            raise StepNotFoundError(f"The value of {name} was not saved at step {step}.")
-        joinable = all(a.ndim and a.shape[1:] == found[0].shape[1:] for a in found)
-        return np.concatenate(found) if len(found) > 1 and joinable else found[0]
-
-
-def _pattern(regex: str | None) -> re.Pattern[str] | None:
-    if regex is None:
-        return None
-    try:
-        return re.compile(regex)
-    except re.error as error:
-        raise ConfigError(f"{regex[:80]!r} is not a regular expression: {error}.") from error
-
-
-def _kinds(kind: Kind | str | Sequence[Kind | str] | None) -> frozenset[Kind] | None:
-    if kind is None:
-        return None
-    try:
-        return frozenset([Kind(kind)] if isinstance(kind, str) else [Kind(k) for k in kind])
-    except ValueError as error:
-        raise ConfigError(f"There is no such kind of tensor; choose from {', '.join(Kind)}.") from error
-
-
-def _mode_code(mode: Mode | str) -> int:
-    code = MODE_CODE.get(str(mode))
-    if code is None:
-        raise ConfigError(f"There is no mode {str(mode)[:80]!r}; choose from {', '.join(MODES)}.")
-    return code
+def _only(frame: pd.DataFrame, **wanted: Sequence[str] | None) -> pd.DataFrame:
+    """Rows whose columns have one of the wanted values."""
+    for column, values in wanted.items():
+        if values is not None:
+            frame = frame[frame[column].isin([values] if isinstance(values, str) else list(values))]
+    return frame.reset_index(drop=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
-from tdbg_lab.store.layout import _entries, read_json, write_json
+from tdbg_lab.store.layout import entries, make_subfolder, read_json, subfolder, write_json
 from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_REQUESTS, MAX_TEXT_CHARS
 
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -45,9 +45,8 @@ def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") 
     """
     if not _KIND.fullmatch(kind):
         raise ConfigError(f"{kind[:80]!r} is not a kind of request.")
-    directory = Path(run_path) / "control"
     try:
-        directory.mkdir(exist_ok=True)
+        directory = make_subfolder(Path(run_path), "control")
     except OSError as error:
         raise StoreError(f"Cannot ask run {Path(run_path).name}: {error.strerror}.") from error
     identity = uuid.uuid4().hex
@@ -68,10 +67,10 @@ def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") 
 def requests(run_path: str | Path) -> list[Request]:
     """All requests, oldest first; what cannot be read is left out."""
     found: list[Request] = []
-    directory = Path(run_path) / "control"
-    if directory.is_symlink():
+    directory = subfolder(Path(run_path), "control")
+    if directory is None:
         return []
-    for entry in _entries(directory):
+    for entry in entries(directory):
         identity, dot, ending = entry.name.partition(".")
         if dot and ending == "json" and _ID.fullmatch(identity) and len(found) < MAX_REQUESTS:
             try:
@@ -97,7 +96,7 @@ class ControlPoll:
     def __call__(self) -> list[Request]:
         """Requests without an answer, oldest first."""
         try:
-            changed_ns = (self._path / "control").stat().st_mtime_ns
+            changed_ns = (self._path / "control").lstat().st_mtime_ns
         except OSError:  # nobody asked anything yet
             return []
         # A change within the clock's grain of the last look would go unseen: look again for a while.
@@ -117,9 +116,10 @@ def answer(run_path: str | Path, identity: str, state: Literal["done", "refused"
     StoreError
         If it cannot be written.
     """
-    if not _ID.fullmatch(identity):
+    directory = subfolder(Path(run_path), "control")
+    if directory is None or not _ID.fullmatch(identity):
         raise NotFoundError("There is no such request.")
-    path = Path(run_path) / "control" / f"{identity}.json"
+    path = directory / f"{identity}.json"
     try:
         value = read_json(path, _MAX_FILE_BYTES)
     except (OSError, ValueError) as error:

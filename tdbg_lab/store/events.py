@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tdbg_lab.store.ipc import BatchReader
-from tdbg_lab.store.parquet import SealedFile
+from tdbg_lab.store.parquet import FooterCache, SealedFile
 from tdbg_lab.store.schema import SCHEMAS
 from tdbg_lab.store.seal import EXTENT_KEY
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tdbg_lab.store.cache import ColumnCache
 
 TIME = {"spans": "start_ns", "system": "time_ns"}
 
@@ -52,7 +54,7 @@ class LiveEvents:
 
 
 class SealedEvents:
-    """A sealed segment of spans or samples; read from disk each time.
+    """A sealed segment of spans or samples.
 
     Raises
     ------
@@ -62,13 +64,15 @@ class SealedEvents:
         If it is not a segment of ours.
     """
 
-    def __init__(self, path: Path, stream: str) -> None:
+    def __init__(self, path: Path, stream: str, cache: ColumnCache, footers: FooterCache) -> None:
         self.path = path
         self.problem: str | None = None
         self._stream = stream
-        self._file = SealedFile(path, stream)
+        self._cache = cache
+        self._file = SealedFile(path, stream, footers)
         try:
             self._first, self._last = (int(ns) for ns in self._file.json(EXTENT_KEY))
+            self._file.forget_index()
         except TypeError as error:
             raise ValueError(f"{path.name} has a broken index") from error
 
@@ -80,7 +84,12 @@ class SealedEvents:
         """Rows whose time lies between, both inclusive; raises as `SealedFile.read_all`."""
         if self._last < first_ns or self._first > last_ns:
             return SCHEMAS[self._stream].empty_table()
-        return _between(self._file.read_all(), TIME[self._stream], first_ns, last_ns)
+        key = (self._file.header.uid, -1, "")
+        column = self._cache.get(key)
+        if column is None:
+            column = (self._file.read_all(),)
+            self._cache.put(key, column)
+        return _between(column[0], TIME[self._stream], first_ns, last_ns)
 
 
 def _between(table: pa.Table, column: str, first_ns: int, last_ns: int) -> pa.Table:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
 from tdbg_lab.store.jsonable import jsonable, number_in
-from tdbg_lab.store.layout import _entries, read_bytes, read_json, write_json
+from tdbg_lab.store.layout import entries, make_subfolder, read_bytes, read_json, subfolder, write_json
 from tdbg_lab.store.limits import MAX_FINDINGS, MAX_FINDINGS_BYTES, MAX_NAME_CHARS, MAX_TEXT_CHARS
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ class FindingsWriter:
     """
 
     def __init__(self, run_path: str | Path) -> None:
-        directory = Path(run_path) / "findings"
         try:
-            directory.mkdir(exist_ok=True)
+            directory = make_subfolder(Path(run_path), "findings")
             number = max([n for n, _ in _files(directory)], default=0) + 1
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
             self._descriptor = os.open(directory / f"findings-{number:06d}.jsonl", flags, 0o644)
@@ -72,30 +71,33 @@ class FindingsWriter:
 
 
 def read_findings(run_path: str | Path) -> list[Finding]:
-    """All findings, in the order they were written; torn and broken lines are left out."""
-    found: list[Finding] = []
-    directory = Path(run_path) / "findings"
-    if directory.is_symlink():
-        return found
-    for _, path in sorted(_files(directory)):
+    """All findings, in the order they were first written; torn and broken lines are left out.
+
+    A later line with the same id is the newer state of the same finding and takes its place.
+    """
+    found: dict[str, Finding] = {}
+    directory = subfolder(Path(run_path), "findings")
+    for _, path in sorted(_files(directory)) if directory is not None else ():
         try:
             data = read_bytes(path, MAX_FINDINGS_BYTES)
         except OSError:
             continue
         for line in data[: data.rfind(b"\n") + 1].splitlines():
-            if len(found) >= MAX_FINDINGS:
-                return found
             try:
-                found.append(_finding(json.loads(line)))
-            except (ValueError, KeyError, TypeError, RecursionError):
+                finding = _finding(json.loads(line))
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                 continue
-    return found
+            place = f"id {finding.id}" if finding.id else f"line {len(found)}"
+            if place in found or len(found) < MAX_FINDINGS:
+                found[place] = finding
+    return list(found.values())
 
 
 def findings_stamp(run_path: str | Path) -> tuple[tuple[str, int, int], ...]:
     """Changes whenever something in ``findings/`` does."""
     stamp = []
-    for entry in _entries(Path(run_path) / "findings"):
+    directory = subfolder(Path(run_path), "findings")
+    for entry in entries(directory) if directory is not None else ():
         try:
             facts = entry.stat(follow_symlinks=False)
         except OSError:
@@ -112,9 +114,8 @@ def write_rule_states(run_path: str | Path, states: Sequence[RuleState], **facts
     StoreError
         If it cannot be written.
     """
-    directory = Path(run_path) / "findings"
     try:
-        directory.mkdir(exist_ok=True)
+        directory = make_subfolder(Path(run_path), "findings")
     except OSError as error:
         raise StoreError(f"Cannot write rule states: {error.strerror}.") from error
     rules = [{**asdict(state), "status": str(state.status)} for state in states]
@@ -128,21 +129,22 @@ def read_rule_states(run_path: str | Path) -> list[RuleState]:
     for value in _list(read_rule_status(run_path).get("rules")):
         try:
             found.append(_state(value))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             continue
     return found
 
 
 def read_rule_status(run_path: str | Path) -> dict[str, Any]:
     """All that the runner wrote into its status file, as it is; empty when there is none."""
+    directory = subfolder(Path(run_path), "findings")
     try:
-        return read_json(Path(run_path) / "findings" / _STATUS_FILE)
+        return {} if directory is None else read_json(directory / _STATUS_FILE)
     except (OSError, ValueError):
         return {}
 
 
 def _files(directory: Path) -> list[tuple[int, Path]]:
-    matches = ((_FILE.fullmatch(entry.name), entry.path) for entry in _entries(directory))
+    matches = ((_FILE.fullmatch(entry.name), entry.path) for entry in entries(directory))
     return [(int(match[1]), Path(path)) for match, path in matches if match]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -42,6 +43,7 @@ class BatchReader:
         self._expected = schema
         self._schema: pa.Schema | None = None
         self._offset = 0
+        self._head = b""
         self.metadata: dict[str, Any] = {}
         """What the writer said about the segment; empty until its first bytes are there."""
         self.problem: str | None = None
@@ -54,9 +56,9 @@ class BatchReader:
         Raises
         ------
         OSError
-            If the file cannot be opened: deleted, or sealed meanwhile.
+            If the file cannot be opened (deleted, or sealed meanwhile), or another one took its place.
         """
-        if self.problem or self.ended:
+        if self.problem:
             return []
         batches: list[pa.RecordBatch] = []
         descriptor = open_regular(self._path)
@@ -70,8 +72,39 @@ class BatchReader:
             os.close(descriptor)
         return batches
 
+    def check(self) -> None:
+        """Learn who wrote the segment, without taking batches from it.
+
+        Raises
+        ------
+        OSError
+            If it is gone, or another one took its place.
+        """
+        descriptor = open_regular(self._path)
+        try:
+            self._check_head(descriptor)
+            if not self._head:
+                data = os.pread(descriptor, _PREFIX.size + MAX_METADATA_BYTES, 0)
+                size = _message_size(data, 0)
+                if size is not None and size <= len(data):
+                    self._take(pa.py_buffer(data).slice(0, size), [])
+                    self._offset = size
+        except (_BadStreamError, pa.ArrowException, struct.error, ValueError) as error:
+            self._fail(error)
+        finally:
+            os.close(descriptor)
+
+    def _fail(self, error: Exception) -> None:
+        lines = str(error).splitlines() or ["garbage"]
+        self.problem = f"{self._path.name}: {lines[0][:200]}"
+
+    def _check_head(self, descriptor: int) -> None:
+        if self._head and os.pread(descriptor, len(self._head), 0) != self._head:
+            raise OSError(f"{self._path.name} was replaced")
+
     def _read_all(self, descriptor: int, batches: list[pa.RecordBatch]) -> None:
         size = os.fstat(descriptor).st_size
+        self._check_head(descriptor)
         if size > MAX_SEGMENT_FILE_BYTES:
             raise _BadStreamError(f"{size} bytes are more than a segment may have")
         wanted = MAX_READ_BYTES
@@ -104,6 +137,7 @@ class BatchReader:
                 raise _BadStreamError("has other columns than this version of tdbg-lab writes")
             self.metadata = parse_metadata(schema.metadata)
             self._schema = schema
+            self._head = buffer.to_pybytes()
             return
         batch = pa.ipc.read_record_batch(buffer, self._schema)
         batch.validate(full=True)
@@ -119,11 +153,31 @@ def parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
         If it is missing or of a newer format.
     """
     value = json.loads((metadata or {}).get(METADATA_KEY, b"null"))
-    if not isinstance(value, dict) or not isinstance(value.get("uid"), str):
-        raise ValueError("was not written by tdbg-lab")  # noqa: TRY004 - the content is wrong
+    if not isinstance(value, dict) or not isinstance(value.get("uid"), str) or len(value["uid"]) > 64:
+        raise ValueError("was not written by tdbg-lab")
     if value.get("format") != FORMAT:
         raise ValueError("was written by another version of tdbg-lab")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Who a segment is."""
+
+    run: str
+    """Id of the run that wrote it."""
+    uid: str
+    created_ns: int
+
+
+def read_header(metadata: dict[str, Any]) -> Header:
+    """The header from what `parse_metadata` gave; odd values become empty ones."""
+    created = metadata.get("created_ns")
+    return Header(
+        run=str(metadata.get("run", ""))[:64],
+        uid=metadata["uid"],
+        created_ns=created if isinstance(created, int) and abs(created) < 2**63 else 0,
+    )
 
 
 def _message_size(data: bytes, at: int) -> int | None:

@@ -52,7 +52,7 @@ def segment_path(directory: Path, stream: str, number: int, form: str) -> Path:
 def list_ranks(run_path: Path) -> list[tuple[int, Path]]:
     """Ranks of a run and their directories, ascending; empty when there are none."""
     found = []
-    for entry in _entries(run_path):
+    for entry in entries(run_path):
         match = _RANK.fullmatch(entry.name)
         if match and entry.is_dir(follow_symlinks=False):
             found.append((int(match[1]), Path(entry.path)))
@@ -62,7 +62,7 @@ def list_ranks(run_path: Path) -> list[tuple[int, Path]]:
 def list_segments(directory: Path) -> dict[str, list[SegmentFile]]:
     """Segments of each stream, ascending by number; a sealed one hides its live form."""
     found: dict[str, dict[int, SegmentFile]] = {stream: {} for stream in STREAMS}
-    for entry in _entries(directory):
+    for entry in entries(directory):
         match = _SEGMENT.fullmatch(entry.name)
         if not match or not entry.is_file(follow_symlinks=False):
             continue
@@ -73,12 +73,37 @@ def list_segments(directory: Path) -> dict[str, list[SegmentFile]]:
     return {stream: [segments[n] for n in sorted(segments)] for stream, segments in found.items()}
 
 
-def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
+def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
+    """What a directory holds; nothing when it cannot be listed."""
     try:
-        with os.scandir(directory) as entries:
-            yield from entries
+        with os.scandir(directory) as found:
+            yield from found
     except OSError:  # deleted, not a directory, not readable: nothing to list
         return
+
+
+def subfolder(run_path: Path, name: str) -> Path | None:
+    """A folder of a run, or None when there is none or a link stands in its place."""
+    path = run_path / name
+    try:
+        return path if stat.S_ISDIR(path.lstat().st_mode) else None
+    except OSError:
+        return None
+
+
+def make_subfolder(run_path: Path, name: str) -> Path:
+    """A folder of a run, made when it is missing.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or a link stands in its place.
+    """
+    path = run_path / name
+    path.mkdir(exist_ok=True)
+    if path.is_symlink():
+        raise NotADirectoryError(20, f"{name} is a link")
+    return path
 
 
 def open_regular(path: Path) -> int:

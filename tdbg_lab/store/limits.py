@@ -10,18 +10,22 @@ from typing import Final
 FORMAT: Final = 1
 """Version of the run directory; a reader skips what is newer."""
 
-SEGMENT_BATCHES: Final = 256
+SEGMENT_BATCHES: Final = {"stats": 256, "spans": 2048, "system": 2048}
 SEGMENT_AGE_NS: Final = 30 * 10**9
 SEGMENT_BYTES: Final = 64 * 2**20
 """A live segment is closed at the first of these three."""
+AGED_SHARE: Final = 8
+"""Age closes a segment only with an eighth of its batches: slow runs shall not make thousands."""
 
-ROW_GROUP_ROWS: Final = 8192
+ROW_GROUP_ROWS: Final = 2048
 """Rows of one Parquet row group: the unit a reader decodes for one tensor."""
+CACHED_FOOTERS: Final = 48
+"""Parsed footers of sealed segments that one `Run` keeps."""
 
 RAW_QUEUE_BYTES: Final = 256 * 2**20
 """Raw values waiting for the background thread; beyond it they are dropped and counted."""
 
-COLUMN_CACHE_BYTES: Final = 96 * 2**20
+COLUMN_CACHE_BYTES: Final = 64 * 2**20
 """Decoded columns of sealed segments that one `Run` keeps."""
 
 MAX_JSON_BYTES: Final = 8 * 2**20

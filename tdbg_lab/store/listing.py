@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tdbg_lab.records import RunStatus
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
-from tdbg_lab.store.layout import SegmentFile, _entries, list_ranks, list_segments
+from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segments
 from tdbg_lab.store.limits import CRASH_SILENCE_NS, MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.seal import STEPS_KEY
@@ -39,8 +39,10 @@ def summarize_run(path: Path) -> RunSummary:
         If there is no run.
     """
     info = read_info(path)
-    newest, written_ns = _newest(path)
     last_step = info.last_step
+    if info.ended_ns is not None and last_step >= 0:
+        return RunSummary(path, info, info.status, last_step, info.ended_ns)
+    newest, written_ns = _newest(path)
     if last_step < 0 and newest is not None and newest.sealed:
         last_step = _last_step(newest)
     return RunSummary(path, info, infer_status(info, written_ns), last_step, written_ns)
@@ -105,7 +107,7 @@ def _run_folders(root: Path) -> list[Path]:
 def _folders(folder: Path) -> list[Path]:
     return [
         Path(entry.path)
-        for entry in _entries(folder)
+        for entry in entries(folder)
         if not entry.name.startswith(".")
         and entry.name not in _SKIPPED
         and entry.is_dir(follow_symlinks=False)

@@ -8,7 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from tdbg_lab.store.ipc import BatchReader
-from tdbg_lab.store.parts import LIST_DTYPES, LISTS, Names, Part, Query, join, parse_key
+from tdbg_lab.store.parts import (
+    LISTS,
+    REASON,
+    Names,
+    Part,
+    Query,
+    check_lists,
+    list_values,
+    number_values,
+    parse_key,
+    reason_values,
+)
 from tdbg_lab.store.schema import MODE_CODE, SCALARS, STATS
 from tdbg_lab.store.seal import step_table
 
@@ -18,7 +29,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KEY_COLUMNS = ("tensor", "kind", "module", "dtype", "shape", "collections")
-_NUMBERS = ("step", "micro", "time_ns", *SCALARS)
+_NUMBERS = ("time_ns", *SCALARS)
+
+
+class _Growing:
+    """A column that grows at its end; earlier views stay valid."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._values = np.empty(1024, dtype)
+        self._n = 0
+
+    def append(self, values: Any, n: int) -> None:
+        """Add `n` values, or one value `n` times."""
+        if self._n + n > len(self._values):
+            larger = np.empty(max(2 * len(self._values), self._n + n), self._values.dtype)
+            larger[: self._n] = self._values[: self._n]
+            self._values = larger
+        self._values[self._n : self._n + n] = values
+        self._n += n
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._values[: self._n]
 
 
 class LiveStats:
@@ -29,20 +61,17 @@ class LiveStats:
         self._names = names
         self._reader = BatchReader(path, STATS)
         self._batches: list[pa.RecordBatch] = []
-        self._tensors: list[NDArray[np.int64]] = []
-        self._modes: list[int] = []
+        self._first_rows: list[int] = [0]
         self._last_keys: tuple[pa.RecordBatch, NDArray[np.int64]] | None = None
         self._steps: list[tuple[int, int, int]] = []
+        self._tensor, self._step, self._mode = _Growing(np.int64), _Growing(np.int64), _Growing(np.int8)
+        kinds = {field.name: field.type.to_pandas_dtype() for field in STATS if field.name in _NUMBERS}
+        self._numbers = {name: _Growing(kinds[name]) for name in _NUMBERS}
 
     @property
     def problem(self) -> str | None:
         """Why reading stopped, or None."""
         return self._reader.problem
-
-    @property
-    def uid(self) -> str:
-        """Name of the segment for good; empty until its first bytes are there."""
-        return str(self._reader.metadata.get("uid", ""))
 
     def poll(self) -> bool:
         """Read what is new; True when there was something.
@@ -54,49 +83,80 @@ class LiveStats:
         """
         found = False
         for batch in self._reader.read():
-            if batch.num_rows:
+            if batch.num_rows and self.problem is None:
                 found = self._add(batch) or found
         return found
 
     def steps(self) -> NDArray[np.int64]:
         """Mode code, step and time_ns, shape ``(S, 3)``."""
         table = np.array(self._steps, np.int64).reshape(-1, 3)
-        return step_table(table[:, 0], table[:, 1], table[:, 2]) if len(table) else table
+        return step_table(table[:, 0], table[:, 1], table[:, 2])
 
     def read(self, query: Query) -> list[Part]:
-        """Rows that `query` asks for."""
-        wanted = None if query.tensors is None else np.array(query.tensors, np.int64)
-        parts = []
-        for batch, tensors, (mode, step, _) in zip(self._batches, self._tensors, self._steps, strict=True):
-            if mode != query.mode or not query.first <= step <= query.last:
-                continue
-            rows = np.arange(len(tensors)) if wanted is None else np.flatnonzero(np.isin(tensors, wanted))
-            if len(rows):
-                parts.append(_part(batch, tensors, rows, query))
-        return [join(parts, query)] if parts else []
+        """Rows that `query` asks for.
+
+        Raises
+        ------
+        ValueError
+            If they are broken.
+        """
+        step, tensor = self._step.values, self._tensor.values
+        chosen = (self._mode.values == query.mode) & (step >= query.first) & (step <= query.last)
+        if query.tensors is not None:
+            few = len(query.tensors) == 1
+            chosen &= tensor == query.tensors[0] if few else np.isin(tensor, query.tensors)
+        rows = np.flatnonzero(chosen)
+        if not len(rows):
+            return []
+        part = Part(tensor[rows], step[rows])
+        for name in query.columns:
+            if name in self._numbers:
+                part.columns[name] = self._numbers[name].values[rows]
+        wanted = [name for name in query.columns if name in LISTS or name == REASON]
+        if wanted:
+            self._read_lists(part, rows, wanted)
+        return [part]
+
+    def _read_lists(self, part: Part, rows: NDArray[np.int64], names: list[str]) -> None:
+        batch_of = np.searchsorted(self._first_rows, rows, side="right") - 1
+        cuts = np.flatnonzero(np.diff(batch_of)) + 1
+        found: dict[str, list[Any]] = {name: [] for name in names}
+        for group in np.split(np.arange(len(rows)), cuts):
+            number = batch_of[group[0]]
+            indices = pa.array(rows[group] - self._first_rows[number])
+            for name in names:
+                array = self._batches[number][name].take(indices)
+                found[name].append(reason_values(array) if name == REASON else list_values(array, name))
+        for name, pieces in found.items():
+            if name == REASON:
+                part.columns[name] = np.concatenate(pieces)
+            else:
+                lengths, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+                part.lists[name] = (lengths, values)
+        check_lists(part)
 
     def _add(self, batch: pa.RecordBatch) -> bool:
-        modes = batch["mode"].unique().to_pylist()
-        steps = batch["step"].to_numpy()
-        if len(modes) != 1 or modes[0] not in MODE_CODE or np.any(steps != steps[0]):
-            self._reader.problem = f"{self.path.name}: a batch holds more than one step"
-            return False
         try:
-            mode = MODE_CODE[modes[0]]
+            mode, step = _one_step(batch)
             tensors = self._identify(batch, mode)
         except ValueError as error:
             self._reader.problem = f"{self.path.name}: {str(error)[:200]}"
             return False
+        n = batch.num_rows
+        for name in _NUMBERS:
+            self._numbers[name].append(number_values(batch[name]), n)
+        self._tensor.append(tensors, n)
+        self._step.append(step, n)
+        self._mode.append(mode, n)
         self._batches.append(batch)
-        self._tensors.append(tensors)
-        self._steps.append((mode, int(steps[0]), int(batch["time_ns"][0].as_py())))
+        self._first_rows.append(self._first_rows[-1] + n)
+        self._steps.append((mode, step, int(self._numbers["time_ns"].values[-1])))
         return True
 
     def _identify(self, batch: pa.RecordBatch, mode: int) -> NDArray[np.int64]:
         last = self._last_keys
         if last is not None and all(batch[name].equals(last[0][name]) for name in _KEY_COLUMNS):
-            for i in last[1]:
-                self._names.modes[i] |= 1 << mode
+            self._names.seen(last[1], 1 << mode)
             return last[1]
         columns = [batch[name].to_pylist() for name in _KEY_COLUMNS]
         keys = [parse_key(values) for values in zip(*columns, strict=True)]
@@ -105,26 +165,18 @@ class LiveStats:
         return tensors
 
 
-def _part(batch: pa.RecordBatch, tensors: NDArray[np.int64], rows: NDArray[np.int64], query: Query) -> Part:
-    part = Part(tensors[rows], batch["step"].to_numpy()[rows])
-    indices = pa.array(rows)
-    for name in query.columns:
-        if name in LISTS:
-            part.lists[name] = list_values(batch[name].take(indices), name)
-        else:
-            part.columns[name] = number_values(batch[name])[rows]
-    return part
+def _one_step(batch: pa.RecordBatch) -> tuple[int, int]:
+    """Mode code and step of a batch.
 
-
-def number_values(array: Any) -> NDArray[Any]:
-    """A numeric column; nulls, which we never write, become 0 or NaN."""
-    if array.null_count:
-        array = array.fill_null(0)
-    return np.asarray(array.to_numpy(zero_copy_only=False))
-
-
-def list_values(array: pa.ListArray, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Lengths and values of a column of lists."""
-    values = number_values(array.flatten()).astype(LIST_DTYPES[name], copy=False)
-    lengths = number_values(array.value_lengths()).astype(np.int64)
-    return lengths, values
+    Raises
+    ------
+    ValueError
+        If it holds several, or an unknown mode.
+    """
+    mode, steps = batch["mode"][0].as_py(), batch["step"]
+    if steps.null_count or batch["mode"].null_count or mode not in MODE_CODE:
+        raise ValueError("a batch has no step or no known mode")
+    values = steps.to_numpy()
+    if (values != values[0]).any() or len(batch["mode"].unique()) > 1:
+        raise ValueError("a batch holds more than one step")
+    return MODE_CODE[mode], int(values[0])

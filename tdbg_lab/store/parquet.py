@@ -6,15 +6,22 @@ import base64
 import binascii
 import json
 import os
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tdbg_lab.store.ipc import parse_metadata
+from tdbg_lab.store.ipc import Header, parse_metadata, read_header
 from tdbg_lab.store.layout import open_regular
-from tdbg_lab.store.limits import MAX_SEGMENT_FILE_BYTES, MAX_SEGMENT_ROWS, MAX_SEGMENT_VALUES
+from tdbg_lab.store.limits import (
+    CACHED_FOOTERS,
+    MAX_SEGMENT_FILE_BYTES,
+    MAX_SEGMENT_ROWS,
+    MAX_SEGMENT_VALUES,
+)
 from tdbg_lab.store.schema import SCHEMAS
 
 if TYPE_CHECKING:
@@ -22,6 +29,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+
+class FooterCache:
+    """Parsed footers, least recently used out first. Thread-safe."""
+
+    def __init__(self, limit: int = CACHED_FOOTERS) -> None:
+        self._limit = limit
+        self._footers: OrderedDict[str, pq.FileMetaData] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, uid: str) -> pq.FileMetaData | None:
+        """The footer, or None when it is not here."""
+        with self._lock:
+            if uid in self._footers:
+                self._footers.move_to_end(uid)
+            return self._footers.get(uid)
+
+    def put(self, uid: str, footer: pq.FileMetaData) -> None:
+        """Keep a footer."""
+        with self._lock:
+            self._footers[uid] = footer
+            while len(self._footers) > self._limit:
+                self._footers.popitem(last=False)
 
 
 class SealedFile:
@@ -35,21 +65,24 @@ class SealedFile:
         If it is not a segment of ours, or beyond bounds.
     """
 
-    def __init__(self, path: Path, stream: str) -> None:
+    def __init__(self, path: Path, stream: str, footers: FooterCache | None = None) -> None:
         self.path = path
         self._stream = stream
+        self._footers = footers or FooterCache(1)
+        self._uid = ""
         with self._open() as file:
             footer = file.metadata
-            schema = file.schema_arrow
-            self._check(footer, schema)
-            self.metadata: dict[str, Any] = parse_metadata(schema.metadata)
-            self.key_values: dict[bytes, bytes] = dict(schema.metadata or {})
             self.rows: int = footer.num_rows
+            self._check(file)
             sizes = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+        self.key_values: dict[bytes, bytes] = footer.metadata or {}
+        self.header: Header = read_header(parse_metadata(self.key_values))
+        self._uid = self.header.uid
+        self._footers.put(self._uid, footer)
         self.group_starts: NDArray[np.int64] = np.cumsum([0, *sizes])
         """First row of each row group, and the number of rows, shape ``(G + 1,)``."""
 
-    def array(self, key: bytes, dtype: str, width: int) -> NDArray[Any]:
+    def array(self, key: bytes, dtype: str, width: int) -> NDArray[np.int64]:
         """An array of the index, shape ``(n, width)``.
 
         Raises
@@ -61,7 +94,7 @@ class SealedFile:
             data = base64.b64decode(self.key_values[key], validate=True)
         except (KeyError, binascii.Error) as error:
             raise ValueError(f"{self.path.name} has no index") from error
-        return np.frombuffer(data, dtype).reshape(-1, width)
+        return np.frombuffer(data, dtype).reshape(-1, width).astype(np.int64)
 
     def json(self, key: bytes) -> Any:
         """A JSON value of the index.
@@ -75,6 +108,10 @@ class SealedFile:
             return json.loads(self.key_values[key])
         except (KeyError, RecursionError) as error:
             raise ValueError(f"{self.path.name} has no index") from error
+
+    def forget_index(self) -> None:
+        """Let the index go once it is parsed."""
+        self.key_values = {}
 
     def read_all(self) -> pa.Table:
         """The whole segment.
@@ -90,12 +127,12 @@ class SealedFile:
 
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Some columns of some row groups; raises as `read_all`."""
-        return self._read(list(groups), list(columns))
+        return self._read([int(group) for group in groups], list(columns))
 
     def _read(self, groups: list[int] | None, columns: list[str] | None) -> pa.Table:
         with self._open() as file:
             try:
-                if groups is None:
+                if groups is None or len(groups) == file.num_row_groups:
                     table = file.read(columns=columns, use_threads=False)
                 else:
                     table = file.read_row_groups(groups, columns=columns, use_threads=False)
@@ -104,25 +141,32 @@ class SealedFile:
         return table.replace_schema_metadata(None)
 
     def _open(self) -> pq.ParquetFile:
+        """The file; its footer is parsed again only when it was forgotten."""
+        footer = self._footers.get(self._uid) if self._uid else None
         descriptor = open_regular(self.path)
         try:
             if os.fstat(descriptor).st_size > MAX_SEGMENT_FILE_BYTES:
                 raise ValueError(f"{self.path.name} is larger than a segment may be")
             source = pa.PythonFile(os.fdopen(descriptor, "rb"), mode="r")
             descriptor = -1
-            return pq.ParquetFile(source)
+            file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
         except pa.ArrowException as error:
             raise ValueError(f"{self.path.name} is not a Parquet file") from error
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
+        if self._uid and footer is None:
+            if file.metadata.num_rows != self.rows:
+                raise OSError(f"{self.path.name} was replaced")
+            self._footers.put(self._uid, file.metadata)
+        return file
 
-    def _check(self, footer: pq.FileMetaData, schema: pa.Schema) -> None:
-        if not schema.equals(SCHEMAS[self._stream]):
+    def _check(self, file: pq.ParquetFile) -> None:
+        if not file.schema_arrow.remove_metadata().equals(SCHEMAS[self._stream]):
             raise ValueError(f"{self.path.name} has other columns than this version of tdbg-lab writes")
-        if footer.num_rows > MAX_SEGMENT_ROWS or footer.num_row_groups > MAX_SEGMENT_ROWS // 64:
+        footer = file.metadata
+        if not 0 < self.rows <= MAX_SEGMENT_ROWS or footer.num_row_groups > MAX_SEGMENT_ROWS // 64:
             raise ValueError(f"{self.path.name} has more rows than a segment may have")
-        for column in range(footer.num_columns):
-            groups = range(footer.num_row_groups)
-            if sum(footer.row_group(g).column(column).num_values for g in groups) > MAX_SEGMENT_VALUES:
-                raise ValueError(f"{self.path.name} has more values than a segment may have")
+        bytes_ = sum(footer.row_group(g).total_byte_size for g in range(footer.num_row_groups))
+        if bytes_ > MAX_SEGMENT_VALUES * 8:
+            raise ValueError(f"{self.path.name} has more values than a segment may have")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdbg_lab.records import Kind, TensorKey
+from tdbg_lab.stats.bins import N_BINS
 from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_TENSORS
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_DESCRIBED = 64
+"""Texts of indexes kept."""
+REASON = "reason"
 LISTS = ("hist_bins", "hist_counts", "channel_zero_frac", "channel_mean")
 LIST_DTYPES = {
     "hist_bins": np.uint16,
@@ -81,9 +86,54 @@ def join(parts: Sequence[Part], query: Query) -> Part:
     )
 
 
+def number_values(array: Any) -> NDArray[Any]:
+    """A numeric column; nulls, which we never write, become 0."""
+    if array.null_count:
+        array = array.fill_null(0)
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def reason_values(array: Any) -> NDArray[Any]:
+    """Reasons as objects: text or None."""
+    if array.null_count == len(array):
+        return np.full(len(array), None, object)
+    return np.array([*array.to_pylist(), None], object)[:-1]
+
+
+def list_values(array: Any, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Lengths and values of a column of lists.
+
+    Raises
+    ------
+    ValueError
+        If a bin is none.
+    """
+    values = number_values(array.flatten())
+    if name == "hist_bins" and len(values) and values.max() >= N_BINS:
+        raise ValueError("a histogram has a bin that does not exist")
+    return number_values(array.value_lengths()).astype(np.int64), values
+
+
+def check_lists(part: Part) -> None:
+    """Columns of lists that belong together must fit.
+
+    Raises
+    ------
+    ValueError
+        If they do not.
+    """
+    for one, other in (LISTS[:2], LISTS[2:]):
+        if one in part.lists and other in part.lists and (part.lists[one][0] != part.lists[other][0]).any():
+            raise ValueError(f"{one} and {other} differ in length")
+
+
 def _nothing(query: Query) -> Part:
     none = np.empty(0, np.int64)
-    scalars = {name: np.empty(0) for name in query.columns if name not in LISTS}
+    scalars: dict[str, NDArray[Any]] = {
+        name: np.empty(0, object if name == REASON else np.float64)
+        for name in query.columns
+        if name not in LISTS
+    }
     lists = {name: (none, np.empty(0, LIST_DTYPES[name])) for name in query.columns if name in LISTS}
     return Part(none, none, scalars, lists)
 
@@ -107,6 +157,38 @@ class Names:
         self.modes: list[int] = []
         """Bit mask of the modes each tensor was seen in."""
         self.ids: dict[str, int] = {}
+        self._described: dict[bytes, NDArray[np.int64]] = {}
+
+    def seen(self, ids: NDArray[np.int64], modes: int) -> None:
+        """The tensors `ids` have rows in `modes`."""
+        for i in ids.tolist():
+            self.modes[i] |= modes
+
+    def add_described(self, text: bytes) -> NDArray[np.int64]:
+        """Ids of the tensors that the index of a sealed segment lists.
+
+        Segments of a run mostly list the same ones: a text is parsed once.
+
+        Raises
+        ------
+        ValueError
+            If the text is broken.
+        """
+        found = self._described.get(text)
+        if found is not None:
+            return found
+        try:
+            described = json.loads(text)
+            order = sorted(range(len(described)), key=lambda i: int(described[i][6]))
+            ids = np.zeros(len(described), np.int64)
+            for i in order:
+                ids[i] = self.add(parse_key(described[i][:6]))
+        except (TypeError, IndexError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError("a segment has a broken index") from error
+        if len(self._described) >= _DESCRIBED:
+            self._described.clear()
+        self._described[text] = ids
+        return ids
 
     def add(self, key: TensorKey, modes: int = 0) -> int:
         """Id of `key`, which replaces an older description of the same name.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +16,12 @@ from tdbg_lab.store.limits import FORMAT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import StatsBlock, StatsRows, TensorKey
+
+_INT64, _INT32, _UINT16 = pa.int64(), pa.int32(), pa.uint16()
+_FLOAT64, _FLOAT32 = pa.float64(), pa.float32()
 
 MODES = tuple(Mode)
 MODE_CODE = {str(mode): code for code, mode in enumerate(MODES)}
@@ -76,9 +83,17 @@ _KEY_COLUMNS = ("tensor", "kind", "module", "dtype", "shape", "collections")
 _CACHED_KEYS = 32
 
 
-def segment_metadata(stream: str, rank: int, number: int, uid: str) -> dict[bytes, bytes]:
-    """Schema metadata of a segment; `uid` names it for good, also when its number is used again."""
-    value = {"format": FORMAT, "stream": stream, "rank": rank, "segment": number, "uid": uid}
+def segment_metadata(stream: str, rank: int, number: int, run_id: str) -> dict[bytes, bytes]:
+    """Schema metadata of a new segment; its ``uid`` is its name for good, numbers may be used again."""
+    value = {
+        "format": FORMAT,
+        "run": run_id,
+        "stream": stream,
+        "rank": rank,
+        "segment": number,
+        "uid": uuid.uuid4().hex,
+        "created_ns": time.time_ns(),
+    }
     return {METADATA_KEY: json.dumps(value).encode()}
 
 
@@ -95,22 +110,22 @@ class StatsEncoder:
         Raises
         ------
         ValueError
-            If keys and block differ in length.
+            If keys and block differ in length, or lists in a block do.
         """
         block, n = rows.block, len(rows.keys)
         if len(block) != n:
             raise ValueError(f"{n} keys but {len(block)} rows of statistics")
         arrays = [
-            pa.array(np.full(n, rows.step, np.int64)),
-            pa.array(np.full(n, rows.micro, np.int32)),
+            _numbers(np.full(n, rows.step, np.int64), _INT64),
+            _numbers(np.full(n, rows.micro, np.int32), _INT32),
             self._constant(str(rows.mode), n),
-            pa.array(np.full(n, rows.time_ns, np.int64)),
+            _numbers(np.full(n, rows.time_ns, np.int64), _INT64),
             *self._key_columns(rows.keys),
-            *(pa.array(np.asarray(getattr(block, name), np.int64)) for name in COUNTS),
-            *(pa.array(np.asarray(getattr(block, name), np.float64)) for name in FLOATS),
-            *_lists(block),
+            *[_numbers(np.asarray(getattr(block, name), np.int64), _INT64) for name in COUNTS],
+            *[_numbers(np.asarray(getattr(block, name), np.float64), _FLOAT64) for name in FLOATS],
+            *_lists(block, n),
             pa.array(block.reasons, pa.utf8()) if block.reasons else self._constant("", n),
-            pa.array(np.full(n, seq, np.int64)),
+            _numbers(np.full(n, seq, np.int64), _INT64),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -143,12 +158,29 @@ class StatsEncoder:
         return array
 
 
-def _lists(block: StatsBlock) -> list[pa.Array]:
-    hist = pa.array(np.asarray(block.hist_offsets).astype(np.int32))
-    channel = pa.array(np.asarray(block.channel_offsets).astype(np.int32))
+def _numbers(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """`values` without a copy; a third of the time of `pa.array`."""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _lists(block: StatsBlock, n: int) -> list[pa.Array]:
+    hist = _offsets(block.hist_offsets, len(block.hist_bins), n)
+    channel = _offsets(block.channel_offsets, len(block.channel_mean), n)
+    columns = (
+        (hist, _UINT16, np.asarray(block.hist_bins, np.uint16)),
+        (hist, _INT64, np.asarray(block.hist_counts, np.int64)),
+        (channel, _FLOAT32, np.asarray(block.channel_zero_frac, np.float32)),
+        (channel, _FLOAT32, np.asarray(block.channel_mean, np.float32)),
+    )
     return [
-        pa.ListArray.from_arrays(hist, pa.array(np.asarray(block.hist_bins, np.uint16))),
-        pa.ListArray.from_arrays(hist, pa.array(np.asarray(block.hist_counts, np.int64))),
-        pa.ListArray.from_arrays(channel, pa.array(np.asarray(block.channel_zero_frac, np.float32))),
-        pa.ListArray.from_arrays(channel, pa.array(np.asarray(block.channel_mean, np.float32))),
+        pa.Array.from_buffers(pa.list_(kind), n, [None, offsets], children=[_numbers(values, kind)])
+        for offsets, kind, values in columns
     ]
+
+
+def _offsets(offsets: NDArray[np.int64], n_values: int, n: int) -> pa.Buffer:
+    found = np.ascontiguousarray(offsets, np.int32)
+    if len(found) != n + 1 or found[0] != 0 or found[-1] != n_values or (found[1:] < found[:-1]).any():
+        raise ValueError("offsets do not fit the values")
+    return pa.py_buffer(found)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.layout import SEALED, SegmentFile, segment_path
-from tdbg_lab.store.limits import FORMAT, ROW_GROUP_ROWS
+from tdbg_lab.store.limits import ROW_GROUP_ROWS
 from tdbg_lab.store.schema import METADATA_KEY, MODE_CODE, SCHEMAS
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ KEYS_KEY = b"tdbg.keys"
 """JSON: the tensors of the segment, in the order of its rows: name, kind, module, dtype, shape,
 collections, and the position of the first appearance."""
 RUNS_KEY = b"tdbg.runs"
-"""Base64 of int32 ``(R, 4)``: tensor, mode code, first row, rows."""
+"""Base64 of int32 ``(R, 5)``: tensor, mode code, first row, rows, and 1 when its steps are exactly
+the steps of its mode in this segment (a reader then need not read them)."""
 STEPS_KEY = b"tdbg.steps"
 """Base64 of int64 ``(S, 3)``: mode code, step, time_ns; one row per mode and step."""
 EXTENT_KEY = b"tdbg.extent"
@@ -70,25 +71,27 @@ def seal_segment(segment: SegmentFile) -> str | None:
     table = pa.Table.from_batches(batches)
     index = _index_stats(table) if segment.stream == "stats" else _index_events(table, segment.stream)
     table = table.take(pa.array(index.order)).combine_chunks()
-    metadata = {METADATA_KEY: json.dumps({**reader.metadata, "format": FORMAT}).encode(), **index.metadata}
-    _write(table.replace_schema_metadata(metadata), segment)
+    metadata = {METADATA_KEY: json.dumps(reader.metadata).encode(), **index.metadata}
+    _write(table.replace_schema_metadata(None), metadata, segment)
     segment.path.unlink()
     return reader.problem
 
 
-def _write(table: pa.Table, segment: SegmentFile) -> None:
+def _write(table: pa.Table, metadata: dict[bytes, bytes], segment: SegmentFile) -> None:
     target = segment_path(segment.path.parent, segment.stream, segment.number, SEALED)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            pq.write_table(
-                table,
+            writer = pq.ParquetWriter(
                 file,
+                table.schema,
                 compression="zstd",
-                row_group_size=ROW_GROUP_ROWS,
                 use_dictionary=[f.name for f in table.schema if f.type == pa.utf8()],
                 write_statistics=["tensor", "step"] if segment.stream == "stats" else True,
             )
+            with writer:
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+                writer.add_key_value_metadata(metadata)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
@@ -113,15 +116,27 @@ def _index_stats(table: pa.Table) -> _Index:
     pair = tensor[order] * len(MODE_CODE) + mode[order]
     starts = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])
     ends = np.r_[starts[1:], len(pair)]
-    runs = np.stack([tensor[order][starts], mode[order][starts], starts, ends - starts], axis=1)
+    steps = step_table(mode, step, time_ns)
+    whole = _whole(step[order], starts, ends, [steps[steps[:, 0] == m, 1] for m in mode[order][starts]])
+    runs = np.stack([tensor[order][starts], mode[order][starts], starts, ends - starts, whole], axis=1)
     return _Index(
         order,
         {
             KEYS_KEY: json.dumps(keys, separators=(",", ":")).encode(),
             RUNS_KEY: base64.b64encode(runs.astype("<i4").tobytes()),
-            STEPS_KEY: base64.b64encode(step_table(mode, step, time_ns).astype("<i8").tobytes()),
+            STEPS_KEY: base64.b64encode(steps.astype("<i8").tobytes()),
         },
     )
+
+
+def _whole(
+    step: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    steps: list[NDArray[np.int64]],
+) -> list[bool]:
+    runs = zip(starts, ends, steps, strict=True)
+    return [end - start == len(of) and bool((step[start:end] == of).all()) for start, end, of in runs]
 
 
 def step_table(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.store.limits import COLUMN_CACHE_BYTES
-from tdbg_lab.store.live import list_values, number_values
-from tdbg_lab.store.parquet import SealedFile
-from tdbg_lab.store.parts import LISTS, Names, Part, Query, parse_key, take_lists
+from tdbg_lab.store.parquet import FooterCache, SealedFile
+from tdbg_lab.store.parts import (
+    LISTS,
+    REASON,
+    Names,
+    Part,
+    Query,
+    check_lists,
+    list_values,
+    number_values,
+    reason_values,
+    take_lists,
+)
 from tdbg_lab.store.schema import MODES
 from tdbg_lab.store.seal import KEYS_KEY, RUNS_KEY, STEPS_KEY
 
@@ -20,39 +27,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_Key = tuple[str, int, str]
-_Column = tuple[Any, ...]
+    from tdbg_lab.store.cache import Column, ColumnCache
 
-
-class ColumnCache:
-    """Decoded columns of row groups, least recently used out first. Thread-safe."""
-
-    def __init__(self, limit_bytes: int = COLUMN_CACHE_BYTES) -> None:
-        self._limit = limit_bytes
-        self._columns: OrderedDict[_Key, _Column] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: _Key) -> _Column | None:
-        """The column, or None when it is not here."""
-        with self._lock:
-            found = self._columns.get(key)
-            if found is not None:
-                self._columns.move_to_end(key)
-            return found
-
-    def put(self, key: _Key, column: _Column) -> None:
-        """Keep a column."""
-        with self._lock:
-            old = self._columns.pop(key, ())
-            self._columns[key] = column
-            self._bytes += _size(column) - _size(old)
-            while self._bytes > self._limit and len(self._columns) > 1:
-                self._bytes -= _size(self._columns.popitem(last=False)[1])
-
-
-def _size(column: _Column) -> int:
-    return sum(array.nbytes for array in column)
+_WHOLE = -1
+"""Pseudo row group: the whole segment."""
 
 
 class SealedStats:
@@ -66,26 +44,26 @@ class SealedStats:
         If it is not a segment of ours.
     """
 
-    def __init__(self, path: Path, names: Names, cache: ColumnCache) -> None:
+    def __init__(self, path: Path, names: Names, cache: ColumnCache, footers: FooterCache) -> None:
         self.path = path
-        self._file = SealedFile(path, "stats")
+        self._file = SealedFile(path, "stats", footers)
         self._cache = cache
-        self.uid = str(self._file.metadata["uid"])
+        self.uid = self._file.header.uid
         self.problem: str | None = None
-        self._steps: NDArray[np.int64] = self._file.array(STEPS_KEY, "<i8", 3)
-        runs = self._file.array(RUNS_KEY, "<i4", 4).astype(np.int64)
+        self._steps = self._file.array(STEPS_KEY, "<i8", 3)
+        runs = self._file.array(RUNS_KEY, "<i4", 5)
         ids = self._identify(names, runs)
-        self._check(runs)
         self._runs = np.column_stack([ids[runs[:, 0]], runs[:, 1:]])
-        """Tensor id, mode code, first row, rows."""
-
-    def steps(self) -> NDArray[np.int64]:
-        """Mode code, step and time_ns, shape ``(S, 3)``."""
-        return self._steps
+        """Tensor id, mode code, first row, rows, whether it has every step of its mode."""
+        self._file.forget_index()
 
     def poll(self) -> bool:
         """A sealed segment does not change."""
         return False
+
+    def steps(self) -> NDArray[np.int64]:
+        """Mode code, step and time_ns, shape ``(S, 3)``."""
+        return self._steps
 
     def read(self, query: Query) -> list[Part]:
         """Rows that `query` asks for.
@@ -100,82 +78,120 @@ class SealedStats:
             return []
         runs = self._runs[self._runs[:, 1] == query.mode]
         if query.tensors is not None:
-            runs = runs[np.isin(runs[:, 0], query.tensors)]
+            few = len(query.tensors) == 1
+            wanted = runs[:, 0] == query.tensors[0] if few else np.isin(runs[:, 0], query.tensors)
+            runs = runs[wanted]
         if not len(runs):
             return []
-        return self._read_runs(runs, query)
-
-    def _read_runs(self, runs: NDArray[np.int64], query: Query) -> list[Part]:
-        starts = self._file.group_starts
-        first = np.searchsorted(starts, runs[:, 2], side="right") - 1
-        last = np.searchsorted(starts, runs[:, 2] + runs[:, 3] - 1, side="right") - 1
-        groups = sorted({g for a, b in zip(first, last, strict=True) for g in range(a, b + 1)})
-        columns = self._columns(groups, ("step", *query.columns))
+        whole = bool(runs[:, 4].all())
+        columns = query.columns if whole else ("step", *query.columns)
         parts = []
-        for group in groups:
-            begin = np.maximum(runs[:, 2], starts[group]) - starts[group]
-            end = np.minimum(runs[:, 2] + runs[:, 3], starts[group + 1]) - starts[group]
-            inside = end > begin
-            parts.append(_part(columns[group], runs[inside, 0], begin[inside], end[inside], query))
-        return [part for part in parts if len(part.step)]
+        for group, first_row, touched in self._touched(runs, columns):
+            part = _part(self._group(group, columns), touched, first_row, steps if whole else None, query)
+            if len(part.step):
+                parts.append(part)
+        return parts
 
-    def _columns(self, groups: list[int], names: tuple[str, ...]) -> dict[int, dict[str, _Column]]:
-        found: dict[int, dict[str, _Column]] = {}
-        for group in groups:
-            cached = {name: self._cache.get((self.uid, group, name)) for name in names}
-            have = {name: column for name, column in cached.items() if column is not None}
-            missing = [name for name in names if name not in have]
-            if missing:
-                table = self._file.read([group], missing)
-                for name in missing:
-                    array = table[name].combine_chunks()
-                    have[name] = list_values(array, name) if name in LISTS else (number_values(array),)
-                    self._cache.put((self.uid, group, name), have[name])
-            found[group] = have
+    def _touched(
+        self, runs: NDArray[np.int64], columns: tuple[str, ...]
+    ) -> list[tuple[int, int, NDArray[np.int64]]]:
+        """Row groups that hold `runs`: number, first row, and the runs cut to it."""
+        starts = self._file.group_starts
+        n_groups = len(starts) - 1
+        begin, end = runs[:, 2], runs[:, 2] + runs[:, 3]
+        first = np.searchsorted(starts, begin, side="right") - 1
+        last = np.searchsorted(starts, end - 1, side="right") - 1
+        if int((last - first + 1).sum()) * 2 > n_groups and not set(columns) & {*LISTS, REASON}:
+            return [(_WHOLE, 0, np.column_stack([runs, np.zeros(len(runs), np.int64)]))]
+        found = []
+        for group in sorted({g for a, b in zip(first, last, strict=True) for g in range(a, b + 1)}):
+            inside = (first <= group) & (last >= group)
+            cut = runs[inside].copy()
+            low = np.maximum(cut[:, 2], starts[group])
+            cut[:, 3] = np.minimum(cut[:, 2] + cut[:, 3], starts[group + 1]) - low
+            skipped = low - cut[:, 2]
+            cut[:, 2] = low
+            found.append((int(group), int(starts[group]), np.column_stack([cut, skipped])))
+        return found
+
+    def _group(self, group: int, names: tuple[str, ...]) -> dict[str, Column]:
+        cached = {name: self._cache.get((self.uid, group, name)) for name in names}
+        found = {name: column for name, column in cached.items() if column is not None}
+        missing = [name for name in names if name not in found]
+        if missing:
+            groups = range(len(self._file.group_starts) - 1) if group == _WHOLE else [group]
+            table = self._file.read(groups, missing)
+            for name in missing:
+                found[name] = _column(table[name].combine_chunks(), name)
+                self._cache.put((self.uid, group, name), found[name])
         return found
 
     def _identify(self, names: Names, runs: NDArray[np.int64]) -> NDArray[np.int64]:
-        described = self._file.json(KEYS_KEY)
-        if not isinstance(described, list):
-            raise ValueError(f"{self.path.name} has a broken index")  # noqa: TRY004 - the content is wrong
-        modes = np.zeros(len(described), np.int64)
-        ids = np.zeros(len(described), np.int64)
-        if len(runs) and (
-            runs[:, 0].max() >= len(described) or runs.min() < 0 or runs[:, 1].max() >= len(MODES)
-        ):
+        """Ids of the tensors of the index.
+
+        Raises
+        ------
+        ValueError
+            If the index does not describe this file.
+        """
+        ids = names.add_described(self._file.key_values.get(KEYS_KEY, b""))
+        rows = self._file.rows
+        ok = (
+            len(runs) > 0
+            and runs.min() >= 0
+            and runs[:, 0].max() < len(ids)
+            and runs[:, 1].max() < len(MODES)
+            and int(runs[:, 3].sum()) == rows
+            and bool((runs[:, 2] + runs[:, 3] <= rows).all())
+        )
+        lengths = np.array([(self._steps[:, 0] == mode).sum() for mode in range(len(MODES))])
+        if not ok or (runs[runs[:, 4] > 0, 3] != lengths[runs[runs[:, 4] > 0, 1]]).any():
             raise ValueError(f"{self.path.name} has a broken index")
-        np.bitwise_or.at(modes, runs[:, 0], 1 << runs[:, 1])
-        try:
-            order = sorted(range(len(described)), key=lambda i: int(described[i][6]))
-            for i in order:
-                ids[i] = names.add(parse_key(described[i][:6]), int(modes[i]))
-        except (TypeError, IndexError, KeyError) as error:
-            raise ValueError(f"{self.path.name} has a broken index") from error
+        for mode in range(len(MODES)):
+            names.seen(ids[runs[runs[:, 1] == mode, 0]], 1 << mode)
         return ids
 
-    def _check(self, runs: NDArray[np.int64]) -> None:
-        if int(runs[:, 3].sum()) != self._file.rows or (runs[:, 2] + runs[:, 3] > self._file.rows).any():
-            raise ValueError(f"{self.path.name} has a broken index")
+
+def _column(array: Any, name: str) -> Column:
+    if name in LISTS:
+        return list_values(array, name)
+    values = reason_values(array) if name == REASON else number_values(array)
+    values.flags.writeable = False  # readers get views of what is cached
+    return (values,)
 
 
 def _part(
-    columns: dict[str, _Column],
-    tensors: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
+    columns: dict[str, Column],
+    runs: NDArray[np.int64],
+    first_row: int,
+    steps: NDArray[np.int64] | None,
     query: Query,
 ) -> Part:
-    sizes = end - begin
-    rows = np.arange(sizes.sum()) + np.repeat(begin - (np.cumsum(sizes) - sizes), sizes)
-    step = columns["step"][0][rows]
-    tensor = np.repeat(tensors, sizes)
-    chosen = (step >= query.first) & (step <= query.last)
-    if not chosen.all():
+    """Rows of `runs` (id, mode, first row, rows, whole, rows cut off before); `steps` for whole ones."""
+    begin, sizes = runs[:, 2] - first_row, runs[:, 3]
+    if (begin[1:] == begin[:-1] + sizes[:-1]).all():
+        rows: Any = slice(int(begin[0]), int(begin[-1] + sizes[-1]))
+    else:
+        rows = np.arange(sizes.sum()) + np.repeat(begin - (np.cumsum(sizes) - sizes), sizes)
+    if steps is None:
+        step = columns["step"][0][rows]
+    elif (sizes == len(steps)).all():
+        step = np.tile(steps, len(sizes))
+    else:
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        step = steps[within + np.repeat(runs[:, 5], sizes)]
+    tensor = np.repeat(runs[:, 0], sizes)
+    if query.first > step.min() or query.last < step.max():
+        rows = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        chosen = (step >= query.first) & (step <= query.last)
         rows, step, tensor = rows[chosen], step[chosen], tensor[chosen]
     part = Part(tensor, step)
     for name in query.columns:
         if name in LISTS:
+            if isinstance(rows, slice):
+                rows = np.arange(rows.start, rows.stop)
             part.lists[name] = take_lists(columns[name][0], columns[name][1], rows)
         else:
             part.columns[name] = columns[name][0][rows]
+    check_lists(part)
     return part

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.store.ipc import END_OF_STREAM
 from tdbg_lab.store.layout import LIVE, SegmentFile, list_segments, segment_path
-from tdbg_lab.store.limits import SEGMENT_AGE_NS, SEGMENT_BATCHES, SEGMENT_BYTES
+from tdbg_lab.store.limits import AGED_SHARE, SEGMENT_AGE_NS, SEGMENT_BATCHES, SEGMENT_BYTES
 from tdbg_lab.store.schema import SCHEMAS, segment_metadata
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tdbg_lab.store.seal import Sealer
 
 
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Where a rank writes."""
+
+    path: Path
+    rank: int
+    run_id: str
+
+
 class StreamWriter:
     """Appends record batches to live segments; closed ones go to the sealer.
 
@@ -30,14 +39,14 @@ class StreamWriter:
     full disk is told once and then costs nothing. A forked child writes nothing.
     """
 
-    def __init__(self, directory: Path, stream: str, rank: int, sealer: Sealer | None) -> None:
-        self._directory = directory
+    def __init__(self, place: RankPlace, stream: str, sealer: Sealer | None) -> None:
+        self._place = place
         self._stream = stream
-        self._rank = rank
         self._sealer = sealer
+        self._most_batches = SEGMENT_BATCHES[stream]
         self._lock = threading.Lock()
         self._pid = os.getpid()
-        leftovers = list_segments(directory)[stream]
+        leftovers = list_segments(place.path)[stream]
         self._number = leftovers[-1].number if leftovers else 0
         for segment in leftovers:
             if sealer is not None and not segment.sealed:
@@ -48,7 +57,7 @@ class StreamWriter:
         self._batches = self._bytes = self._opened_ns = 0
         self.bytes_written = 0
         self.dropped = 0
-        """Batches not written: after a failure, after `close`, or in a forked child."""
+        """Batches not written, after a failure or after `close`."""
         self.failed: str | None = None
         self._closed = False
 
@@ -60,8 +69,10 @@ class StreamWriter:
         StoreError
             Once, when the segment cannot be written.
         """
+        if os.getpid() != self._pid:  # before the lock: a fork may have copied it locked
+            return
         with self._lock:
-            if self.failed is not None or self._closed or os.getpid() != self._pid:
+            if self.failed is not None or self._closed:
                 self.dropped += 1
                 return
             try:
@@ -73,14 +84,16 @@ class StreamWriter:
                 self.dropped += 1
                 self._abandon()
                 raise StoreError(
-                    f"Cannot write {self._stream} of rank {self._rank}: {self.failed}."
+                    f"Cannot write {self._stream} of rank {self._place.rank}: {self.failed}."
                 ) from error
             self._batches += 1
 
     def close(self) -> None:
         """End the open segment and hand it to the sealer. Idempotent."""
+        if os.getpid() != self._pid:
+            return
         with self._lock:
-            if os.getpid() == self._pid and not self._closed:
+            if not self._closed:
                 self._finish_segment()
             self._closed = True
 
@@ -88,18 +101,16 @@ class StreamWriter:
         if self._segment is not None:
             if os.fstat(self._descriptor).st_nlink == 0:
                 raise FileNotFoundError(2, "the run directory was deleted")
-            if (
-                self._batches < SEGMENT_BATCHES
-                and self._bytes < SEGMENT_BYTES
-                and time.time_ns() - self._opened_ns < SEGMENT_AGE_NS
-            ):
+            aged = time.monotonic_ns() - self._opened_ns > SEGMENT_AGE_NS
+            full = self._batches >= (self._most_batches // AGED_SHARE if aged else self._most_batches)
+            if not full and self._bytes < SEGMENT_BYTES:
                 return
             self._finish_segment()
         self._open_segment()
 
     def _open_segment(self) -> None:
         number = self._number + 1
-        path = segment_path(self._directory, self._stream, number, LIVE)
+        path = segment_path(self._place.path, self._stream, number, LIVE)
         flags = (
             os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         )
@@ -107,8 +118,8 @@ class StreamWriter:
         self._number = number
         self._segment = SegmentFile(self._stream, number, sealed=False, path=path)
         self._batches = self._bytes = 0
-        self._opened_ns = time.time_ns()
-        metadata = segment_metadata(self._stream, self._rank, number, uuid.uuid4().hex)
+        self._opened_ns = time.monotonic_ns()
+        metadata = segment_metadata(self._stream, self._place.rank, number, self._place.run_id)
         self.schema = SCHEMAS[self._stream].with_metadata(metadata)
         self._write(memoryview(self.schema.serialize()))
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import StatsBlock
-from tdbg_lab.store.merge import merge
-from tdbg_lab.store.parts import LISTS, Part
+from tdbg_lab.stats.block import merge, quantile
+from tdbg_lab.store.parts import LISTS, REASON, Part
 from tdbg_lab.store.schema import COUNTS, FLOATS, SCALARS
 
 if TYPE_CHECKING:
@@ -68,9 +68,6 @@ def derive(part: Part, column: str) -> NDArray[Any]:
     c = part.columns
     q = quantile_of(column)
     if q is not None:
-        from importlib import import_module
-
-        quantile = import_module("tdbg_lab.stats.block").quantile
         return np.asarray(quantile(block_of(part), [q])[:, 0])
     if column in c:
         return c[column]
@@ -102,12 +99,19 @@ def scalar_values(part: Part) -> NDArray[np.float64]:
 
 def ordered(part: Part) -> Part:
     """Rows by tensor, then step, as they come."""
-    if len(part.step) < 2:
+    if len(part.step) < 2 or _ascending(part):
         return part
-    ahead = (part.tensor[1:] > part.tensor[:-1]) | (
-        (part.tensor[1:] == part.tensor[:-1]) & (part.step[1:] >= part.step[:-1])
-    )
-    return part if ahead.all() else part.take(np.lexsort((part.step, part.tensor)))
+    # Segments come in the order of their steps: a stable sort by tensor mostly does.
+    by_tensor = part.take(np.argsort(part.tensor, kind="stable"))
+    if _ascending(by_tensor):
+        return by_tensor
+    return part.take(np.lexsort((part.step, part.tensor)))
+
+
+def _ascending(part: Part) -> bool:
+    tensor, step = part.tensor, part.step
+    ahead = (tensor[1:] > tensor[:-1]) | ((tensor[1:] == tensor[:-1]) & (step[1:] >= step[:-1]))
+    return bool(ahead.all())
 
 
 def repeated(part: Part) -> bool:
@@ -127,6 +131,8 @@ def merged(part: Part) -> Part:
     columns: dict[str, NDArray[Any]] = {name: getattr(block, name) for name in SCALARS}
     if "time_ns" in part.columns:
         columns["time_ns"] = np.maximum.reduceat(part.columns["time_ns"], first)
+    if REASON in part.columns:
+        columns[REASON] = np.array([block.reason(i) for i in range(len(block))] + [None], object)[:-1]
     hist, channel = np.diff(block.hist_offsets), np.diff(block.channel_offsets)
     lists = {
         name: (hist if name.startswith("hist") else channel, getattr(block, name)) for name in part.lists
@@ -143,6 +149,9 @@ def block_of(part: Part) -> StatsBlock:
     columns: dict[str, Any] = {name: part.columns[name].astype(np.int64, copy=False) for name in COUNTS}
     columns.update({name: part.columns[name].astype(np.float64, copy=False) for name in FLOATS})
     columns.update({name: values for name, (_, values) in lists.items()})
+    reasons = part.columns.get(REASON, ())
+    if any(reason is not None for reason in reasons):
+        columns["reasons"] = tuple(reasons)
     return StatsBlock(
         **columns,
         hist_offsets=np.r_[0, np.cumsum(lists["hist_bins"][0])].astype(np.int64),

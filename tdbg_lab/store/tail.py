@@ -1,9 +1,14 @@
-"""Following a run: each record exactly once, as a pure generator."""
+"""Following a run: each record exactly once, as a pure generator.
+
+A segment is known for good by the uid in its header, and ordered by when it was made. Its batches are
+numbered (column ``seq``), also after sealing has sorted them. So a position - a segment and the next
+batch in it - survives sealing, restarts of the writer, truncation and deletion.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tdbg_lab.store.info import RUN_FILE
-from tdbg_lab.store.ipc import BatchReader
-from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments, read_json
+from tdbg_lab.store.ipc import BatchReader, Header, read_header
+from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.schema import SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+_MAX_CURSOR_CHARS = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,7 @@ class Chunk:
     rank: int
     stream: str
     table: pa.Table
-    """Columns of `tdbg_lab.store.schema`, in the order they were written for a live segment and in
-    the order of the sealed one otherwise."""
+    """Columns of `tdbg_lab.store.schema`; rows of a batch that was sealed meanwhile come sorted."""
     cursor: str
     """Where to go on after this chunk; opaque."""
 
@@ -39,9 +44,11 @@ class _Position:
     """How far one stream of one rank was read."""
 
     number: int = 0
-    uid: str = ""
+    header: Header = field(default_factory=lambda: Header("", "", -1))
     seq: int = 0
     """The next batch of that segment."""
+    done: bool = False
+    """The segment was read in its sealed form: there will be nothing more in it."""
 
 
 def tail(
@@ -49,112 +56,173 @@ def tail(
 ) -> Iterator[Chunk | None]:
     """Every batch of a run, each exactly once; None whenever there is nothing new at the moment.
 
-    It never ends, never waits and never raises over what is on disk: call it again after a while.
-    Sealing, rotation, restarts of the writer, truncation and deletion do not repeat a record. When the
-    directory holds another run than before, that run is read from its beginning.
+    It never ends, never waits and never raises over what is on disk: call it again after a while. When
+    the directory holds another run than before, that one is read from its beginning.
     """
-    follower = _Follower(Path(run_path), cursor, tuple(streams))
+    follower = _Follower(Path(run_path), tuple(streams))
+    follower.load(cursor)
     while True:
-        yield from follower.step()
+        yield from follower.look()
         yield None
 
 
 class _Follower:
-    def __init__(self, path: Path, cursor: str | None, streams: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, streams: tuple[str, ...]) -> None:
         self._path = path
         self._streams = streams
-        self._run_id: str = ""
         self._positions: dict[tuple[int, str], _Position] = {}
         self._readers: dict[Path, BatchReader] = {}
-        self._backlog: dict[Path, int] = {}
-        self._refused: set[Path] = set()
-        self._load(cursor)
+        self._headers: dict[Path, tuple[tuple[int, int], Header]] = {}
+        """Headers of sealed segments, with inode and modification time of the file."""
+        self._refused: dict[Path, tuple[int, int]] = {}
 
-    def step(self) -> Iterator[Chunk]:
+    def look(self) -> Iterator[Chunk]:
         """What is new now."""
-        run_id = self._read_id()
-        if run_id and run_id != self._run_id:
-            if self._run_id:
-                self._positions.clear()
-                self._readers.clear()
-                self._refused.clear()
-            self._run_id = run_id
         for rank, directory in list_ranks(self._path):
             segments = list_segments(directory)
             for stream in self._streams:
                 yield from self._stream(rank, stream, segments[stream])
 
+    def load(self, cursor: str | None) -> None:
+        """Take over a cursor; one that is not ours starts from the beginning."""
+        if not cursor or len(cursor) > _MAX_CURSOR_CHARS:
+            return
+        try:
+            for name, (number, run, uid, created_ns, seq) in json.loads(cursor).items():
+                rank, _, stream = name.partition("/")
+                header = Header(str(run), str(uid), int(created_ns))
+                self._positions[int(rank), stream] = _Position(int(number), header, int(seq))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            self._positions.clear()
+
     def _stream(self, rank: int, stream: str, segments: list[SegmentFile]) -> Iterator[Chunk]:
         position = self._positions.setdefault((rank, stream), _Position())
-        for segment in segments:
-            if segment.number < position.number or segment.path in self._refused:
-                continue
-            read = self._sealed if segment.sealed else self._live
+        present = {segment.path for segment in segments}
+        for path in [p for p in self._readers if p not in present and _belongs(p, segments)]:
+            del self._readers[path]
+        for segment in self._ahead(segments, position):
             try:
-                batches = read(segment, position)
-            except OSError:  # sealed or deleted meanwhile: the next look finds the other form
+                batches = self._sealed(segment, position) if segment.sealed else self._live(segment, position)
+            except OSError:  # sealed, deleted or replaced meanwhile: the next look sees what is there
+                self._readers.pop(segment.path, None)
                 return
+            except ValueError:
+                self._refused[segment.path] = _stamp(segment.path)
+                continue
             for seq, table in batches:
                 position.seq = seq + 1
                 yield Chunk(rank, stream, table, self._cursor())
 
-    def _live(self, segment: SegmentFile, position: _Position) -> list[tuple[int, pa.Table]]:
+    def _ahead(self, segments: list[SegmentFile], position: _Position) -> list[SegmentFile]:
+        """Segments that were not read to their end, in the order they were made."""
+        if not position.header.uid:
+            return segments
+        here = [segment for segment in segments if segment.number == position.number]
+        if here and self._uid_is(here[0], position.header.uid):
+            return [segment for segment in segments if segment.number >= position.number]
+        # The segment we stood in is gone: numbers may have begun again.
+        return [segment for segment in segments if self._is_new(segment, position.header)]
+
+    def _uid_is(self, segment: SegmentFile, uid: str) -> bool:
+        header = self._header(segment)
+        return header is not None and header.uid == uid
+
+    def _is_new(self, segment: SegmentFile, last: Header) -> bool:
+        header = self._header(segment)
+        return header is not None and (header.run != last.run or header.created_ns > last.created_ns)
+
+    def _header(self, segment: SegmentFile) -> Header | None:
+        """Who a segment is; None when that is not readable (yet)."""
+        try:
+            if not segment.sealed:
+                reader = self._reader(segment)
+                reader.check()
+                return read_header(reader.metadata) if reader.metadata else None
+            stamp = _stamp(segment.path)
+            known = self._headers.get(segment.path)
+            if known is None or known[0] != stamp:
+                known = self._headers[segment.path] = (stamp, SealedFile(segment.path, segment.stream).header)
+            return known[1]
+        except OSError:
+            self._readers.pop(segment.path, None)
+        except ValueError:
+            pass
+        return None
+
+    def _reader(self, segment: SegmentFile) -> BatchReader:
         reader = self._readers.get(segment.path)
         if reader is None:
             reader = self._readers[segment.path] = BatchReader(segment.path, SCHEMAS[segment.stream])
+        return reader
+
+    def _live(self, segment: SegmentFile, position: _Position) -> list[tuple[int, pa.Table]]:
+        reader = self._reader(segment)
         batches = reader.read()
         if reader.metadata:
-            _enter(position, segment.number, reader.metadata["uid"])
-        found = ((int(batch["seq"][0].as_py()), batch) for batch in batches if batch.num_rows)
+            _enter(position, segment.number, read_header(reader.metadata))
+        found = [(_seq(batch), batch) for batch in batches if batch.num_rows]
         return [(seq, pa.Table.from_batches([batch])) for seq, batch in found if seq >= position.seq]
 
     def _sealed(self, segment: SegmentFile, position: _Position) -> list[tuple[int, pa.Table]]:
-        self._readers.pop(segment.path.with_suffix(".arrows"), None)
-        if position.number == segment.number and segment.path in self._backlog:
+        header = self._header(segment)
+        if header is None or self._refused.get(segment.path) == _stamp(segment.path):
             return []
-        try:
-            file = SealedFile(segment.path, segment.stream)
-            uid = file.metadata["uid"]
-            _enter(position, segment.number, uid)
-            table = file.read_all()
-        except ValueError:
-            self._refused.add(segment.path)
+        _enter(position, segment.number, header)
+        if position.done:
             return []
-        self._backlog = {segment.path: 1}
-        table = table.filter(pc.greater_equal(table["seq"], position.seq))
-        seqs = table["seq"].to_numpy()
-        order = np.argsort(seqs, kind="stable")
-        ordered = table.take(pa.array(order))
-        if not len(seqs):
-            return []
-        starts = np.flatnonzero(np.r_[True, np.diff(seqs[order]) != 0])
-        ends = [*starts[1:], len(seqs)]
-        return [(int(seqs[order][a]), ordered.slice(a, b - a)) for a, b in zip(starts, ends, strict=True)]
-
-    def _read_id(self) -> str:
-        try:
-            return str(read_json(self._path / RUN_FILE).get("id", ""))
-        except (OSError, ValueError):
-            return ""
+        table = SealedFile(segment.path, segment.stream).read_all()
+        position.done = True
+        return _by_seq(table.filter(pc.greater_equal(table["seq"], position.seq)))
 
     def _cursor(self) -> str:
         positions = {
-            f"{rank}/{stream}": [p.number, p.uid, p.seq] for (rank, stream), p in self._positions.items()
+            f"{rank}/{stream}": [p.number, p.header.run, p.header.uid, p.header.created_ns, p.seq]
+            for (rank, stream), p in self._positions.items()
         }
-        return json.dumps({"run": self._run_id, "at": positions}, separators=(",", ":"))
-
-    def _load(self, cursor: str | None) -> None:
-        """Take over a cursor; one that is not ours starts from the beginning."""
-        try:
-            value: Any = json.loads(cursor) if cursor else {}
-            for name, (number, uid, seq) in value.get("at", {}).items():
-                rank, _, stream = name.partition("/")
-                self._positions[int(rank), stream] = _Position(int(number), str(uid), int(seq))
-            self._run_id = str(value.get("run", ""))
-        except (ValueError, TypeError, AttributeError):
-            self._positions.clear()
+        return json.dumps(positions, separators=(",", ":"))
 
 
-def _enter(position: _Position, number: int, uid: str) -> None:
-    if (position.number, position.uid) != (number, uid):
-        position.number, position.uid, position.seq = number, uid, 0
+def _belongs(path: Path, segments: list[SegmentFile]) -> bool:
+    return (
+        bool(segments) and path.parent == segments[0].path.parent and path.name.startswith(segments[0].stream)
+    )
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    facts = path.lstat()
+    return facts.st_ino, facts.st_mtime_ns
+
+
+def _seq(batch: Any) -> int:
+    """Number of a batch.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
+    seq = batch["seq"][0].as_py()
+    if not isinstance(seq, int):
+        raise ValueError("a batch has no number")  # noqa: TRY004 - the content is wrong
+    return seq
+
+
+def _by_seq(table: pa.Table) -> list[tuple[int, pa.Table]]:
+    """The batches a sealed segment was made of."""
+    if not table.num_rows:
+        return []
+    seqs = np.asarray(table["seq"].to_numpy())
+    order = np.argsort(seqs, kind="stable")
+    ordered = table.take(pa.array(order))
+    starts = np.flatnonzero(np.r_[True, np.diff(seqs[order]) != 0]).tolist()
+    ends = [*starts[1:], table.num_rows]
+    return [
+        (int(seqs[order[start]]), ordered.slice(start, end - start))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _enter(position: _Position, number: int, header: Header) -> None:
+    if position.header.uid != header.uid:
+        position.header, position.seq, position.done = header, 0, False
+    position.number = number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.store.layout import rank_path
-from tdbg_lab.store.raw import RawWriter
+from tdbg_lab.store.info import read_info
+from tdbg_lab.store.layout import entries, rank_path
+from tdbg_lab.store.raw_writer import RawWriter
 from tdbg_lab.store.schema import StatsEncoder
 from tdbg_lab.store.seal import Sealer
-from tdbg_lab.store.stream import StreamWriter
+from tdbg_lab.store.stream import RankPlace, StreamWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,11 +40,12 @@ class RankWriter:
     """
 
     def __init__(self, run_path: str | Path, rank: int = 0, *, seal: bool = True) -> None:
-        self.path = _make_rank_directory(Path(run_path), rank)
+        place = _rank_place(Path(run_path), rank, ("stats", "spans"))
+        self.path = place.path
         self._sealer = Sealer() if seal else None
         self._encoder = StatsEncoder()
-        self._stats = StreamWriter(self.path, "stats", rank, self._sealer)
-        self._spans = StreamWriter(self.path, "spans", rank, self._sealer)
+        self._stats = StreamWriter(place, "stats", self._sealer)
+        self._spans = StreamWriter(place, "spans", self._sealer)
         self._raw = RawWriter(self.path)
 
     @property
@@ -91,7 +94,13 @@ class RankWriter:
     def write_raw(
         self, step: int, tensors: Mapping[str, NDArray[Any]], *, mode: Mode, micro: int = 0
     ) -> None:
-        """Write copies of raw values in the background; drops them, counted, when the queue is full."""
+        """Write copies of raw values in the background; drops them, counted, when the queue is full.
+
+        Raises
+        ------
+        StoreError
+            Once, when an earlier write failed; afterwards values are dropped and counted.
+        """
         if tensors:
             self._raw.write(step, tensors, mode, micro)
 
@@ -119,7 +128,7 @@ class SystemWriter:
 
     def __init__(self, run_path: str | Path, rank: int = 0, *, seal: bool = True) -> None:
         self._sealer = Sealer() if seal else None
-        self._stream = StreamWriter(_make_rank_directory(Path(run_path), rank), "system", rank, self._sealer)
+        self._stream = StreamWriter(_rank_place(Path(run_path), rank, ("system",)), "system", self._sealer)
 
     def append(
         self,
@@ -146,13 +155,22 @@ class SystemWriter:
             self._sealer.close(_CLOSE_TIMEOUT_S)
 
 
-def _make_rank_directory(run_path: Path, rank: int) -> Path:
+def _rank_place(run_path: Path, rank: int, streams: tuple[str, ...]) -> RankPlace:
+    """Make the directory of a rank; what a crashed sealer of `streams` left half done goes."""
     path = rank_path(run_path, rank)
     try:
         path.mkdir(exist_ok=True)
     except OSError as error:
         raise StoreError(f"Cannot write to run {run_path.name}: {error.strerror}.") from error
-    return path
+    for entry in entries(path):
+        if entry.name.endswith(".tmp") and entry.name.startswith(tuple(f".{stream}-" for stream in streams)):
+            with contextlib.suppress(OSError):
+                Path(entry.path).unlink()
+    try:
+        run_id = read_info(run_path).id
+    except (OSError, ValueError):  # a directory that was not made by create_run
+        run_id = ""
+    return RankPlace(path, rank, run_id)
 
 
 def _spread(value: Any, n: int) -> Any:

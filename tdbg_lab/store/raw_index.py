@@ -1,0 +1,70 @@
+"""Which raw values a run has, refreshed while it grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import Mode
+from tdbg_lab.store.layout import list_ranks
+from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header
+from tdbg_lab.store.schema import MODE_CODE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class RawIndex:
+    """Files of raw values and the tensors in them. Headers are read when they are asked for."""
+
+    def __init__(self, run_path: Path) -> None:
+        self._run_path = run_path
+        self._files: dict[int, list[RawFile]] = {}
+        self._stamps: dict[Path, int] = {}
+        self._names: dict[tuple[Path, int], frozenset[str]] = {}
+
+    def refresh(self) -> bool:
+        """List what is there; True when something changed."""
+        stamps: dict[Path, int] = {}
+        files: dict[int, list[RawFile]] = {}
+        for rank, directory in list_ranks(self._run_path):
+            try:
+                stamps[directory] = (directory / "raw").lstat().st_mtime_ns
+            except OSError:
+                continue
+            unchanged = self._stamps.get(directory) == stamps[directory]
+            files[rank] = self._files[rank] if unchanged and rank in self._files else list_raw(directory)
+        changed = files != self._files or stamps != self._stamps
+        self._files, self._stamps = files, stamps
+        return changed
+
+    def names(self) -> set[str]:
+        """Tensors with a raw value at some step; labels are not listed."""
+        found = {name for files in self._files.values() for file in files for name in self._names_in(file)}
+        return {name for name in found if not name.endswith(LABELS)}
+
+    def files(self, name: str, mode: Mode | str | None, rank: int | None) -> list[RawFile]:
+        """Files that hold a tensor. No `mode` means train when there is any, else the first there is."""
+        files = [
+            file
+            for r, listed in self._files.items()
+            if rank in {None, r}
+            for file in listed
+            if name in self._names_in(file)
+        ]
+        codes = [MODE_CODE[str(file.mode)] for file in files]
+        code = MODE_CODE[str(Mode(mode))] if mode is not None else min(codes, default=0)
+        return [file for file, of in zip(files, codes, strict=True) if of == code]
+
+    def _names_in(self, file: RawFile) -> frozenset[str]:
+        try:
+            key = (file.path, file.path.lstat().st_mtime_ns)
+        except OSError:
+            return frozenset()
+        found = self._names.get(key)
+        if found is None:
+            try:
+                found = frozenset(raw_header(file.path))
+            except (OSError, ValueError):  # gone, or not a file of ours
+                found = frozenset()
+            self._names[key] = found
+        return found

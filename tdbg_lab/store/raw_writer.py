@@ -1,0 +1,139 @@
+"""Writing raw values: one safetensors file per step, mode and micro-step, in the background."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.errors import StoreError
+from tdbg_lab.store.layout import make_subfolder
+from tdbg_lab.store.limits import MAX_NAME_CHARS, RAW_QUEUE_BYTES
+from tdbg_lab.store.raw import DTYPES, raw_header, raw_name, read_raw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Mode
+
+_Item = tuple[str, dict[str, str], dict[str, "NDArray[Any]"], int]
+_WRITABLE = frozenset(np.dtype(code) for name, code in DTYPES.items() if name not in {"BF16", "C64"})
+
+
+class RawWriter:
+    """Writes raw values in a background thread; drops and counts what the queue cannot take."""
+
+    def __init__(self, rank_directory: Path, queue_bytes: int = RAW_QUEUE_BYTES) -> None:
+        self._rank_directory = rank_directory
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._limit = queue_bytes
+        self._waiting = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        self._closed = False
+        self._told = False
+        self.bytes_written = 0
+        self.dropped = 0
+        """Tensors that were not written: no room in the queue, a type no file can hold, a failure."""
+        self.failed: str | None = None
+        """Why writing ended."""
+
+    def write(self, step: int, tensors: Mapping[str, NDArray[Any]], mode: Mode, micro: int) -> None:
+        """Queue copies of `tensors`; returns at once.
+
+        Raises
+        ------
+        StoreError
+            Once, when an earlier write failed.
+        """
+        if os.getpid() != self._pid:  # before the lock: a fork may have copied it locked
+            return
+        fitting = {name: array for name, array in tensors.items() if _fits(name, array)}
+        size = sum(array.nbytes for array in fitting.values())
+        with self._changed:
+            refused = self._closed or self.failed is not None
+            if refused or (self._waiting and self._waiting + size > self._limit):
+                self.dropped += len(tensors)
+                self._tell()
+                return
+            self.dropped += len(tensors) - len(fitting)
+            self._waiting += size
+        copies = {
+            name: np.array(array, _native(array), order="C", copy=True) for name, array in fitting.items()
+        }
+        metadata = {"mode": str(mode), "micro": str(micro), "time_ns": str(time.time_ns())}
+        self._queue.put((raw_name(step, mode, micro), metadata, copies, size))
+        self._start()
+
+    def flush(self, timeout_s: float = 60.0) -> None:
+        """Wait until everything queued is written, at most `timeout_s`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting == 0, timeout_s)
+
+    def close(self, timeout_s: float = 60.0) -> None:
+        """Write what is queued and end the thread. Idempotent."""
+        if os.getpid() != self._pid:
+            return
+        with self._changed:
+            thread, self._thread, self._closed = self._thread, None, True
+        if thread is not None:
+            self._queue.put(None)
+            thread.join(timeout_s)
+
+    def _tell(self) -> None:
+        if self.failed is not None and not self._told:
+            self._told = True
+            raise StoreError(f"Cannot write raw values: {self.failed}.")
+
+    def _start(self) -> None:
+        with self._changed:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="tdbg-raw", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while (item := self._queue.get()) is not None:
+            name, metadata, tensors, size = item
+            try:
+                if self.failed is None:
+                    self._write(name, metadata, tensors)
+                else:
+                    self.dropped += len(tensors)
+            except Exception as error:  # noqa: BLE001 - told by the next `write`, training goes on
+                self.dropped += len(tensors)
+                self.failed = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
+            with self._changed:
+                self._waiting -= size
+                self._changed.notify_all()
+
+    def _write(self, name: str, metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> None:
+        from safetensors.numpy import save_file
+
+        path = make_subfolder(self._rank_directory, "raw") / name
+        if path.exists():  # several calls at one step share its file
+            tensors = {**{key: read_raw(path, key) for key in raw_header(path)}, **tensors}
+        temporary = path.with_name(f".{name}.tmp")
+        try:
+            save_file(tensors, temporary, metadata)
+            self.bytes_written += temporary.stat().st_size
+            temporary.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
+def _fits(name: str, array: NDArray[Any]) -> bool:
+    return _native(array) in _WRITABLE and len(name) <= MAX_NAME_CHARS
+
+
+def _native(array: NDArray[Any]) -> np.dtype[Any]:
+    return array.dtype.newbyteorder("=")

@@ -1,0 +1,237 @@
+"""The reading engine behind `tdbg_lab.run.Run` and its tensors."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.records import Kind, Mode
+from tdbg_lab.store.events import TIME
+from tdbg_lab.store.parts import Part, Query
+from tdbg_lab.store.raw_index import RawIndex
+from tdbg_lab.store.results import Overview
+from tdbg_lab.store.schema import MODE_CODE, MODES, SCHEMAS
+from tdbg_lab.store.state import RunState
+from tdbg_lab.store.table import derive, needed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import TensorKey
+
+_FOREVER = 2**63 - 1
+Steps = tuple["int | None", "int | None"]
+"""First and last step, both inclusive; None leaves an end open."""
+
+
+class Reader:
+    """Rows, spans, samples and raw values of one run directory. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self.state = RunState(path)
+        self.raw = RawIndex(path)
+
+    def reset(self) -> None:
+        """Forget everything: another run took the place of this one."""
+        with self.lock:
+            self.state = RunState(self.path)
+            self.raw = RawIndex(self.path)
+
+    def refresh(self) -> bool:
+        """Read what is new; True when anything changed."""
+        with self.lock:
+            changed = self.state.refresh()
+            return self.raw.refresh() or changed
+
+    def keys(
+        self,
+        *,
+        kind: Kind | str | Sequence[Kind | str] | None = None,
+        regex: str | None = None,
+        collection: str | None = None,
+        module: str | None = None,
+        mode: Mode | str | None = None,
+    ) -> list[TensorKey]:
+        """Tensors, see `tdbg_lab.run.Run.tensors`."""
+        pattern, kinds = _pattern(regex), _kinds(kind)
+        mask = -1 if mode is None else 1 << mode_code(mode)
+        with self.lock:
+            names = self.state.names
+            return [
+                key
+                for key, modes in zip(names.keys, names.modes, strict=True)
+                if modes & mask
+                and (kinds is None or key.kind in kinds)
+                and (pattern is None or pattern.search(key.name))
+                and (collection is None or collection in key.collections)
+                and (module is None or key.module == module or key.module.startswith(f"{module}."))
+            ]
+
+    def names_at(self, step: int, mode: Mode | str | None) -> set[str]:
+        """Tensors with a row at `step`."""
+        codes = range(len(MODES)) if mode is None else [mode_code(mode)]
+        with self.lock:
+            parts = [self.state.read(Query(code, None, (), step, step)) for code in codes]
+            return {self.state.names.keys[i].name for part in parts for i in part.tensor}
+
+    def code(self, mode: Mode | str | None, tensor: str | None = None) -> int:
+        """Mode code; None means train if there is train data (of `tensor`), else the first there is."""
+        if mode is not None:
+            return mode_code(mode)
+        with self.lock:
+            found = None if tensor is None else self.state.names.ids.get(tensor)
+            if found is not None:
+                mask = self.state.names.modes[found]
+                return next((code for code in range(len(MODES)) if mask >> code & 1), 0)
+            codes = np.unique(self.state.steps()[:, 0])
+        return int(codes[0]) if len(codes) else 0
+
+    def part(
+        self,
+        names: Sequence[str],
+        code: int,
+        columns: Sequence[str],
+        *,
+        steps: Steps | None = None,
+        rank: int | None = None,
+    ) -> Part:
+        """Merged rows of some tensors with stored `columns`.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such tensor.
+        """
+        with self.lock:
+            return self.state.read(self._query(names, code, columns, steps), rank)
+
+    def frame(
+        self,
+        names: Sequence[str],
+        columns: Sequence[str],
+        code: int,
+        *,
+        steps: Steps | None = None,
+        rank: int | None = None,
+    ) -> pd.DataFrame:
+        """``tensor``, ``mode``, ``step`` and `columns`, see `tdbg_lab.run.Run.stats`."""
+        import pandas as pd
+
+        part = self.part(names, code, needed(columns), steps=steps, rank=rank)
+        keys = self.state.names.keys
+        used, codes = np.unique(part.tensor, return_inverse=True)
+        texts = np.array([*(keys[i].name for i in used), ""], dtype=object)
+        data: dict[str, Any] = {"tensor": texts[codes], "mode": str(MODES[code]), "step": part.step}
+        data.update({column: derive(part, column) for column in columns})
+        return pd.DataFrame(data, index=pd.RangeIndex(len(part.step)))
+
+    def overview(self, names: Sequence[str], code: int, column: str, n_out: int | None) -> Overview:
+        """One column of many tensors over steps, see `tdbg_lab.run.Run.overview`."""
+        with self.lock:
+            query = self._query(names, code, needed([column]), None)
+            parts = self.state.parts(query)
+            steps = _steps_of(parts)
+            width = max(len(steps), 1)
+            row_of = np.zeros(len(self.state.names.keys), np.int64)
+            row_of[list(query.tensors or ())] = np.arange(len(names)) * width
+            places = [row_of[part.tensor] + np.searchsorted(steps, part.step) for part in parts]
+            if _repeat(places, len(names) * width):
+                parts = [self.state.read(query)]
+                places = [row_of[part.tensor] + np.searchsorted(steps, part.step) for part in parts]
+            values = np.full(len(names) * width, np.nan)
+            for place, part in zip(places, parts, strict=True):
+                values[place] = derive(part, column)
+        values = values.reshape(len(names), width)[:, : len(steps)]
+        if n_out is not None and len(steps) > max(n_out, 2):
+            chosen = np.unique(np.linspace(0, len(steps) - 1, max(n_out, 2)).round().astype(np.int64))
+            steps, values = steps[chosen], values[:, chosen]
+        return Overview(tuple(names), steps, values)
+
+    def events(self, stream: str, start_ns: int | None, end_ns: int | None) -> pd.DataFrame:
+        """Spans or samples that begin between, by time, with their ``rank``."""
+        import pyarrow as pa
+
+        first = -_FOREVER if start_ns is None else int(start_ns)
+        last = _FOREVER if end_ns is None else int(end_ns)
+        with self.lock:
+            found = self.state.events(stream, first, last)
+        tables = [table.append_column("rank", pa.repeat(rank, table.num_rows)) for rank, table in found]
+        nothing = SCHEMAS[stream].append(pa.field("rank", pa.int64())).empty_table()
+        tables = [table.cast(nothing.schema) for table in tables]
+        frame: pd.DataFrame = pa.concat_tables([nothing, *tables]).drop_columns(["seq"]).to_pandas()
+        return frame.sort_values(TIME[stream], kind="stable", ignore_index=True)
+
+    def _query(self, names: Sequence[str], code: int, columns: Sequence[str], steps: Steps | None) -> Query:
+        ids = self.state.names.ids
+        for name in names:
+            if name not in ids:
+                raise NotFoundError(f"There is no tensor {name[:200]!r} in this run.")
+        first, last = steps if steps is not None else (None, None)
+        return Query(
+            code,
+            tuple(ids[name] for name in names),
+            tuple(columns),
+            -_FOREVER if first is None else int(first),
+            _FOREVER if last is None else int(last),
+        )
+
+
+def mode_code(mode: Mode | str) -> int:
+    """Code of a mode.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such mode.
+    """
+    code = MODE_CODE.get(str(mode))
+    if code is None:
+        raise ConfigError(f"There is no mode {str(mode)[:80]!r}; choose from {', '.join(MODES)}.")
+    return code
+
+
+def _steps_of(parts: Sequence[Part]) -> NDArray[np.int64]:
+    """All steps, ascending. The rows of a tensor ascend, so most repetitions are found cheaply."""
+    found = [np.empty(0, np.int64)]
+    for part in parts:
+        step = part.step
+        n = int(np.argmax(part.tensor != part.tensor[0])) or len(step)
+        first = step[:n]
+        regular = len(step) % n == 0 and (step.reshape(-1, n) == first).all()
+        found.append(first if regular else np.unique(step))
+    return np.unique(np.concatenate(found))
+
+
+def _repeat(places: Sequence[NDArray[np.int64]], size: int) -> bool:
+    taken = np.zeros(size, bool)
+    for place in places:
+        taken[place] = True
+    return int(taken.sum()) < sum(len(place) for place in places)
+
+
+def _pattern(regex: str | None) -> re.Pattern[str] | None:
+    if regex is None:
+        return None
+    try:
+        return re.compile(regex)
+    except re.error as error:
+        raise ConfigError(f"{regex[:80]!r} is not a regular expression: {error}.") from error
+
+
+def _kinds(kind: Kind | str | Sequence[Kind | str] | None) -> frozenset[Kind] | None:
+    if kind is None:
+        return None
+    try:
+        return frozenset([Kind(kind)] if isinstance(kind, str) else [Kind(k) for k in kind])
+    except ValueError as error:
+        raise ConfigError(f"There is no such kind of tensor; choose from {', '.join(Kind)}.") from error

@@ -1,0 +1,135 @@
+"""One tensor of a run: its raw values, statistics and histograms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdbg_lab.errors import StepNotFoundError
+from tdbg_lab.stats.block import merge
+from tdbg_lab.store.parts import LISTS, REASON, Part
+from tdbg_lab.store.raw import LABELS, read_raw
+from tdbg_lab.store.results import HistogramSeries
+from tdbg_lab.store.schema import SCALARS
+from tdbg_lab.store.table import block_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Mode, StatsBlock, TensorKey
+    from tdbg_lab.store.reader import Reader, Steps
+
+_BLOCK = (*SCALARS, *LISTS, REASON)
+
+
+class Tensor:
+    """One tensor of a run; reads the state of the run's last refresh."""
+
+    def __init__(self, reader: Reader, key: TensorKey) -> None:
+        self._reader = reader
+        self.key = key
+        self.name = key.name
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name}: {self.key.kind}, {self.key.dtype} {list(self.key.shape)}>"
+
+    def steps(self, mode: Mode | str | None = None) -> NDArray[np.int64]:
+        """Steps with statistics, ascending, shape ``(S,)``."""
+        return self._part((), mode, None, None).step
+
+    def value(self, step: int, mode: Mode | str | None = None, rank: int | None = None) -> NDArray[Any]:
+        """Raw value at a step; several ranks or micro-steps are joined along the first axis.
+
+        Raises
+        ------
+        StepNotFoundError
+            If it was not saved there.
+        """
+        return self._raw(self.name, step, mode, rank)
+
+    def labels(
+        self, step: int, mode: Mode | str | None = None, rank: int | None = None
+    ) -> NDArray[Any] | None:
+        """Labels recorded with the value at a step, one per row; None when there are none."""
+        try:
+            return self._raw(self.name + LABELS, step, mode, rank)
+        except StepNotFoundError:
+            return None
+
+    def values(self, mode: Mode | str | None = None) -> dict[int, NDArray[Any]]:
+        """All raw values by step."""
+        with self._reader.lock:
+            steps = sorted({file.step for file in self._reader.raw.files(self.name, mode, None)})
+        return {step: self.value(step, mode) for step in steps}
+
+    def stats(self, step: int, *, mode: Mode | str | None = None, rank: int | None = None) -> StatsBlock:
+        """Statistics at a step, one row.
+
+        Raises
+        ------
+        StepNotFoundError
+            If there are none.
+        """
+        part = self._part(_BLOCK, mode, (step, step), rank)
+        if not len(part.step):
+            raise StepNotFoundError(f"{self.name} has no statistics at step {step}.")
+        return block_of(part)
+
+    def history(
+        self,
+        columns: str | Sequence[str],
+        *,
+        mode: Mode | str | None = None,
+        rank: int | None = None,
+        steps: Steps | None = None,
+    ) -> pd.DataFrame:
+        """`columns` over steps, see `tdbg_lab.run.Run.stats`."""
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        names = [self.name] if self._known() else []
+        return self._reader.frame(names, columns, self._reader.code(mode, self.name), steps=steps, rank=rank)
+
+    def histograms(
+        self,
+        *,
+        mode: Mode | str | None = None,
+        steps: Steps | None = None,
+        n_out: int | None = None,
+        rank: int | None = None,
+    ) -> HistogramSeries:
+        """Histograms over steps; with `n_out` adjacent steps merge, the first and the last stay alone."""
+        part = self._part((*SCALARS, *LISTS[:2]), mode, steps, rank)
+        block, n = block_of(part), len(part.step)
+        if n_out is None or n <= max(n_out, 3):
+            return HistogramSeries(part.step, block)
+        inner = (np.arange(n - 2) * (max(n_out, 3) - 2)) // (n - 2) + 1
+        groups = np.concatenate([[0], inner, [inner[-1] + 1]]).astype(np.int64)
+        first = np.flatnonzero(np.r_[True, np.diff(groups) > 0])
+        return HistogramSeries(part.step[first], merge(block, groups, len(first)))
+
+    def _known(self) -> bool:
+        return self.name in self._reader.state.names.ids
+
+    def _part(
+        self, columns: Sequence[str], mode: Mode | str | None, steps: Steps | None, rank: int | None
+    ) -> Part:
+        names = [self.name] if self._known() else []  # a tensor may have raw values only
+        code = self._reader.code(mode, self.name)
+        return self._reader.part(names, code, columns, steps=steps, rank=rank)
+
+    def _raw(self, name: str, step: int, mode: Mode | str | None, rank: int | None) -> NDArray[Any]:
+        with self._reader.lock:
+            files = [file for file in self._reader.raw.files(name, mode, rank) if file.step == step]
+        found = []
+        for file in files:
+            try:
+                found.append(read_raw(file.path, name))
+            except (OSError, ValueError, KeyError):  # gone since the last refresh, or broken
+                continue
+        if not found:
+            raise StepNotFoundError(f"The value of {self.name} was not saved at step {step}.")
+        joinable = all(value.ndim and value.shape[1:] == found[0].shape[1:] for value in found)
+        return np.concatenate(found) if len(found) > 1 and joinable else found[0]
