@@ -233,8 +233,10 @@ def report(result) -> str:
         ),
         (
             "on disk, live / sealed",
-            f"{write_['live_bytes_per_step'] / 1e3:.0f} / "
-            f"{write_['sealed_bytes_per_step'] / 1e3:.0f} kB a step",
+            (
+                f"{write_['live_bytes_per_step'] / 1e3:.0f} / "
+                f"{write_['sealed_bytes_per_step'] / 1e3:.0f} kB a step"
+            ),
             "",
         ),
         ("history of one tensor, one column: a new tensor", ms(read["history_mean"], "median_ms"), "10 ms"),
