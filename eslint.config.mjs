@@ -56,7 +56,9 @@ export default defineConfig([
       curly: ['error', 'all'],
       eqeqeq: 'error',
       'no-console': ['error', { allow: ['error', 'warn'] }],
-      'prefer-arrow-callback': 'error'
+      'prefer-arrow-callback': 'error',
+      // All but Plotly, which is loaded lazily, is one small chunk.
+      'jupyter/prefer-lazy-imports': 'off'
     }
   },
   layer('api', ['model', 'figure', 'panels', 'plugins']),

@@ -3,8 +3,28 @@
  */
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 
+import cursor from './plugins/cursor';
+import dashboard from './plugins/dashboard';
+import findings from './plugins/findings';
+import rules from './plugins/rules';
+import runs from './plugins/runs';
 import service from './plugins/service';
+import sidebar from './plugins/sidebar';
+import status from './plugins/status';
+import views from './plugins/views';
 
-const plugins: JupyterFrontEndPlugin<unknown>[] = [service];
+export * from './tokens';
+
+const plugins = [
+  service,
+  sidebar,
+  runs,
+  cursor,
+  views,
+  rules,
+  dashboard,
+  findings,
+  status
+] as JupyterFrontEndPlugin<unknown>[];
 
 export default plugins;

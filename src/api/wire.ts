@@ -44,6 +44,8 @@ export interface IFindingCounts {
 export interface IRunSummary {
   readonly id: string;
   readonly name: string;
+  /** Name of the run root. */
+  readonly root?: string;
   /** Relative to the run root. */
   readonly path: string;
   readonly status: RunStatus;
@@ -126,6 +128,7 @@ export type ParamKind =
   | 'int'
   | 'bool'
   | 'step'
+  | 'steps'
   | 'range'
   | 'float'
   | 'text';
@@ -139,8 +142,8 @@ export type ParamValue =
   | ReadonlyArray<string>
   | ReadonlyArray<number | null>;
 
-/** A choice: its value, or value and label. */
-export type ParamChoice = string | number | readonly [string | number, string];
+/** A choice. */
+export type ParamChoice = string | number;
 
 /** One parameter of a view. */
 export interface IViewParam {
@@ -149,6 +152,8 @@ export interface IViewParam {
   readonly kind: ParamKind;
   readonly default: ParamValue;
   readonly choices: ReadonlyArray<ParamChoice>;
+  /** Texts parallel to `choices`; may be empty. */
+  readonly choice_labels?: ReadonlyArray<string>;
   readonly minimum: number | null;
   readonly maximum: number | null;
   /** Kinds of tensors it accepts; all when empty. */
@@ -250,7 +255,7 @@ export type StreamMessage =
       readonly job: string;
       readonly progress: number;
       readonly message: string;
-      readonly state: string;
+      readonly state: 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
     }
   | {
       readonly type: 'finding';

@@ -5,18 +5,67 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
 
 import { TdbgClient } from '../api/client';
+import { RunStream } from '../api/stream';
+import { TdbgService } from '../model/service';
+import { ITdbgService } from '../tokens';
 
-const plugin: JupyterFrontEndPlugin<void> = {
+/** Where the small choices are kept between two sessions. */
+const STATE_ID = 'tdbg-lab:service';
+
+const plugin: JupyterFrontEndPlugin<ITdbgService> = {
   id: 'tdbg-lab:service',
-  description: 'Connects to the Tensor Debugger server extension.',
+  description:
+    'Connects to the server and keeps all that is known of the runs.',
   autoStart: true,
-  activate: (app: JupyterFrontEnd): void => {
-    void new TdbgClient({
-      serverSettings: app.serviceManager.serverSettings
+  provides: ITdbgService,
+  optional: [ISettingRegistry, IStateDB],
+  activate: (
+    app: JupyterFrontEnd,
+    registry: ISettingRegistry | null,
+    state: IStateDB | null
+  ): ITdbgService => {
+    const { serverSettings } = app.serviceManager;
+    const service = new TdbgService({
+      client: new TdbgClient({ serverSettings }),
+      stream: new RunStream({ serverSettings })
     });
+    if (registry) {
+      registry
+        .load(plugin.id)
+        .then(settings => service.settings.attach(settings))
+        .catch((error: unknown) => {
+          console.error('The settings could not be loaded', error);
+        });
+    }
+    if (state) {
+      restoreCurrent(app, service, state).catch((error: unknown) => {
+        console.error('The last run could not be restored', error);
+      });
+    }
+    service.start();
+    return service;
   }
 };
+
+/** Open the run that was open when the page was left, and remember which one is. */
+async function restoreCurrent(
+  app: JupyterFrontEnd,
+  service: ITdbgService,
+  state: IStateDB
+): Promise<void> {
+  await app.restored;
+  const saved = (await state.fetch(STATE_ID)) as
+    { current?: unknown } | undefined;
+  if (typeof saved?.current === 'string' && service.current === null) {
+    service.setCurrent(saved.current);
+  }
+  service.currentChanged.connect((_, run) => {
+    void state.save(STATE_ID, { current: run?.id ?? null });
+  }, service);
+}
 
 export default plugin;

@@ -1,0 +1,199 @@
+/**
+ * The colours and fonts of a figure, read from the theme of the application when it is drawn.
+ */
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
+
+import type { IFigureJson } from '../api/wire';
+
+/** Colours and fonts as the theme has them. */
+export interface IFigureTheme {
+  readonly background: string;
+  readonly text: string;
+  readonly muted: string;
+  readonly grid: string;
+  readonly line: string;
+  readonly surface: string;
+  readonly border: string;
+  readonly font: string;
+  /** px */
+  readonly fontSize: number;
+}
+
+/** Read the theme in force at `node`. */
+export function readTheme(node: Element = document.body): IFigureTheme {
+  const style = getComputedStyle(node);
+  const read = (name: string, fallback: string): string =>
+    style.getPropertyValue(name).trim() || fallback;
+  return {
+    background: 'rgba(0,0,0,0)',
+    text: read('--jp-ui-font-color1', '#212121'),
+    muted: read('--jp-ui-font-color2', '#616161'),
+    grid: read('--jp-tdbg-grid-color', '#e8e8e8'),
+    line: read('--jp-border-color1', '#bdbdbd'),
+    surface: read('--jp-layout-color1', '#ffffff'),
+    border: read('--jp-border-color2', '#e0e0e0'),
+    font: read('--jp-ui-font-family', 'system-ui, sans-serif'),
+    fontSize: 11
+  };
+}
+
+/**
+ * `figure` in the colours of `theme`, ready to be drawn. The figure itself stays as it is.
+ *
+ * #### Notes
+ * Most goes into the template, so that what a view set itself wins; backgrounds and the font are
+ * always the host's.
+ *
+ * @param revision - zoom and pan are kept while it stays the same
+ */
+export function themed(
+  figure: IFigureJson,
+  theme: IFigureTheme,
+  revision: string
+): { data: ReadonlyArray<JSONObject>; layout: JSONObject } {
+  const layout = figure.layout ?? {};
+  const template = object(layout['template']);
+  const axes = [
+    ...new Set([
+      'xaxis',
+      'yaxis',
+      ...Object.keys(layout).filter(key => /^[xy]axis\d*$/.test(key))
+    ])
+  ];
+  const axis: JSONObject = {
+    automargin: true,
+    gridcolor: theme.grid,
+    linecolor: theme.line,
+    tickcolor: theme.line,
+    zerolinecolor: theme.line,
+    zerolinewidth: 1,
+    tickfont: { color: theme.muted, size: theme.fontSize - 1 },
+    title: { font: { color: theme.muted, size: theme.fontSize }, standoff: 6 }
+  };
+  const sceneAxis: JSONObject = {
+    ...axis,
+    backgroundcolor: theme.background,
+    showbackground: false
+  };
+  const colorbar: JSONObject = {
+    outlinewidth: 0,
+    thickness: 10,
+    tickfont: { color: theme.muted, size: theme.fontSize - 1 },
+    title: { font: { color: theme.muted, size: theme.fontSize } }
+  };
+  const base = object(template['layout']);
+  const scene = object(base['scene']);
+  const templateLayout: JSONObject = {
+    ...base,
+    xaxis: merge(object(base['xaxis']), axis),
+    yaxis: merge(object(base['yaxis']), axis),
+    scene: {
+      ...scene,
+      xaxis: merge(object(scene['xaxis']), sceneAxis),
+      yaxis: merge(object(scene['yaxis']), sceneAxis),
+      zaxis: merge(object(scene['zaxis']), sceneAxis)
+    },
+    annotationdefaults: merge(object(base['annotationdefaults']), {
+      font: { color: theme.muted },
+      arrowcolor: theme.muted
+    }),
+    coloraxis: { colorbar },
+    legend: {
+      bgcolor: theme.background,
+      font: { color: theme.muted, size: theme.fontSize - 1 }
+    },
+    hoverlabel: {
+      bgcolor: theme.surface,
+      bordercolor: theme.border,
+      font: { color: theme.text, family: theme.font, size: theme.fontSize },
+      align: 'left'
+    },
+    title: { font: { color: theme.text, size: theme.fontSize + 1 } }
+  };
+  const patched: JSONObject = {};
+  for (const name of axes) {
+    const own = object(layout[name]);
+    // Zoom of this axis is forgotten with the rest, not when the view sets a range.
+    patched[name] = { ...own, uirevision: revision };
+  }
+  const kept: JSONObject = { ...layout };
+  // The panel has a size of its own.
+  delete kept['width'];
+  delete kept['height'];
+  delete kept['transition'];
+  return {
+    data: figure.data.map(trace => themedTrace(trace, colorbar)),
+    layout: {
+      ...kept,
+      ...patched,
+      autosize: true,
+      datarevision: Date.now(),
+      font: {
+        ...object(layout['font']),
+        color: theme.text,
+        family: theme.font,
+        size: theme.fontSize
+      },
+      margin: {
+        l: 8,
+        r: 8,
+        t: hasTitle(layout) ? 28 : 10,
+        b: 6,
+        pad: 0,
+        ...object(layout['margin'])
+      },
+      modebar: {
+        bgcolor: theme.background,
+        color: theme.muted,
+        activecolor: theme.text
+      },
+      paper_bgcolor: theme.background,
+      plot_bgcolor: theme.background,
+      template: { ...template, layout: templateLayout },
+      uirevision: revision
+    }
+  };
+}
+
+/** Traces that have a colour bar unless told otherwise. */
+const WITH_COLORBAR = new Set(['heatmap', 'contour', 'histogram2d', 'surface']);
+
+/** A colour bar of a trace is not reached by the template. */
+function themedTrace(trace: JSONObject, colorbar: JSONObject): JSONObject {
+  const patched: JSONObject = { ...trace };
+  if (trace['colorbar'] || WITH_COLORBAR.has(String(trace['type']))) {
+    patched['colorbar'] = merge(colorbar, object(trace['colorbar']));
+  }
+  const marker = object(trace['marker']);
+  if (marker['colorbar'] || marker['showscale']) {
+    patched['marker'] = {
+      ...marker,
+      colorbar: merge(colorbar, object(marker['colorbar']))
+    };
+  }
+  return patched;
+}
+
+function hasTitle(layout: JSONObject): boolean {
+  const title = layout['title'];
+  return typeof title === 'string' ? title !== '' : !!object(title)['text'];
+}
+
+function object(value: JSONValue | undefined): JSONObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? value
+    : {};
+}
+
+/** `base` with `over` laid upon it, objects within merged. */
+function merge(base: JSONObject, over: JSONObject): JSONObject {
+  const merged: JSONObject = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const old = merged[key];
+    merged[key] =
+      typeof old === 'object' && old !== null && !Array.isArray(old)
+        ? merge(old, object(value))
+        : value;
+  }
+  return merged;
+}

@@ -1,0 +1,274 @@
+/**
+ * One opened run: what is known of it, and its step cursor.
+ */
+import type { IDisposable } from '@lumino/disposable';
+import { DisposableDelegate } from '@lumino/disposable';
+import { Throttler } from '@lumino/polling';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
+
+import type { ITdbgClient } from '../api/client';
+import { describeError, httpStatus } from '../api/client';
+import type { IRules, IRunDetail, IRunSummary, ITensorInfo } from '../api/wire';
+import { StepCursor } from './cursor';
+
+/** Whether the run can be shown. */
+export type RunState = 'loading' | 'ready' | 'missing' | 'error';
+
+const NO_RULES: IRules = { states: [], findings: [] };
+
+/**
+ * What is known of one run.
+ *
+ * #### Notes
+ * It costs nothing while nobody retains it. While retained, the stream tells of each new version
+ * and the slower facts (detail, tensors, rules, steps) are asked for at most every `slowMs`.
+ */
+export class RunModel implements IDisposable {
+  constructor(options: RunModel.IOptions) {
+    this.id = options.id;
+    this._client = options.client;
+    this.cursor = new StepCursor({ following: options.follow ?? true });
+    this._slow = new Throttler(() => this._fetch(), {
+      limit: options.slowMs ?? 2000,
+      edge: 'trailing'
+    });
+  }
+
+  /** Identity on the wire. */
+  readonly id: string;
+
+  /** The moment all pictures of the run show. */
+  readonly cursor: StepCursor;
+
+  /** Emits after summary, detail or state changed. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** Emits after the data grew: pictures are out of date. */
+  get versionChanged(): ISignal<this, number> {
+    return this._versionChanged;
+  }
+
+  /** Emits after the list of tensors changed. */
+  get tensorsChanged(): ISignal<this, void> {
+    return this._tensorsChanged;
+  }
+
+  /** Emits after rule states or findings changed. */
+  get rulesChanged(): ISignal<this, void> {
+    return this._rulesChanged;
+  }
+
+  /** Emits when the first user comes or the last one goes. */
+  get retainedChanged(): ISignal<this, boolean> {
+    return this._retainedChanged;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  /** Whether it can be shown. */
+  get state(): RunState {
+    return this._state;
+  }
+
+  /** Why it cannot. */
+  get error(): string {
+    return this._error;
+  }
+
+  /** The line of the list of runs, as fresh as possible. */
+  get summary(): IRunSummary | null {
+    return this._summary;
+  }
+
+  /** Everything else; older than `summary` by some seconds. */
+  get detail(): IRunDetail | null {
+    return this._detail;
+  }
+
+  /** Grows with each change of the data. */
+  get version(): number {
+    return this._version;
+  }
+
+  /** Its tensors, in order of first appearance. */
+  get tensors(): ReadonlyArray<ITensorInfo> {
+    return this._tensors;
+  }
+
+  /** Rule states and findings. */
+  get rules(): IRules {
+    return this._rules;
+  }
+
+  /** Its name, or its id while that is unknown. */
+  get name(): string {
+    return this._summary?.name || this.id;
+  }
+
+  /** Whether anybody shows it. */
+  get isRetained(): boolean {
+    return this._users > 0;
+  }
+
+  /** Keep it up to date until the answer is disposed. */
+  retain(): IDisposable {
+    this._users += 1;
+    if (this._users === 1) {
+      this._retainedChanged.emit(true);
+      void this.refresh();
+    }
+    return new DisposableDelegate(() => {
+      this._users -= 1;
+      if (this._users === 0 && !this._isDisposed) {
+        this._retainedChanged.emit(false);
+      }
+    });
+  }
+
+  /** Take in a fresher line of the list. */
+  setSummary(summary: IRunSummary): void {
+    const old = this._summary;
+    this._summary = summary;
+    if (this._state === 'missing') {
+      this._state = 'loading';
+    }
+    this.cursor.extend(summary.last_step);
+    this._changed.emit();
+    const settled =
+      old !== null &&
+      old.status === summary.status &&
+      old.last_write_ns === summary.last_write_ns &&
+      JSON.stringify(old.findings) === JSON.stringify(summary.findings);
+    if (!settled && this.isRetained) {
+      void this._slow.invoke();
+    }
+  }
+
+  /** The data has reached `version`. */
+  setVersion(version: number): void {
+    if (version !== this._version) {
+      this._version = version;
+      this._versionChanged.emit(version);
+      if (this.isRetained) {
+        void this._slow.invoke();
+      }
+    }
+  }
+
+  /** The run is gone. */
+  setMissing(): void {
+    this._state = 'missing';
+    this.cursor.pause();
+    this._changed.emit();
+  }
+
+  /** Ask for everything now. */
+  async refresh(): Promise<void> {
+    await this._fetch();
+  }
+
+  dispose(): void {
+    if (this._isDisposed) {
+      return;
+    }
+    this._isDisposed = true;
+    this._slow.dispose();
+    this.cursor.dispose();
+    Signal.clearData(this);
+  }
+
+  private async _fetch(): Promise<void> {
+    try {
+      const [detail, tensors, rules, steps] = await Promise.all([
+        this._client.run(this.id),
+        this._client.tensors(this.id),
+        this._client.rules(this.id),
+        this._client.steps(this.id)
+      ]);
+      if (this._isDisposed) {
+        return;
+      }
+      this._error = '';
+      this._state = 'ready';
+      this._detail = detail;
+      this._summary = detail;
+      this.cursor.setSteps(steps);
+      this.cursor.extend(detail.last_step);
+      this._setTensors(tensors.tensors);
+      this._setRules(rules);
+      this._changed.emit();
+      if (detail.version !== this._version) {
+        this._version = detail.version;
+        this._versionChanged.emit(detail.version);
+      }
+    } catch (error) {
+      if (this._isDisposed) {
+        return;
+      }
+      if (httpStatus(error) === 404) {
+        this.setMissing();
+      } else if (this._detail === null) {
+        this._state = 'error';
+        this._error = describeError(error);
+        this._changed.emit();
+      }
+    }
+  }
+
+  private _setTensors(tensors: ReadonlyArray<ITensorInfo>): void {
+    const signature = JSON.stringify(tensors);
+    if (signature !== this._tensorSignature) {
+      this._tensorSignature = signature;
+      this._tensors = tensors;
+      this._tensorsChanged.emit();
+    }
+  }
+
+  private _setRules(rules: IRules): void {
+    const signature = JSON.stringify(rules);
+    if (signature !== this._rulesSignature) {
+      this._rulesSignature = signature;
+      this._rules = rules;
+      this._rulesChanged.emit();
+    }
+  }
+
+  private _changed = new Signal<this, void>(this);
+  private _client: ITdbgClient;
+  private _detail: IRunDetail | null = null;
+  private _error = '';
+  private _isDisposed = false;
+  private _retainedChanged = new Signal<this, boolean>(this);
+  private _rules: IRules = NO_RULES;
+  private _rulesChanged = new Signal<this, void>(this);
+  private _rulesSignature = '';
+  private _slow: Throttler;
+  private _state: RunState = 'loading';
+  private _summary: IRunSummary | null = null;
+  private _tensorSignature = '';
+  private _tensors: ReadonlyArray<ITensorInfo> = [];
+  private _tensorsChanged = new Signal<this, void>(this);
+  private _users = 0;
+  private _version = -1;
+  private _versionChanged = new Signal<this, number>(this);
+}
+
+/** Statics of the run. */
+export namespace RunModel {
+  /** What it needs. */
+  export interface IOptions {
+    /** Identity on the wire. */
+    readonly id: string;
+    /** Where to ask. */
+    readonly client: ITdbgClient;
+    /** Whether the cursor follows at first. */
+    readonly follow?: boolean;
+    /** Shortest time between two questions for the slower facts, ms. */
+    readonly slowMs?: number;
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The list of runs, and the part of it that passes the filter.
+ */
+import type { IDisposable } from '@lumino/disposable';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
+
+import type { IRunSummary } from '../api/wire';
+
+/** All runs under the roots: running ones first, then the youngest first. */
+export class RunsModel implements IDisposable {
+  /** Emits after the list, the filter or the run being renamed changed. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  /** Whether a list has arrived. */
+  get isLoaded(): boolean {
+    return this._isLoaded;
+  }
+
+  /** All runs. */
+  get all(): ReadonlyArray<IRunSummary> {
+    return this._all;
+  }
+
+  /** Those that pass the filter. */
+  get visible(): ReadonlyArray<IRunSummary> {
+    return this._visible;
+  }
+
+  /** Words that a run must contain in name, path, tags, notes or state. */
+  get filter(): string {
+    return this._filter;
+  }
+  set filter(value: string) {
+    if (value !== this._filter) {
+      this._filter = value;
+      this._update();
+    }
+  }
+
+  /** Id of the run whose name is being edited. */
+  get renaming(): string | null {
+    return this._renaming;
+  }
+  set renaming(id: string | null) {
+    if (id !== this._renaming) {
+      this._renaming = id;
+      this._changed.emit();
+    }
+  }
+
+  /** The run with this id. */
+  get(id: string): IRunSummary | undefined {
+    return this._byId.get(id);
+  }
+
+  /** Replace the list. */
+  setAll(runs: ReadonlyArray<IRunSummary>): void {
+    this._isLoaded = true;
+    this._byId = new Map(runs.map(run => [run.id, run]));
+    this._update();
+  }
+
+  /** Replace or add one run. */
+  put(run: IRunSummary): void {
+    this._byId.set(run.id, run);
+    this._update();
+  }
+
+  /** Take one run from the list. */
+  remove(id: string): void {
+    if (this._byId.delete(id)) {
+      this._update();
+    }
+  }
+
+  dispose(): void {
+    if (this._isDisposed) {
+      return;
+    }
+    this._isDisposed = true;
+    Signal.clearData(this);
+  }
+
+  private _update(): void {
+    this._all = [...this._byId.values()].sort(
+      (a, b) =>
+        Number(b.status === 'running') - Number(a.status === 'running') ||
+        b.created_ns - a.created_ns ||
+        a.path.localeCompare(b.path)
+    );
+    const words = this._filter.toLowerCase().split(/\s+/).filter(Boolean);
+    this._visible =
+      words.length === 0
+        ? this._all
+        : this._all.filter(run => {
+            const text = [
+              run.name,
+              run.path,
+              run.status,
+              run.framework,
+              run.notes,
+              ...run.tags
+            ]
+              .join(' ')
+              .toLowerCase();
+            return words.every(word => text.includes(word));
+          });
+    this._changed.emit();
+  }
+
+  private _all: ReadonlyArray<IRunSummary> = [];
+  private _byId = new Map<string, IRunSummary>();
+  private _changed = new Signal<this, void>(this);
+  private _filter = '';
+  private _isDisposed = false;
+  private _isLoaded = false;
+  private _renaming: string | null = null;
+  private _visible: ReadonlyArray<IRunSummary> = [];
+}

@@ -1,0 +1,61 @@
+/**
+ * The catalogue of views the server can draw.
+ */
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
+
+import type { ITdbgClient } from '../api/client';
+import type { IViewInfo } from '../api/wire';
+import { tensorParam } from './params';
+
+/** What the server can draw; empty until loaded. */
+export class ViewCatalogue {
+  constructor(client: ITdbgClient) {
+    this._client = client;
+  }
+
+  /** Emits after the catalogue changed. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** All views. */
+  get all(): ReadonlyArray<IViewInfo> {
+    return this._all;
+  }
+
+  /** Views of one tensor. */
+  get ofTensor(): ReadonlyArray<IViewInfo> {
+    return this._all.filter(view => tensorParam(view) !== undefined);
+  }
+
+  /** The view called `name`. */
+  get(name: string): IViewInfo | undefined {
+    return this._all.find(view => view.name === name);
+  }
+
+  /** The view called `name`, asking the server when it is not known yet. */
+  async load(name: string): Promise<IViewInfo> {
+    if (!this.get(name)) {
+      await this.refresh();
+    }
+    const view = this.get(name);
+    if (!view) {
+      throw new Error(`There is no view called ${name}.`);
+    }
+    return view;
+  }
+
+  /** Ask the server. */
+  async refresh(): Promise<void> {
+    const views = await this._client.views();
+    if (JSON.stringify(views) !== JSON.stringify(this._all)) {
+      this._all = views;
+      this._changed.emit();
+    }
+  }
+
+  private _all: ReadonlyArray<IViewInfo> = [];
+  private _changed = new Signal<this, void>(this);
+  private _client: ITdbgClient;
+}

@@ -1,0 +1,154 @@
+/**
+ * The bar over a dashboard: the run, its step cursor, and what to add.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget, addIcon } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import * as React from 'react';
+
+import { CommandIDs } from '../../commands';
+import {
+  formatBytes,
+  formatDuration,
+  formatRate,
+  formatShare,
+  formatStep
+} from '../../model/format';
+import type { RunModel } from '../../model/run';
+import type { IPanelState, ITdbgService } from '../../tokens';
+import { Popover } from '../popover';
+import { StepButtons, StepSlider } from '../scrubber';
+import { useSignals } from '../signals';
+import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
+import { RULES_TILE } from './layout';
+
+/** What the bar needs. */
+export interface IDashboardToolbarProps {
+  readonly run: RunModel;
+  readonly service: ITdbgService;
+  readonly commands: CommandRegistry;
+  readonly trans: TranslationBundle;
+  readonly onAdd: (tile: IPanelState) => void;
+}
+
+/** The widget that holds the bar. */
+export class DashboardToolbar extends ReactWidget {
+  constructor(props: IDashboardToolbarProps) {
+    super();
+    this.addClass('jp-TdbgDashboard-bar');
+    this._props = props;
+  }
+
+  protected override render(): JSX.Element {
+    return <Bar {...this._props} />;
+  }
+
+  private _props: IDashboardToolbarProps;
+}
+
+function Bar(props: IDashboardToolbarProps): JSX.Element {
+  const { run, service, commands, trans } = props;
+  const { cursor } = run;
+  useSignals(run.changed, cursor.changed, service.views.changed);
+  const { summary } = run;
+  const live = summary?.status === 'running';
+  const rate = live ? formatRate(summary.steps_per_second) : '';
+  return (
+    <>
+      <span className="jp-TdbgDashboard-run" title={summary?.path}>
+        {summary && <RunStatusIcon status={summary.status} />}
+        <span className="jp-TdbgDashboard-name">{run.name}</span>
+        <span className="jp-TdbgRun-state">
+          {summary && runStatusWord(summary.status, trans)}
+          {rate && ` · ${rate}`}
+        </span>
+        {summary && <FindingBadges counts={summary.findings} trans={trans} />}
+      </span>
+      <StepSlider cursor={cursor} trans={trans} />
+      <span className="jp-TdbgDashboard-step">
+        {trans.__('Step %1', formatStep(cursor.step))}
+      </span>
+      <StepButtons cursor={cursor} trans={trans} live={live} />
+      <Cost {...props} />
+      <Popover
+        label={trans.__('Add a view')}
+        popup="dialog"
+        align="end"
+        className="jp-TdbgAdd"
+        buttonClass="jp-TdbgIconButton"
+        button={<addIcon.react tag="span" />}
+        render={close => <AddList {...props} close={close} />}
+      />
+      {live && (
+        <button
+          className="jp-TdbgButton jp-mod-warn"
+          onClick={() => {
+            void commands.execute(CommandIDs.stopRun, { run: run.id });
+          }}
+        >
+          {trans.__('Stop…')}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** What the debugger itself costs, in one word. */
+function Cost(props: IDashboardToolbarProps): JSX.Element | null {
+  const { run, trans } = props;
+  const cost = run.detail?.cost;
+  if (!cost || cost.capture_ms === null) {
+    return null;
+  }
+  const title = [
+    trans.__('What the debugger itself costs the training'),
+    trans.__('%1 in capture per saved step', formatDuration(cost.capture_ms)),
+    cost.step_ms !== null &&
+      trans.__('%1 for a whole step', formatDuration(cost.step_ms)),
+    cost.bytes_written !== null &&
+      trans.__('%1 written', formatBytes(cost.bytes_written))
+  ]
+    .filter(Boolean)
+    .join('\n');
+  return (
+    <span className="jp-TdbgDashboard-cost" title={title}>
+      {trans.__(
+        'Cost %1',
+        cost.share === null
+          ? formatDuration(cost.capture_ms)
+          : formatShare(cost.share)
+      )}
+    </span>
+  );
+}
+
+/** The views that can be added. */
+function AddList(
+  props: IDashboardToolbarProps & { readonly close: () => void }
+): JSX.Element {
+  const { service, trans, onAdd, close } = props;
+  const add = (view: string) => (): void => {
+    close();
+    onAdd({ view, params: {} });
+  };
+  return (
+    <ul className="jp-TdbgAdd-list" role="menu">
+      {service.views.all.map(view => (
+        <li key={view.name} role="none">
+          <button role="menuitem" onClick={add(view.name)}>
+            <span>{view.title}</span>
+            <span className="jp-TdbgAdd-help">{view.description}</span>
+          </button>
+        </li>
+      ))}
+      <li role="none">
+        <button role="menuitem" onClick={add(RULES_TILE)}>
+          <span>{trans.__('Rules and findings')}</span>
+          <span className="jp-TdbgAdd-help">
+            {trans.__('What the rules saw, with advice.')}
+          </span>
+        </button>
+      </li>
+    </ul>
+  );
+}

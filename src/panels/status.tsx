@@ -1,0 +1,89 @@
+/**
+ * The item of the status bar: the current run at a glance.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
+import * as React from 'react';
+
+import { formatRate, formatStep } from '../model/format';
+import type { ITdbgService } from '../tokens';
+import { useSignals } from './signals';
+import { FindingBadges, RunStatusIcon, runStatusWord } from './words';
+
+/** What the item needs. */
+export interface IStatusProps {
+  readonly service: ITdbgService;
+  readonly trans: TranslationBundle;
+  readonly onClick: () => void;
+}
+
+/** The item; active while a run is open. */
+export class StatusItem extends ReactWidget {
+  constructor(props: IStatusProps) {
+    super();
+    this.addClass('jp-TdbgStatusItem');
+    this._props = props;
+    props.service.currentChanged.connect(this._onCurrent, this);
+  }
+
+  /** Whether there is anything to show. */
+  get isActive(): boolean {
+    return this._props.service.current !== null;
+  }
+
+  /** Emits after `isActive` changed. */
+  get activeStateChanged(): ISignal<this, void> {
+    return this._activeStateChanged;
+  }
+
+  override dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    this._props.service.currentChanged.disconnect(this._onCurrent, this);
+    Signal.clearData(this);
+    super.dispose();
+  }
+
+  protected override render(): JSX.Element {
+    return <Status {...this._props} />;
+  }
+
+  private _onCurrent(): void {
+    this._activeStateChanged.emit();
+  }
+
+  private _activeStateChanged = new Signal<this, void>(this);
+  private _props: IStatusProps;
+}
+
+function Status(props: IStatusProps): JSX.Element | null {
+  const { service, trans, onClick } = props;
+  const run = service.current;
+  useSignals(service.currentChanged, run?.changed);
+  const summary = run?.summary;
+  if (!run || !summary) {
+    return null;
+  }
+  const rate =
+    summary.status === 'running' ? formatRate(summary.steps_per_second) : '';
+  return (
+    <button
+      className="jp-TdbgStatusItem-button"
+      title={trans.__(
+        'Tensor Debugger: %1 is %2',
+        run.name,
+        runStatusWord(summary.status, trans)
+      )}
+      onClick={onClick}
+    >
+      <RunStatusIcon status={summary.status} />
+      <span className="jp-TdbgStatusItem-name">{run.name}</span>
+      <span>{trans.__('step %1', formatStep(summary.last_step))}</span>
+      {rate && <span>{rate}</span>}
+      <FindingBadges counts={summary.findings} trans={trans} />
+    </button>
+  );
+}

@@ -1,0 +1,151 @@
+/**
+ * What stands around a picture: why there is none, how old it is, how far a job is, the slider.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import { formatStep, formatTime } from '../../model/format';
+import type { FigureModel } from '../../model/figure';
+import type { ITdbgService } from '../../tokens';
+import { EmptyState } from '../empty';
+import { StepSlider } from '../scrubber';
+import { useSignals } from '../signals';
+
+/** What the foot needs. */
+export interface IViewFootProps {
+  readonly model: FigureModel;
+  readonly service: ITdbgService;
+  readonly trans: TranslationBundle;
+}
+
+/** Below the picture. */
+export class ViewFoot extends ReactWidget {
+  constructor(props: IViewFootProps) {
+    super();
+    this.addClass('jp-TdbgViewFoot');
+    this._props = props;
+  }
+
+  protected override render(): JSX.Element {
+    return <Foot {...this._props} />;
+  }
+
+  private _props: IViewFootProps;
+}
+
+/** Over the picture, while there is none. */
+export class ViewOverlay extends ReactWidget {
+  constructor(props: IViewFootProps) {
+    super();
+    this.addClass('jp-TdbgViewOverlay');
+    this._props = props;
+  }
+
+  protected override render(): JSX.Element {
+    return <Overlay {...this._props} />;
+  }
+
+  private _props: IViewFootProps;
+}
+
+function Foot(props: IViewFootProps): JSX.Element {
+  const { model, service, trans } = props;
+  const { run } = model;
+  useSignals(
+    model.changed,
+    run.changed,
+    run.cursor.changed,
+    service.connection.changed
+  );
+  const { meta } = model;
+  const notes = [
+    meta.caption,
+    outdated(props) && trans.__('As of %1', formatTime(model.asOf ?? 0)),
+    model.figure && model.error
+  ].filter(Boolean);
+  return (
+    <>
+      {model.pending && <Job {...props} />}
+      <StepSlider cursor={run.cursor} trans={trans} />
+      <div className="jp-TdbgViewFoot-line">
+        <span
+          className={`jp-TdbgViewFoot-caption${
+            model.error ? ' jp-mod-error' : ''
+          }`}
+          title={notes.join('\n')}
+        >
+          {notes.join(' · ')}
+        </span>
+        <span className="jp-TdbgViewFoot-step">
+          {trans.__('Step %1', formatStep(run.cursor.step))}
+        </span>
+      </div>
+    </>
+  );
+}
+
+/** How far the job that refines the picture is. */
+function Job(props: IViewFootProps): JSX.Element | null {
+  const { model, trans } = props;
+  const { pending } = model;
+  if (!pending) {
+    return null;
+  }
+  return (
+    <div className="jp-TdbgJob">
+      <progress
+        className="jp-TdbgJob-bar"
+        max={1}
+        value={pending.progress}
+        aria-label={pending.message || trans.__('Computing')}
+      />
+      <span className="jp-TdbgJob-message">
+        {pending.message || trans.__('Computing…')}
+      </span>
+      <button className="jp-TdbgLink" onClick={() => void model.cancel()}>
+        {trans.__('Cancel')}
+      </button>
+    </div>
+  );
+}
+
+function Overlay(props: IViewFootProps): JSX.Element | null {
+  const { model, trans } = props;
+  const { run } = model;
+  useSignals(model.changed, run.changed);
+  if (model.figure) {
+    return null;
+  }
+  if (run.state === 'missing') {
+    return (
+      <EmptyState title={trans.__('This run was deleted')}>
+        {trans.__('Close this panel, or choose another run.')}
+      </EmptyState>
+    );
+  }
+  if (model.error || run.state === 'error') {
+    return (
+      <EmptyState title={trans.__('The picture could not be drawn')}>
+        {model.error || run.error}
+      </EmptyState>
+    );
+  }
+  return (
+    <div
+      className="jp-TdbgSpinner"
+      role="status"
+      aria-label={trans.__('Drawing')}
+    />
+  );
+}
+
+/** Whether the picture may be older than the run. */
+export function outdated(props: IViewFootProps): boolean {
+  const { model, service } = props;
+  return (
+    model.asOf !== null &&
+    model.run.summary?.status === 'running' &&
+    (service.connection.isStale || model.error !== '')
+  );
+}

@@ -1,0 +1,138 @@
+/**
+ * One view of one run, as a widget of the main area.
+ */
+import { MainAreaWidget } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { IDisposable } from '@lumino/disposable';
+import { Panel } from '@lumino/widgets';
+
+import type { ViewParams } from '../../api/wire';
+import type { PlotlyLoader } from '../../figure/plotly';
+import { FigureWidget } from '../../figure/widget';
+import { logoIcon } from '../../icons';
+import type { FigureModel } from '../../model/figure';
+import { tensorParam } from '../../model/params';
+import type { ITdbgService } from '../../tokens';
+import type { IViewFootProps } from './foot';
+import { ViewFoot, ViewOverlay, outdated } from './foot';
+import { ViewToolbar } from './toolbar';
+
+/** Toolbar, picture and foot. It owns the model it is given. */
+export class ViewPanel extends MainAreaWidget<Panel> {
+  constructor(options: ViewPanel.IOptions) {
+    super({ content: new Panel() });
+    const { model, service, trans } = options;
+    this.model = model;
+    this._service = service;
+    this._trans = trans;
+    this._hold = model.run.retain();
+    this.id = options.id;
+    this.addClass('jp-TdbgView');
+    this.title.closable = true;
+    this.title.icon = logoIcon;
+    this.node.setAttribute('role', 'region');
+    this.toolbar.node.setAttribute(
+      'aria-label',
+      trans.__('Parameters of the view')
+    );
+    this.toolbar.addItem('params', new ViewToolbar({ model, trans }));
+    this._figure = new FigureWidget({
+      model,
+      loader: options.loader,
+      settings: service.settings
+    });
+    this.content.addClass('jp-TdbgView-content');
+    this.content.node.tabIndex = -1;
+    this.content.addWidget(this._figure);
+    this.content.addWidget(new ViewOverlay({ model, service, trans }));
+    this.content.addWidget(new ViewFoot({ model, service, trans }));
+    model.paramsChanged.connect(this._onChange, this);
+    model.changed.connect(this._onChange, this);
+    model.run.changed.connect(this._onChange, this);
+    service.connection.changed.connect(this._onChange, this);
+    this._onChange();
+  }
+
+  /** The picture. */
+  readonly model: FigureModel;
+
+  /** What restores this widget. */
+  get state(): ViewPanel.IState {
+    return {
+      run: this.model.run.id,
+      view: this.model.view.name,
+      params: this.model.chosen
+    };
+  }
+
+  /** Draw again in the present theme. */
+  refreshTheme(): void {
+    this._figure.refreshTheme();
+  }
+
+  /** Save the picture as a file. */
+  download(): Promise<void> {
+    return this._figure.download(
+      `${this.model.run.name}-${this.model.view.name}`
+    );
+  }
+
+  override dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    this._service.connection.changed.disconnect(this._onChange, this);
+    this.model.run.changed.disconnect(this._onChange, this);
+    super.dispose();
+    this._hold.dispose();
+    this.model.dispose();
+  }
+
+  /** Title, and whether the picture is out of date. */
+  private _onChange(): void {
+    const { model, title } = this;
+    const tensor = tensorParam(model.view);
+    const name = tensor && (model.params[tensor.name] ?? model.meta.tensor);
+    title.label = name
+      ? this._trans.__('%1: %2', model.view.title, String(name))
+      : model.view.title;
+    title.caption = this._trans.__(
+      '%1 of %2\n%3',
+      title.label,
+      model.run.name,
+      model.view.description
+    );
+    this.node.setAttribute('aria-label', title.label);
+    const props: IViewFootProps = {
+      model,
+      service: this._service,
+      trans: this._trans
+    };
+    this.toggleClass('jp-mod-stale', outdated(props));
+    this.toggleClass('jp-mod-missing', model.run.state === 'missing');
+  }
+
+  private _figure: FigureWidget;
+  private _hold: IDisposable;
+  private _service: ITdbgService;
+  private _trans: TranslationBundle;
+}
+
+/** Statics of the panel. */
+export namespace ViewPanel {
+  /** What it needs. */
+  export interface IOptions {
+    readonly id: string;
+    readonly model: FigureModel;
+    readonly service: ITdbgService;
+    readonly loader: PlotlyLoader;
+    readonly trans: TranslationBundle;
+  }
+
+  /** What restores it. */
+  export interface IState {
+    readonly run: string;
+    readonly view: string;
+    readonly params: ViewParams;
+  }
+}

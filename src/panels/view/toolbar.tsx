@@ -1,0 +1,107 @@
+/**
+ * The toolbar of a view: the parameters that matter most, the others behind a button, the step.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { IViewParam } from '../../api/wire';
+import { optionsIcon } from '../../icons';
+import type { FigureModel } from '../../model/figure';
+import { visibleParams } from '../../model/params';
+import { Popover } from '../popover';
+import { StepButtons } from '../scrubber';
+import { useSignals } from '../signals';
+import { ParamControl } from './param';
+
+/** What the toolbar needs. */
+export interface IViewToolbarProps {
+  readonly model: FigureModel;
+  readonly trans: TranslationBundle;
+}
+
+/** The widget that holds the toolbar. */
+export class ViewToolbar extends ReactWidget {
+  constructor(props: IViewToolbarProps) {
+    super();
+    this.addClass('jp-TdbgViewToolbar');
+    this._props = props;
+  }
+
+  protected override render(): JSX.Element {
+    return <ToolbarContent {...this._props} />;
+  }
+
+  private _props: IViewToolbarProps;
+}
+
+function ToolbarContent(props: IViewToolbarProps): JSX.Element {
+  const { model, trans } = props;
+  const { run } = model;
+  useSignals(model.changed, run.tensorsChanged, run.changed);
+  const { shown, hidden } = split(visibleParams(model.view));
+  const { params } = model;
+  const control = (param: IViewParam): JSX.Element => (
+    <ParamControl
+      param={param}
+      value={
+        params[param.name] ??
+        (param.kind === 'tensor' ? model.meta.tensor : undefined)
+      }
+      tensors={run.tensors}
+      trans={trans}
+      onChange={value => model.choose({ [param.name]: value })}
+    />
+  );
+  return (
+    <>
+      {shown.map(param => (
+        <React.Fragment key={param.name}>{control(param)}</React.Fragment>
+      ))}
+      {hidden.length > 0 && (
+        <Popover
+          label={trans.__('Options of this view')}
+          popup="dialog"
+          align="start"
+          className="jp-TdbgOptions"
+          buttonClass="jp-TdbgIconButton"
+          button={<optionsIcon.react tag="span" />}
+          render={() => (
+            <div className="jp-TdbgOptions-form">
+              {hidden.map(param => (
+                <label key={param.name} className="jp-TdbgOptions-row">
+                  <span className="jp-TdbgOptions-label">{param.label}</span>
+                  {control(param)}
+                  {param.help && (
+                    <span className="jp-TdbgOptions-help">{param.help}</span>
+                  )}
+                </label>
+              ))}
+            </div>
+          )}
+        />
+      )}
+      <span className="jp-TdbgViewToolbar-spacer" />
+      <StepButtons
+        cursor={run.cursor}
+        trans={trans}
+        live={run.summary?.status === 'running'}
+      />
+    </>
+  );
+}
+
+/** The tensor and the first choice are shown, all else is an option. */
+function split(params: ReadonlyArray<IViewParam>): {
+  readonly shown: ReadonlyArray<IViewParam>;
+  readonly hidden: ReadonlyArray<IViewParam>;
+} {
+  const tensor = params.find(
+    ({ kind }) => kind === 'tensor' || kind === 'tensors'
+  );
+  const choice = params.find(({ kind }) => kind === 'choice');
+  const shown = [tensor, choice].filter(
+    (param): param is IViewParam => param !== undefined
+  );
+  return { shown, hidden: params.filter(param => !shown.includes(param)) };
+}

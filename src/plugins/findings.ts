@@ -1,0 +1,92 @@
+/**
+ * Tells of new findings, each once.
+ */
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import type { IFinding, Severity } from '../api/wire';
+import { CommandIDs } from '../commands';
+import type { IFindingEvent } from '../tokens';
+import { ITdbgService } from '../tokens';
+
+const TYPES: { readonly [severity in Severity]: Notification.TypeOptions } = {
+  notice: 'info',
+  warning: 'warning',
+  critical: 'error'
+};
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'tdbg-lab:findings',
+  description: 'Announces what the rules find.',
+  autoStart: true,
+  requires: [ITdbgService],
+  optional: [ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    service: ITdbgService,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('tdbg_lab');
+    service.findingAdded.connect((_, event: IFindingEvent) => {
+      const { finding, run } = event;
+      if (service.settings.announces(finding.severity)) {
+        const name = service.runs.get(run)?.name ?? run;
+        Notification.emit(
+          trans.__('%1: %2', name, finding.message),
+          TYPES[finding.severity],
+          {
+            autoClose: finding.severity === 'critical' ? false : 8000,
+            actions: actions(app, run, finding, trans)
+          }
+        );
+      }
+    }, service);
+  }
+};
+
+/** What one may do about a finding. */
+function actions(
+  app: JupyterFrontEnd,
+  run: string,
+  finding: IFinding,
+  trans: TranslationBundle
+): Notification.IAction[] {
+  const { commands } = app;
+  const list: Notification.IAction[] = [
+    {
+      label: trans.__('Rules'),
+      caption: trans.__('Show all findings of the run'),
+      callback: () => {
+        void commands.execute(CommandIDs.openRules, { run });
+      }
+    }
+  ];
+  const { view, tensor } = finding;
+  if (view || tensor) {
+    list.unshift({
+      label: trans.__('Show me'),
+      caption: trans.__('Open the picture that shows it'),
+      displayType: 'accent',
+      callback: () => {
+        if (view) {
+          const params = { ...view.params };
+          void commands.execute(CommandIDs.openView, {
+            run,
+            view: view.name,
+            params
+          });
+        } else {
+          void commands.execute(CommandIDs.showTensor, { run, tensor });
+        }
+      }
+    });
+  }
+  return list;
+}
+
+export default plugin;

@@ -1,0 +1,88 @@
+/**
+ * The panel of the rules.
+ */
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ILayoutRestorer } from '@jupyterlab/application';
+import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { UUID } from '@lumino/coreutils';
+
+import { CommandIDs } from '../commands';
+import { rulesIcon } from '../icons';
+import { RULES_TILE } from '../panels/dashboard/layout';
+import { RulesPanel } from '../panels/rules';
+import { IPanelRegistry, ITdbgService } from '../tokens';
+import { RUN_ARGS, targetRun } from './target';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'tdbg-lab:rules',
+  description: 'Shows what the rules saw.',
+  autoStart: true,
+  requires: [ITdbgService, IPanelRegistry],
+  optional: [ITranslator, ICommandPalette, ILayoutRestorer],
+  activate: (
+    app: JupyterFrontEnd,
+    service: ITdbgService,
+    panels: IPanelRegistry,
+    translator: ITranslator | null,
+    palette: ICommandPalette | null,
+    restorer: ILayoutRestorer | null
+  ): void => {
+    const { commands, shell } = app;
+    const trans = (translator ?? nullTranslator).load('tdbg_lab');
+    const tracker = new WidgetTracker<RulesPanel>({ namespace: 'tdbg-rules' });
+    panels.add({
+      name: RULES_TILE,
+      create: async run =>
+        new RulesPanel({
+          id: `tdbg-rules-${UUID.uuid4()}`,
+          run,
+          commands,
+          trans
+        })
+    });
+    commands.addCommand(CommandIDs.openRules, {
+      label: trans.__('Open Rules'),
+      caption: trans.__('Show what the rules saw, with advice'),
+      icon: rulesIcon,
+      describedBy: { args: { type: 'object', properties: RUN_ARGS } },
+      isEnabled: args => targetRun(app, service, args) !== undefined,
+      execute: async args => {
+        const id = targetRun(app, service, args);
+        if (id === undefined) {
+          return;
+        }
+        const open = tracker.find(found => found.run.id === id);
+        if (open) {
+          shell.activateById(open.id);
+          return;
+        }
+        const panel = new RulesPanel({
+          id: `tdbg-rules-${id}`,
+          run: service.open(id),
+          commands,
+          trans
+        });
+        const mode = shell.currentWidget ? 'split-right' : 'tab-after';
+        shell.add(panel, 'main', { mode });
+        await tracker.add(panel);
+      }
+    });
+    if (restorer) {
+      void restorer.restore(tracker, {
+        command: CommandIDs.openRules,
+        args: panel => ({ run: panel.run.id }),
+        name: panel => panel.run.id
+      });
+    }
+    palette?.addItem({
+      command: CommandIDs.openRules,
+      category: trans.__('Tensor Debugger')
+    });
+  }
+};
+
+export default plugin;
