@@ -1,0 +1,40 @@
+"""Which run is meant on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tdbg_lab.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from tdbg_lab.run import Run
+
+__all__ = ["RUN", "find_run"]
+
+RUN = click.argument("run", metavar="RUN")
+"""A run's directory, or the name of one below the current directory."""
+
+
+def find_run(text: str) -> Run:
+    """The run in directory `text`, else the newest of that name below the current directory.
+
+    Raises
+    ------
+    NotFoundError
+        When there is none.
+    """
+    from tdbg_lab.run import list_runs, open_run
+
+    if (Path(text) / "run.json").exists():
+        return open_run(text)
+    if Path(text).is_absolute() or "/" in text:
+        raise NotFoundError(f"There is no run in {text!r}: a run directory holds a run.json.")
+    for summary in list_runs(Path.cwd()):
+        if text in {summary.info.name, summary.path.name}:
+            return open_run(summary.path)
+    raise NotFoundError(
+        f"There is no run {text!r}: give a run's directory, or a name that `tdbg runs` shows here."
+    )

@@ -1,0 +1,28 @@
+"""``tdbg report``: one HTML page about a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tdbg_lab.cli.find import RUN, find_run
+
+__all__ = ["command"]
+
+
+@click.command("report")
+@RUN
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Default: RUN-report.html."
+)
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+def command(run: str, output: Path | None, *, show: bool) -> None:
+    """Write a self-contained HTML page about RUN."""
+    from tdbg_lab.views.report import write_report
+
+    opened = find_run(run)
+    target = write_report(opened, output or Path(f"{opened.path.name}-report.html"))
+    click.echo(str(target))
+    if show:
+        click.launch(target.resolve().as_uri())

@@ -1,0 +1,49 @@
+"""``tdbg stop``: ask a training process to stop at the end of its step."""
+
+from __future__ import annotations
+
+import getpass
+import time
+
+import click
+
+from tdbg_lab.cli.find import RUN, find_run
+from tdbg_lab.errors import ConflictError
+
+__all__ = ["command"]
+
+POLL_S = 0.1
+
+
+@click.command("stop")
+@RUN
+@click.option("--reason", default="", help="Recorded with the request.")
+@click.option(
+    "--wait",
+    "wait_s",
+    default=0.0,
+    type=click.FloatRange(0),
+    help="Seconds to wait for the training to answer.",
+)
+def command(run: str, reason: str, wait_s: float) -> None:
+    """Ask RUN to stop at the end of its training step."""
+    from tdbg_lab.records import RunStatus
+
+    opened = find_run(run)
+    if opened.status is not RunStatus.RUNNING:
+        raise ConflictError(f"The run {opened.info.name!r} is {opened.status}: there is nothing to stop.")
+    opened.request_stop(reason=reason, by=_user())
+    deadline = time.monotonic() + wait_s
+    while wait_s and opened.status is RunStatus.RUNNING:
+        if time.monotonic() > deadline:
+            raise ConflictError(f"The run did not stop within {wait_s:g} s; the request stays.")
+        time.sleep(POLL_S)
+        opened.refresh()
+    click.echo("stopped" if wait_s else "asked to stop")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name
+        return ""

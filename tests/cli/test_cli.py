@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from tdbg_lab.cli import run
+from tdbg_lab.run import open_run
+from tdbg_lab.store import requests
+from tdbg_lab.testing import fake_run
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current directory, with one run."""
+    monkeypatch.chdir(tmp_path)
+    fake_run(tmp_path / "runs" / "first", steps=30, layers=2)
+    return tmp_path
+
+
+def test_version_is_told(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("tdbg, version ")
+
+
+def test_help_names_every_command(capsys):
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name in ("runs", "rules", "report", "stop", "export", "demo", "doctor"):
+        assert name in out
+
+
+def test_runs_are_listed(folder, capsys):
+    fake_run(folder / "runs" / "live", status="running", steps=2, close=False)
+    assert run(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("NAME")
+    assert tuple(lines[1].split()[:2]) == ("live", "running")
+    assert "runs/first" in lines[2]
+
+
+def test_no_runs_says_how_to_make_one(tmp_path, capsys):
+    assert run(["runs", str(tmp_path)]) == 0
+    assert "attach(" in capsys.readouterr().out
+
+
+def test_escape_sequences_of_a_run_do_not_reach_the_terminal(folder, capsys):
+    open_run(folder / "runs" / "first").edit(name="\x1b[31mred\x07")
+    assert run(["runs"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+def test_export_writes_csv_and_parquet(folder, capsys):
+    assert run(["export", "first", "--csv"]) == 0
+    assert run(["export", "runs/first", "-o", "out/all.parquet"]) == 0
+    expected = open_run(folder / "runs" / "first").to_pandas()
+    for frame in (pd.read_csv("first.csv"), pd.read_parquet("out/all.parquet")):
+        assert len(frame) == len(expected)
+        assert list(frame.columns) == list(expected.columns)
+    assert not list(folder.glob(".*tmp"))
+
+
+def test_report_is_written(folder, capsys):
+    assert run(["report", "first", "-o", "page.html"]) == 0
+    assert capsys.readouterr().out == "page.html\n"
+    assert (folder / "page.html").stat().st_size > 100_000
+
+
+def test_stop_asks_the_training(folder, capsys):
+    path = fake_run(folder / "runs" / "live", status="running", steps=2, close=False)
+    assert run(["stop", "live", "--reason", "enough"]) == 0
+    (request,) = requests(path)
+    assert (request.kind, request.reason, request.state) == ("stop", "enough", "pending")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["stop", "first"], "nothing to stop"),
+        (["stop", "nowhere"], "no run 'nowhere'"),
+        (["rules", "no/where"], "no run in 'no/where'"),
+        (["export", "first"], "--csv or --parquet"),
+        (["export", "first", "--csv", "--regex", "("], "regular expression"),
+        (["report", "first", "-o", "/proc/no/page.html"], "cannot be written"),
+        (["runs", "no/such"], "does not exist"),
+        (["nonsense"], "No such command"),
+        (["demo", "--port", "99999999"], "port"),
+    ],
+)
+def test_errors_are_one_sentence_and_code_2(folder, capsys, arguments, words):
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+def test_unexpected_error_is_one_line(folder, capsys, monkeypatch):
+    monkeypatch.setattr("tdbg_lab.run.list_runs", lambda *_a, **_k: 1 / 0)
+    assert run(["runs"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "ZeroDivisionError" in err
+
+
+def test_closed_pipe_is_no_error(folder):
+    command = f"{sys.executable} -c 'from tdbg_lab.cli import main; main()' runs | true"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, env=os.environ, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_command_is_light(folder):
+    code = (
+        "import sys; from tdbg_lab.cli import run; run(['runs']); "
+        "print([m for m in ('torch', 'tornado', 'IPython', 'plotly', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
