@@ -35,9 +35,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return USAGE_ERROR
-    except BrokenPipeError:  # the reader of our output had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:  # noqa: BLE001 - the boundary of the command
         return _fail(error)
     return result if isinstance(result, int) else 0

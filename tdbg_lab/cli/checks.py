@@ -91,7 +91,7 @@ def _server_extension() -> Check:
 
     from tdbg_lab.server.app import TdbgApp
 
-    manager = ExtensionConfigManager(read_config_path=jupyter_config_path())  # type: ignore[no-untyped-call]
+    manager = ExtensionConfigManager(read_config_path=jupyter_config_path())
     extensions = manager.get_jpserver_extensions()  # type: ignore[no-untyped-call]
     if extensions.get(TdbgApp.name) is True:
         return Check("server extension", "ok", "on")
@@ -106,7 +106,7 @@ def _lab_extension() -> Check:
     folders = [Path(path) / LAB_EXTENSION for path in jupyter_path("labextensions")]
     found = next((folder for folder in folders if (folder / "package.json").is_file()), None)
     if found is None:
-        advice = "Install tdbg-lab into the environment that JupyterLab runs in: pip install --force-reinstall tdbg-lab"
+        advice = "Install it where JupyterLab runs: pip install --force-reinstall tdbg-lab"
         return Check("lab extension", "wrong", "not installed", advice)
     facts = json.loads((found / "package.json").read_text(encoding="utf-8"))
     if LAB_EXTENSION in _disabled():

@@ -1,4 +1,4 @@
-"""``tdbg doctor``: is everything in place?"""
+"""``tdbg doctor``: whether everything is in place."""
 
 from __future__ import annotations
 

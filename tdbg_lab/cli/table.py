@@ -41,6 +41,6 @@ def moment(time_ns: int | None) -> str:
 
 def number(value: float | None) -> str:
     """Four significant digits; ``-`` when there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or math.isnan(value):
         return "-"
     return f"{value:.4g}"
