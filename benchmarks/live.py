@@ -205,7 +205,7 @@ def write(result: dict) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "live.json").write_text(json.dumps(result, indent=2) + "\n")
     rows = [
-        "| client | steps/s | tensors | p50 ms | p95 ms | max ms | messages | server CPU, cores | figure ms |",
+        "| client | steps/s | tensors | p50 ms | p95 ms | max ms | messages | server cores | figure ms |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, words in (("listening", "only listens"), ("panel", "fetches two figures after each message")):
