@@ -39,7 +39,7 @@ ensure_venv() {
 
 # Node is needed to build the front end from a clone; an installed wheel needs none.
 ensure_node() {
-  if command -v npm >/dev/null && node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null; then
+  if command -v npm >/dev/null && node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null; then
     return
   fi
   say "No Node 20 or newer found: installing one into .venv"
