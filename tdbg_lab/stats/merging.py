@@ -77,6 +77,7 @@ def _merge_moments(block: StatsBlock, group: NDArray[np.int64], n_groups: int) -
         top = np.zeros(n_groups)
         np.maximum.at(top, group, block.l2[used])
         top[top == 0] = 1.0
+        top[np.isinf(top)] = 1.0  # infinite stays infinite
         l2 = top * np.sqrt(_sum_floats(group, (block.l2[used] / top[group]) ** 2, n_groups))
         l1 = _sum_floats(group, block.l1[used], n_groups)
         std = np.where(low == high, 0.0, np.sqrt(spread) * scale)

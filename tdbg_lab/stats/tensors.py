@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tdbg_lab.stats.block import concat, empty_block, scalar_block, take
+from tdbg_lab.stats import torch_ops
+from tdbg_lab.stats.block import concat, empty_block, take
+from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device
 from tdbg_lab.stats.engine import engine
-from tdbg_lab.stats.layouts import DTYPE_CODES, NotMeasuredError, Part, dense_parts, memory_of
-from tdbg_lab.stats.merging import merge
+from tdbg_lab.stats.gather import sentence, take_apart
+from tdbg_lab.stats.layouts import DTYPE_CODES, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tdbg_lab.records import StatsBlock
+    from tdbg_lab.stats.layouts import Part
 
-__all__ = ["MAX_CHANNELS", "default_channel_axis", "summarize_tensors"]
+__all__ = ["MAX_CHANNELS", "DeviceBuffer", "default_channel_axis", "summarize_tensors"]
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +57,7 @@ def summarize_tensors(
 
     Notes
     -----
-    A CUDA tensor makes this call wait for the device; `tdbg_lab.stats.ring.DeviceBuffer` does not.
+    A CUDA tensor makes this call wait for the device; `DeviceBuffer` does not.
     """
     try:
         if channel_axes is None:
@@ -66,7 +69,7 @@ def summarize_tensors(
         return _any_tensors(tensors, channel_axes)
     except Exception as error:
         log.warning("Statistics of %d tensors failed.", len(tensors), exc_info=True)
-        return empty_block(len(tensors), _sentence(error))
+        return empty_block(len(tensors), sentence(error))
 
 
 def default_channel_axis(shape: Sequence[int], module_type_name: str) -> int | None:
@@ -104,55 +107,23 @@ def _plain(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] |
 
 
 def _any_tensors(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> StatsBlock:
-    """Statistics by way of dense parts."""
-    parts: list[Part] = []
-    owners: list[int] = []
-    reasons: dict[int, str] = {}
-    for row, (tensor, axis) in enumerate(zip(tensors, axes, strict=True)):
-        try:
-            with torch.no_grad():
-                found = dense_parts(tensor, axis)
-        except NotMeasuredError as error:
-            reasons[row] = str(error)
-        except Exception as error:  # noqa: BLE001 - whatever a tensor subclass raises is its reason
-            reasons[row] = _sentence(error)
-        else:
-            parts += found
-            owners += [row] * len(found)
-    block = _measure_parts(parts)
-    extra = [(owner, part.zeros) for owner, part in zip(owners, parts, strict=True) if part.zeros]
-    blocks = [block, *(_zeros(n) for _, n in extra), *(empty_block(1, why) for why in reasons.values())]
-    groups = [*owners, *(owner for owner, _ in extra), *reasons]
-    if not extra and len(set(groups)) == len(groups):
-        return take(concat(blocks), np.argsort(groups, kind="stable"))
-    return merge(concat(blocks), groups, len(tensors))
+    """Statistics by way of dense parts, each measured where it lies."""
+    parts, layout = take_apart(tensors, axes)
+    by_device: dict[torch.device, list[int]] = {}
+    for i, part in enumerate(parts):
+        by_device.setdefault(part.values.device, []).append(i)
+    blocks = [_on_one_device([parts[i] for i in rows]) for rows in by_device.values()]
+    order = [i for rows in by_device.values() for i in rows]
+    return layout.join(take(concat(blocks), np.argsort(order, kind="stable")))
 
 
-def _measure_parts(parts: Sequence[Part]) -> StatsBlock:
-    """Statistics of dense parts, one row each, each where it lies."""
-    from tdbg_lab.stats import torch_ops
-
-    on_cpu = [i for i, part in enumerate(parts) if part.values.device.type == "cpu"]
-    away = [i for i, part in enumerate(parts) if part.values.device.type != "cpu"]
-    blocks = []
-    if on_cpu and engine().usable():
-        memories = [memory_of(parts[i].values, parts[i].axis) for i in on_cpu]
-        blocks.append(engine().measure(memories, threads=torch.get_num_threads()))
-    else:
-        on_cpu, away = [], list(range(len(parts)))
-    if away:
-        values, axes = [parts[i].values for i in away], [parts[i].axis for i in away]
-        blocks.append(torch_ops.summarize(values, channel_axes=axes))
-    return take(concat(blocks), np.argsort([*on_cpu, *away], kind="stable"))
-
-
-def _zeros(n: int) -> StatsBlock:
-    """Statistics of `n` zeros."""
-    block = scalar_block([0.0])
-    block.count[0] = block.zero_count[0] = n
-    return block
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {text}"[:200]
+def _on_one_device(parts: Sequence[Part]) -> StatsBlock:
+    if parts[0].values.device.type != "cpu":
+        return summarize_on_device(parts)
+    if engine().usable():
+        memories = [memory_of(part.values, part.axis) for part in parts]
+        return engine().measure(memories, threads=torch.get_num_threads())
+    with torch.no_grad():
+        return torch_ops.summarize(
+            [part.values for part in parts], channel_axes=[part.axis for part in parts]
+        )

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.stats.bins import N_BINS
-from tdbg_lab.stats.dense import block_from_partials
+from tdbg_lab.stats.partials import block_from_partials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Queued(NamedTuple):
     """Results that the device may still be working on."""
 
     partials: Tensor
-    """``(P, 10) float64``, by `tdbg_lab.stats.dense.COLUMNS`."""
+    """``(P, 10) float64``, by `tdbg_lab.stats.partials.COLUMNS`."""
     rows: list[int]
     """Tensor of each partial."""
     hist: Tensor
@@ -140,7 +140,7 @@ def _scalar(value: float, like: Tensor) -> Tensor:
 
 
 def _moments(wide: Tensor) -> Tensor:
-    """One row of `tdbg_lab.stats.dense.COLUMNS`, ``(10,) float64``."""
+    """One row of `tdbg_lab.stats.partials.COLUMNS`, ``(10,) float64``."""
     finite = torch.isfinite(wide)
     n = finite.sum()
     counts = [n, torch.isnan(wide).sum(), (wide == torch.inf).sum(), (wide == -torch.inf).sum()]

@@ -75,8 +75,10 @@ def _one_block(partials: NDArray[np.float64]) -> StatsBlock:
     finite, low, high = counts[:, 0], partials[:, 5], partials[:, 6]
     with np.errstate(invalid="ignore", divide="ignore"):
         std = np.sqrt(np.maximum(partials[:, 8], 0.0) / finite)
-    mean = np.clip(partials[:, 7], low, high) if n_rows else partials[:, 7]
-    floats = np.stack([low, high, mean, std, partials[:, 9], np.hypot(std, mean) * np.sqrt(finite)])
+        mean = np.clip(partials[:, 7], low, high)
+        l2 = np.hypot(std, mean) * np.sqrt(finite)
+    floats = np.stack([low, high, mean, std, partials[:, 9], l2])
+    floats[5, np.isinf(std)] = np.inf
     floats[:, finite == 0] = np.nan
     ints = np.stack([counts[:, :4].sum(axis=1), *counts[:, 1:].T])
     return StatsBlock(
