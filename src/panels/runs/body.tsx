@@ -1,0 +1,270 @@
+/**
+ * The list of runs with its filter.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget, searchIcon } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import * as React from 'react';
+
+import type { IRunSummary } from '../../api/wire';
+import { CommandIDs } from '../../commands';
+import { dashboardIcon } from '../../icons';
+import { formatRate, formatStep } from '../../model/format';
+import type { ITdbgService } from '../../tokens';
+import { EmptyState } from '../empty';
+import { useSignals } from '../signals';
+import { WindowedRows } from '../window/rows';
+import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
+import { Sparkline } from './sparkline';
+
+/** Height of a row, px. */
+const ROW_HEIGHT = 44;
+
+/** What the list needs. */
+export interface IRunsProps {
+  readonly service: ITdbgService;
+  readonly commands: CommandRegistry;
+  readonly trans: TranslationBundle;
+}
+
+/** The widget that holds the list. */
+export class RunsBody extends ReactWidget {
+  constructor(props: IRunsProps) {
+    super();
+    this.addClass('jp-TdbgRuns');
+    this._props = props;
+  }
+
+  protected override render(): JSX.Element {
+    return <Runs {...this._props} />;
+  }
+
+  private _props: IRunsProps;
+}
+
+/** Filter and list. */
+function Runs(props: IRunsProps): JSX.Element {
+  const { service, commands, trans } = props;
+  const { runs, connection } = service;
+  useSignals(runs.changed, connection.changed, service.currentChanged);
+  const current = service.current?.id ?? null;
+
+  const onKey = (run: IRunSummary, event: React.KeyboardEvent): boolean => {
+    const ids: { [key: string]: string } = {
+      F2: CommandIDs.renameRun,
+      Delete: CommandIDs.deleteRun
+    };
+    const id = ids[event.key];
+    if (id) {
+      void commands.execute(id, { run: run.id });
+    }
+    return id !== undefined;
+  };
+
+  return (
+    <>
+      <div className="jp-TdbgFilter">
+        <searchIcon.react tag="span" className="jp-TdbgFilter-icon" />
+        <input
+          type="search"
+          className="jp-TdbgFilter-input"
+          placeholder={trans.__('Filter runs by name, tag or state')}
+          aria-label={trans.__('Filter runs')}
+          value={runs.filter}
+          onChange={event => {
+            runs.filter = event.target.value;
+          }}
+        />
+      </div>
+      {runs.visible.length === 0 ? (
+        <NoRuns {...props} />
+      ) : (
+        <WindowedRows
+          className={connection.isStale ? 'jp-mod-stale' : ''}
+          items={runs.visible}
+          rowHeight={ROW_HEIGHT}
+          keyOf={run => run.id}
+          role="listbox"
+          label={trans.__('Runs')}
+          reveal={current}
+          onActivate={run => {
+            void commands.execute(CommandIDs.openRun, { run: run.id });
+          }}
+          onDoubleClick={run => {
+            void commands.execute(CommandIDs.openDashboard, { run: run.id });
+          }}
+          onKey={onKey}
+          rowProps={run =>
+            ({
+              className: `jp-TdbgRuns-item${
+                run.id === current ? ' jp-mod-current' : ''
+              }`,
+              'aria-selected': run.id === current,
+              title: describe(run, trans),
+              'data-tdbg-run': run.id
+            }) as React.HTMLAttributes<HTMLDivElement>
+          }
+          render={run => <RunRow {...props} run={run} />}
+        />
+      )}
+    </>
+  );
+}
+
+/** One run: name and findings above, state, step and loss below. */
+function RunRow(
+  props: IRunsProps & { readonly run: IRunSummary }
+): JSX.Element {
+  const { run, service, commands, trans } = props;
+  const rate = run.status === 'running' ? formatRate(run.steps_per_second) : '';
+  return (
+    <>
+      <div className="jp-TdbgRuns-line">
+        <RunStatusIcon status={run.status} />
+        {service.runs.renaming === run.id ? (
+          <NameInput {...props} />
+        ) : (
+          <span className="jp-TdbgRuns-name">{run.name}</span>
+        )}
+        <FindingBadges counts={run.findings} trans={trans} />
+        <button
+          className="jp-TdbgRuns-open jp-Button jp-mod-minimal"
+          tabIndex={-1}
+          title={trans.__('Open dashboard')}
+          aria-hidden="true"
+          onClick={event => {
+            event.stopPropagation();
+            void commands.execute(CommandIDs.openDashboard, { run: run.id });
+          }}
+        >
+          <dashboardIcon.react tag="span" width="14px" height="14px" />
+        </button>
+      </div>
+      <div className="jp-TdbgRuns-line jp-mod-secondary">
+        <span className={`jp-TdbgRuns-state jp-mod-${run.status}`}>
+          {runStatusWord(run.status, trans)}
+        </span>
+        {run.last_step >= 0 && (
+          <span>{trans.__('step %1', formatStep(run.last_step))}</span>
+        )}
+        {rate && <span>{rate}</span>}
+        {run.tags.slice(0, 2).map(tag => (
+          <span key={tag} className="jp-TdbgTag">
+            {tag}
+          </span>
+        ))}
+        <span className="jp-TdbgRuns-spacer" />
+        <Sparkline points={run.loss} label={trans.__('Loss over steps')} />
+      </div>
+    </>
+  );
+}
+
+/** The name being edited in place. */
+function NameInput(
+  props: IRunsProps & { readonly run: IRunSummary }
+): JSX.Element {
+  const { run, service, trans } = props;
+  const [name, setName] = React.useState(run.name);
+  const done = React.useRef(false);
+  const finish = (save: boolean, target: HTMLElement): void => {
+    if (done.current) {
+      return;
+    }
+    done.current = true;
+    const list = target.closest<HTMLElement>('.jp-TdbgRows');
+    service.runs.renaming = null;
+    list?.focus();
+    const trimmed = name.trim();
+    if (save && trimmed && trimmed !== run.name) {
+      void props.commands.execute(CommandIDs.renameRun, {
+        run: run.id,
+        name: trimmed
+      });
+    }
+  };
+  return (
+    <input
+      className="jp-TdbgRuns-rename"
+      aria-label={trans.__('New name of the run')}
+      value={name}
+      autoFocus
+      onFocus={event => event.currentTarget.select()}
+      onClick={event => event.stopPropagation()}
+      onDoubleClick={event => event.stopPropagation()}
+      onChange={event => setName(event.target.value)}
+      onBlur={event => finish(true, event.currentTarget)}
+      onKeyDown={event => {
+        event.stopPropagation();
+        if (event.key === 'Enter' || event.key === 'Escape') {
+          finish(event.key === 'Enter', event.currentTarget);
+        }
+      }}
+    />
+  );
+}
+
+/** What to do when there is nothing to list. */
+function NoRuns(props: IRunsProps): JSX.Element {
+  const { service, trans } = props;
+  const { runs, connection } = service;
+  if (runs.all.length > 0) {
+    return (
+      <EmptyState title={trans.__('No run matches the filter')}>
+        <button
+          className="jp-TdbgLink"
+          onClick={() => {
+            runs.filter = '';
+          }}
+        >
+          {trans.__('Show all runs')}
+        </button>
+      </EmptyState>
+    );
+  }
+  switch (connection.state) {
+    case 'missing':
+      return (
+        <EmptyState
+          title={trans.__('The server extension is not enabled')}
+          code="jupyter server extension enable tdbg_lab"
+        >
+          {trans.__('Run this command in a terminal, then restart the server:')}
+        </EmptyState>
+      );
+    case 'offline':
+      return (
+        <EmptyState title={trans.__('The server does not answer')}>
+          {trans.__('The list returns as soon as it does.')}
+        </EmptyState>
+      );
+    case 'connecting':
+    case 'live':
+    case 'stale':
+      return runs.isLoaded ? (
+        <EmptyState
+          title={trans.__('No runs yet')}
+          code={
+            'import tdbg_lab as tdbg\nhandle = tdbg.attach(model, optimizer=optimizer)'
+          }
+        >
+          {trans.__('Put these lines before your training loop and run it:')}
+        </EmptyState>
+      ) : (
+        <EmptyState title={trans.__('Looking for runs…')} />
+      );
+  }
+}
+
+/** What a row says when the mouse rests on it. */
+function describe(run: IRunSummary, trans: TranslationBundle): string {
+  return [
+    run.name,
+    trans.__('Path: %1', run.path),
+    run.framework && trans.__('Framework: %1', run.framework),
+    run.tags.length > 0 && trans.__('Tags: %1', run.tags.join(', ')),
+    run.notes
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
