@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,7 @@ def _jupyter(folder: Path, port: int, *, browser: bool, notebook: bool) -> int:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--ServerApp.allow_root=True")  # in a container there is nobody else
     jupyter = subprocess.Popen([sys.executable, "-m", "jupyterlab", *options])
+    signal.signal(signal.SIGTERM, lambda *_: jupyter.terminate())
     while True:
         try:
             return jupyter.wait()
