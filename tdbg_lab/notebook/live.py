@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import plotly.graph_objects as go
+from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from tdbg_lab.errors import TdbgError
@@ -49,6 +50,8 @@ class LiveView:
 
     STILL_EVERY_S = 15.0
     """How often the still follows a run that goes on, seconds."""
+    STILL_AFTER_CELL_S = 3.0
+    """The same at the end of a cell, seconds."""
 
     def __init__(self, run: Run, view: str, params: Mapping[str, Any], *, pace: Pace | None = None) -> None:
         self.run = run
@@ -62,9 +65,10 @@ class LiveView:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._pending = True
-        self._still: Any = None
         self._still_s = 0.0
+        self._still_version = -1
         self._places: list[Any] = []
+        self._shell: Any = None
         self._controls = Controls(self.view.params, self.params, self._chosen)
         self._text = ipywidgets.HTML()
         self.widget = ipywidgets.VBox([self._controls.box, self.figure, self._text])
@@ -94,6 +98,9 @@ class LiveView:
             display(still(self._screen.shown, text=text), raw=True, display_id=True),
         ]
         self._still_s = time.monotonic()
+        self._shell = get_ipython()
+        if self._shell is not None:
+            self._shell.events.register("post_run_cell", self._after_cell)
         self.start()
 
     def start(self) -> None:
@@ -116,6 +123,7 @@ class LiveView:
             for place in self._places[:2]:
                 place.update({"text/plain": ""}, raw=True)
             self.widget.close()
+        self._forget_cells()
 
     def refresh(self) -> bool:
         """Read what is new and draw it; True when the picture was drawn again."""
@@ -182,8 +190,37 @@ class LiveView:
                 self._keep_still()
             if ended:
                 return
-            self._wake.wait(self._pace.wait_s(time.thread_time() - started_s))
-            self._wake.clear()
+            self._rest(self._pace.wait_s(time.thread_time() - started_s))
+
+    def _rest(self, wait_s: float) -> None:
+        """Wait, but no longer than until a control is moved or the run's description is written again."""
+        end_s = time.monotonic() + wait_s
+        written = self._written_ns()
+        while (left_s := end_s - time.monotonic()) > 0 and self._written_ns() == written:
+            if self._wake.wait(min(left_s, 1.0)):
+                break
+        self._wake.clear()
+
+    def _written_ns(self) -> int:
+        try:
+            return (self.run.path / "run.json").stat().st_mtime_ns
+        except OSError:
+            return -1
+
+    def _after_cell(self, _result: object = None) -> None:
+        """A cell has ended: the notebook may be saved now, so the still should be the last picture."""
+        if time.monotonic() - self._still_s < self.STILL_AFTER_CELL_S and not self._ended():
+            return
+        self._turn()
+        if self.run.version != self._still_version:
+            self._keep_still()
+        if self._ended():
+            self._forget_cells()
+
+    def _forget_cells(self) -> None:
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            shell.events.unregister("post_run_cell", self._after_cell)
 
     def _turn(self) -> None:
         try:
@@ -197,6 +234,7 @@ class LiveView:
         self._still_s = time.monotonic()
         try:
             with self._lock:
+                self._still_version = self.run.version
                 self._screen.remember()
                 if self._places:
                     text = f"{self.view.title} of run {self.run.info.name}"
