@@ -282,8 +282,14 @@ class Run:
         column: str,
         mode: Mode | str | None = "train",
         n_out: int | None = None,
+        also: Sequence[str] = (),
     ) -> Overview:
         """One statistic of all tensors of a kind over steps; at most `n_out` steps, evenly chosen.
+
+        Parameters
+        ----------
+        also
+            Further columns, read in the same pass, see `Overview.others`.
 
         Raises
         ------
@@ -292,7 +298,7 @@ class Run:
         """
         code = self._reader.code(mode)
         names = self.tensor_names(kind=kind, mode=MODES[code])
-        return self._reader.overview(names, code, column, n_out)
+        return self._reader.overview(names, code, [column, *also], n_out)
 
     def spans(
         self, *, start_ns: int | None = None, end_ns: int | None = None, phases: Sequence[str] | None = None

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["quantile_lines", "smooth_rebin"]
 
+_POINT = 1e-6
+"""Bins narrower than this, in rows of the picture, are points."""
+
 
 def quantile_lines(block: StatsBlock, q: Sequence[float]) -> NDArray[np.float64]:
     """Quantiles for drawing: within a bin they move with the rank instead of jumping from bin to bin.
@@ -37,6 +40,7 @@ def quantile_lines(block: StatsBlock, q: Sequence[float]) -> NDArray[np.float64]
         x = np.column_stack((low, high)).ravel()
         ranks = np.column_stack((total - counts, total)).ravel()
         found = np.interp(wanted * total[-1], ranks, x)
+        found = np.where(wanted <= 0, block.min[row], np.where(wanted >= 1, block.max[row], found))
         answer[row] = np.clip(found, block.min[row], block.max[row])
     return answer
 
@@ -45,18 +49,24 @@ def smooth_rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64])
     """As `tdbg_lab.analysis.value_axis.rebin`, without the stairs of the fixed bins.
 
     The cumulative counts, known exactly at the borders of bins, are joined by a monotone cubic: each fixed
-    bin keeps its count, no density is negative, each line sums to the finite count.
+    bin keeps its count, no density is negative, each line sums to the finite count. `edges` must be equally
+    far apart.
     """
     rows = len(edges) - 1
+    height = float(edges[1] - edges[0])
     table = np.zeros((len(block), rows))
     for row in range(len(block)):
         low, high, counts = _pieces(block, row, with_zeros=False)
-        first, last = axis.forward(low), axis.forward(high)
-        point = last - first <= 0
-        np.add.at(table[row], _row_of(first[point], edges), counts[point])
+        # in rows of the picture, so that widths and slopes have a reasonable size whatever the values
+        first = np.clip((axis.forward(low) - edges[0]) / height, -1.0, rows + 1.0)
+        last = np.clip((axis.forward(high) - edges[0]) / height, -1.0, rows + 1.0)
+        point = last - first < _POINT
+        at = np.clip(np.floor(first[point]), 0, rows - 1).astype(np.intp)
+        np.add.at(table[row], at, counts[point])
         if (~point).any():
-            table[row] += np.diff(_between(first[~point], last[~point], counts[~point], edges))
-    table[:, _row_of(np.zeros(1), edges)[0]] += block.zero_count
+            table[row] += np.diff(_between(first[~point], last[~point], counts[~point], rows))
+    zero = np.clip(np.floor((axis.forward(np.zeros(1)) - edges[0]) / height), 0, rows - 1).astype(np.intp)
+    table[:, zero[0]] += block.zero_count
     return table
 
 
@@ -81,17 +91,15 @@ def _pieces(
 
 
 def _between(
-    first: NDArray[np.float64],
-    last: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    edges: NDArray[np.float64],
+    first: NDArray[np.float64], last: NDArray[np.float64], counts: NDArray[np.float64], rows: int
 ) -> NDArray[np.float64]:
-    """Cumulative counts at `edges`, all of them from the first to the last edge."""
+    """Cumulative counts at 0, 1, ... `rows`, all of them from the first to the last."""
     total = np.cumsum(counts)
     knots = np.column_stack((first, last)).ravel()
     values = np.column_stack((total - counts, total)).ravel()
-    keep = np.concatenate(([True], np.diff(knots) > 0))
-    below = _monotone_cubic(knots[keep], values[keep], np.clip(edges, knots[0], knots[-1]))
+    keep = np.concatenate(([True], np.diff(knots) > _POINT / 2))
+    edges = np.clip(np.arange(rows + 1, dtype=np.float64), knots[keep][0], knots[keep][-1])
+    below = _monotone_cubic(knots[keep], values[keep], edges)
     below[0], below[-1] = 0.0, total[-1]
     return below
 
@@ -115,7 +123,3 @@ def _monotone_cubic(
     h, t = width[i], (at - x[i]) / width[i]
     start = (1 + 2 * t) * (1 - t) ** 2 * y[i] + t * (1 - t) ** 2 * h * tangent[i]
     return np.asarray(start + t**2 * (3 - 2 * t) * y[i + 1] + t**2 * (t - 1) * h * tangent[i + 1])
-
-
-def _row_of(positions: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
-    return np.clip(np.searchsorted(edges, positions, side="right") - 1, 0, len(edges) - 2)

@@ -17,6 +17,8 @@ __all__ = ["Scale", "ValueAxis", "rebin"]
 
 Scale = Literal["signed_log", "linear"]
 _MAX_DECADES = 14.0
+_FAR = 1e300
+"""Values beyond are drawn here: differences of positions must not overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class ValueAxis:
             finite = np.isfinite(block.min) & np.isfinite(block.max)
         if not finite.any():
             return cls(scale, 1.0, -1.0, 1.0)
-        low, high = float(block.min[finite].min()), float(block.max[finite].max())
+        low = max(float(block.min[finite].min()), -_FAR)
+        high = min(float(block.max[finite].max()), _FAR)
         if scale == "linear":
             low, high = _widen(low, high)
             return cls("linear", 1.0, low, high)
@@ -154,7 +157,8 @@ def _spread(
 ) -> NDArray[np.float64]:
     """Share of each interval between neighbouring edges, shape ``(B, R)``; rows sum to 1."""
     length = np.maximum(high - low, 1e-300)
-    below = np.clip((edges[None, :] - low[:, None]) / length[:, None], 0.0, 1.0)
+    with np.errstate(over="ignore"):  # a point far from an edge: beyond it, by whatever factor
+        below = np.clip((edges[None, :] - low[:, None]) / length[:, None], 0.0, 1.0)
     below[:, 0], below[:, -1] = 0.0, 1.0
     return np.diff(below, axis=1)
 

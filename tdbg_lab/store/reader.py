@@ -135,10 +135,12 @@ class Reader:
         data.update({column: derive(part, column) for column in columns})
         return pd.DataFrame(data, index=pd.RangeIndex(len(part.step)))
 
-    def overview(self, names: Sequence[str], code: int, column: str, n_out: int | None) -> Overview:
-        """One column of many tensors over steps, see `tdbg_lab.run.Run.overview`."""
+    def overview(
+        self, names: Sequence[str], code: int, columns: Sequence[str], n_out: int | None
+    ) -> Overview:
+        """Columns of many tensors over steps, see `tdbg_lab.run.Run.overview`."""
         with self.lock:
-            query = self._query(names, code, needed([column]), None)
+            query = self._query(names, code, needed(columns), None)
             parts = self.state.parts(query)
             steps = _steps_of(parts)
             width = max(len(steps), 1)
@@ -148,14 +150,15 @@ class Reader:
             if _repeat(places, len(names) * width):
                 parts = [self.state.read(query)]
                 places = [row_of[part.tensor] + np.searchsorted(steps, part.step) for part in parts]
-            values = np.full(len(names) * width, np.nan)
+            values = np.full((len(columns), len(names) * width), np.nan)
             for place, part in zip(places, parts, strict=True):
-                values[place] = derive(part, column)
-        values = values.reshape(len(names), width)[:, : len(steps)]
+                for row, column in zip(values, columns, strict=True):
+                    row[place] = derive(part, column)
+        values = values.reshape(len(columns), len(names), width)[:, :, : len(steps)]
         if n_out is not None and len(steps) > max(n_out, 2):
             chosen = np.unique(np.linspace(0, len(steps) - 1, max(n_out, 2)).round().astype(np.int64))
-            steps, values = steps[chosen], values[:, chosen]
-        return Overview(tuple(names), steps, values)
+            steps, values = steps[chosen], values[:, :, chosen]
+        return Overview(tuple(names), steps, values[0], dict(zip(columns[1:], values[1:], strict=True)))
 
     def events(self, stream: str, start_ns: int | None, end_ns: int | None) -> pd.DataFrame:
         """Spans or samples that begin between, by time, with their ``rank``."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -37,6 +39,8 @@ class Overview:
     """Shape ``(S,)``, ascending."""
     values: NDArray[np.float64]
     """Shape ``(N, S)``; NaN where a tensor has no row, or no value."""
+    others: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Further statistics that were asked for, each as `values`."""
 
 
 @dataclass(frozen=True, slots=True)

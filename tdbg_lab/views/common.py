@@ -100,9 +100,9 @@ def near_step(steps: NDArray[np.int64], step: int | None) -> int:
 def chosen_tensor(
     run: Run, tensor: str | None, *, kinds: Sequence[str] = DISTRIBUTED, mode: Mode
 ) -> str | None:
-    """`tensor`, or the first one of the first kind the run has in this mode; None when there is none."""
+    """`tensor`, or the first one of the first kind the run has in this mode; None while there is none."""
     if tensor is not None:
-        return tensor
+        return tensor if run.tensors() else None
     for kind in kinds:
         names = run.tensor_names(kind=kind, mode=mode)
         if names:

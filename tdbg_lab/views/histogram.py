@@ -24,7 +24,16 @@ from tdbg_lab.views.labels import count, number, percent, short
 from tdbg_lab.views.palette import ACCENT, BAD, MUTED, SEQUENTIAL, gamma
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.style import colour_bar, describe, empty, new_figure, nothing_yet, step_axis, value_axis
+from tdbg_lab.views.style import (
+    colour_bar,
+    describe,
+    empty,
+    float32,
+    new_figure,
+    nothing_yet,
+    step_axis,
+    value_axis,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,7 +137,7 @@ def _heat(
         "x": x,
         "y": middle,
         "z": np.where(share > 0, share, np.nan).astype(np.float32),
-        "customdata": np.repeat(centre.astype(np.float32)[:, None], len(x), axis=1),
+        "customdata": np.repeat(float32(centre)[:, None], len(x), axis=1),
         "zmin": 0,
         "zmax": top,
         "colorscale": gamma(SEQUENTIAL, 2.2),

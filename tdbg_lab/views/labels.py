@@ -39,7 +39,9 @@ def safe(text: object) -> str:
     Plotly reads a little HTML (``<b>``, ``<a href>``, ``<extra>``) and templates (``%{x}``) in most texts.
     Control and direction-changing characters are replaced, since they garble what stands beside them.
     """
-    cleaned = "".join("\N{REPLACEMENT CHARACTER}" if _is_control(char) else char for char in str(text))
+    cleaned = str(text)
+    if not cleaned.isprintable():
+        cleaned = "".join("\N{REPLACEMENT CHARACTER}" if _is_control(char) else char for char in cleaned)
     return html.escape(cleaned, quote=False).replace("%{", "%\N{ZERO WIDTH NON-JOINER}{")
 
 

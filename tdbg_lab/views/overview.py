@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.analysis.downsample import evenly
 from tdbg_lab.records import Kind
 from tdbg_lab.views.columns import COLUMNS, Column
 from tdbg_lab.views.common import MODE, REGEX, STEP, mode_of, points
@@ -15,7 +16,7 @@ from tdbg_lab.views.labels import KIND_TITLES, count, number, short_unique
 from tdbg_lab.views.palette import BAD, DIVERGING, MUTED, SEQUENTIAL, ramp
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.style import colour_bar, describe, new_figure, nothing_yet, step_axis
+from tdbg_lab.views.style import colour_bar, describe, float32, new_figure, nothing_yet, step_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,18 +127,17 @@ def overview(
 
 def _read(run: Run, kind: str, column: Column, mode: Mode, n_out: int) -> _Table:
     """The statistic of every tensor of a kind, and where tensors hold what is not finite."""
-    found = run.overview(kind=kind, column=column.source, mode=mode, n_out=n_out)
-    counts = [
-        run.overview(kind=kind, column=each, mode=mode, n_out=n_out).values
-        for each in ("nan_count", "inf_count")
-    ]
-    return _Table(
-        names=list(found.names),
-        steps=np.asarray(found.steps),
-        values=np.asarray(found.values, dtype=np.float64),
-        missing=np.isnan(counts[0]),
-        bad=np.nan_to_num(counts[0] + counts[1]) > 0,
-    )
+    found = run.overview(kind=kind, column=column.source, mode=mode, also=("nan_count", "inf_count"))
+    nan, inf = found.others["nan_count"], found.others["inf_count"]
+    steps = np.asarray(found.steps)
+    bad = (nan > 0) | (inf > 0)
+    kept = evenly(len(steps), n_out)
+    if len(kept) < len(steps):  # what is not finite is never dropped: it marks the next step that is drawn
+        bad = np.logical_or.reduceat(bad, np.concatenate(([0], kept[:-1] + 1)), axis=1)
+        nan, values, steps = nan[:, kept], found.values[:, kept], steps[kept]
+    else:
+        values = found.values
+    return _Table(list(found.names), steps, np.asarray(values, dtype=np.float64), np.isnan(nan), bad)
 
 
 def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
@@ -150,8 +150,9 @@ def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
     level = np.clip((np.where(usable, shown, low) - low) / (high - low), 0, 1) * (255 - _CODES) + _CODES
     codes = level.astype(np.uint8)
     codes[finite & ~usable] = _ZERO
-    codes[table.bad | ~finite] = _BAD
+    codes[~finite] = _BAD
     codes[table.missing] = _MISSING
+    codes[table.bad] = _BAD
     return {
         "type": "heatmap",
         "x": table.steps,
@@ -159,7 +160,7 @@ def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
         "z": codes,
         "zmin": 0,
         "zmax": 255,
-        "customdata": values.astype(np.float32),
+        "customdata": float32(values),
         "colorscale": _scale(DIVERGING if column.sign == "signed" else SEQUENTIAL, codes),
         "colorbar": colour_bar(column.label, **_bar_ticks(codes, low, high, column, is_log=is_log)),
         "hovertemplate": "%{y}<br>step %{x:,d}: <b>%{customdata:"

@@ -108,7 +108,7 @@ def _text(param: Param, value: Any) -> str:
 
 def _known_tensor(param: Param, value: Any, run: Run | None) -> str:
     name = _text(param, value)
-    names = run.tensor_names() if run is not None else []
+    names = [*run.tensor_names(), *run.raw_names()] if run is not None else []
     if names and name not in set(names):
         raise ConfigError(
             f"Parameter {param.name!r}: the run has no tensor {_shown(name)}.{near(name, names)}"

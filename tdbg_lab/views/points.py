@@ -8,7 +8,7 @@ import numpy as np
 
 from tdbg_lab.views.labels import number, short
 from tdbg_lab.views.palette import MUTED, SEQUENTIAL, SERIES, gamma, pick
-from tdbg_lab.views.style import colour_bar
+from tdbg_lab.views.style import colour_bar, float32
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,8 +94,8 @@ def _trace(
         "type": "scatter",
         "mode": "markers",
         "name": name,
-        "x": coordinates[:, 0].astype(np.float32),
-        "y": coordinates[:, 1].astype(np.float32),
+        "x": float32(coordinates[:, 0]),
+        "y": float32(coordinates[:, 1]),
         "customdata": rows,
         "marker": marker,
         "hovertemplate": f"{hover}<extra></extra>",

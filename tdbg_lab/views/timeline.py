@@ -55,6 +55,8 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TRACKS = 16
 _MOST_LINES = 24
 _NS = 1e9
+_LONGEST_NS = 300 * 10**9
+"""How long before the picture a span that reaches into it may begin."""
 
 
 @view(
@@ -113,7 +115,8 @@ def timeline(
         )
     low, high = bounds
     start, end = zero + int(low * _NS), zero + int(high * _NS)
-    spans = run.spans(start_ns=start, end_ns=end)
+    spans = run.spans(start_ns=start - _LONGEST_NS, end_ns=end)
+    spans = spans[spans["start_ns"] + spans["duration_ns"] >= start]  # those that reach into the picture
     samples = run.samples(start_ns=start, end_ns=end)
     steps, seconds = _steps(run, zero, low, high)
     tracks, phases = _tracks(spans, zero, (high - low) / n_out)
@@ -149,10 +152,13 @@ def _bounds(
 ) -> tuple[float, float] | None:
     """First and last second shown, or None when there is nothing at all."""
     last = run.last_time_ns
-    tail = run.samples(start_ns=last)  # the sampler goes on between steps, and begins before the first
     ends = [last] if last is not None else []
-    if len(tail):
-        ends.append(int(tail["time_ns"].max()))
+    # samples and spans go on after the last row, and begin before the first
+    samples, spans = run.samples(start_ns=last), run.spans(start_ns=last)
+    if len(samples):
+        ends.append(int(samples["time_ns"].max()))
+    if len(spans):
+        ends.append(int((spans["start_ns"] + spans["duration_ns"]).max()))
     if not ends:
         return None
     end = (max(ends) - zero) / _NS

@@ -1,0 +1,141 @@
+"""What a figure costs on the server: 500 layers x 1,000 steps, from an open run to Plotly JSON.
+
+    python benchmarks/views.py            # prints, and writes benchmarks/results/views.{json,md}
+
+Each number is the median of several calls on an open, refreshed run, as the server makes them; "first" is the
+first call after opening it, with cold caches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
+from tdbg_lab.run import open_run
+from tdbg_lab.stats.reference import summarize
+from tdbg_lab.store import RankWriter, create_run
+from tdbg_lab.views import call_view, figure_json
+
+RESULTS = Path(__file__).parent / "results"
+TARGET_MS = 200
+CALLS = (
+    ("overview", {"kind": "gradient"}),
+    ("overview", {"kind": "gradient", "statistic": "zero_share"}),
+    ("overview", {"kind": "gradient", "statistic": "mean"}),
+    ("histogram", {"tensor": "gradient/layer250.weight"}),
+    ("histogram", {"tensor": "gradient/layer250.weight", "scale": "linear"}),
+    ("slices", {"tensor": "gradient/layer250.weight"}),
+    ("distribution", {"tensor": "gradient/layer250.weight"}),
+    ("statistics", {"regex": "layer1[0-3][0-9]"}),
+    ("scalars", {}),
+)
+
+
+def write(path: Path, layers: int, steps: int) -> None:
+    """A run of `layers` gradients and a loss, histograms of about 80 occupied bins each."""
+    rng = np.random.default_rng(0)
+    sizes = np.geomspace(1e-6, 1, layers)
+    blocks = [summarize([*(rng.normal(0, size, 4000) for size in sizes), np.array([1.0])]) for _ in range(4)]
+    keys = (
+        *(TensorKey(f"gradient/layer{i}.weight", Kind.GRADIENT, f"layer{i}") for i in range(layers)),
+        TensorKey("loss/CrossEntropyLoss", Kind.LOSS),
+    )
+    run = create_run(path)
+    writer = RankWriter(run.path)
+    for step in range(steps):
+        block = blocks[step % len(blocks)]
+        block = replace(block, l2=block.l2 * (1 + step / steps))
+        writer.append(StatsRows(step, Mode.TRAIN, 0, time.time_ns(), keys, block))
+    writer.close()
+    run.set_status("finished")
+
+
+def measure(path: Path, repeat: int) -> list[dict[str, object]]:
+    """One row for each call."""
+    rows = []
+    for name, params in CALLS:
+        run = open_run(path)
+        times, sizes = [], []
+        for _ in range(repeat + 1):
+            start, cpu = time.perf_counter(), time.process_time()
+            figure = call_view(run, name, params)
+            drawn = time.perf_counter()
+            text = figure_json(figure)
+            end = time.perf_counter()
+            times.append((end - start, drawn - start, end - drawn, time.process_time() - cpu))
+            sizes.append(len(text))
+        rest = times[1:]
+        rows.append(
+            {
+                "view": name,
+                "params": params,
+                "first_ms": round(times[0][0] * 1e3, 1),
+                "median_ms": round(statistics.median(t[0] for t in rest) * 1e3, 1),
+                "draw_ms": round(statistics.median(t[1] for t in rest) * 1e3, 1),
+                "json_ms": round(statistics.median(t[2] for t in rest) * 1e3, 1),
+                "cpu_ms": round(statistics.median(t[3] for t in rest) * 1e3, 1),
+                "kilobytes": round(sizes[-1] / 1e3),
+                "typed_arrays": '"bdata"' in text,
+            }
+        )
+    return rows
+
+
+def report(rows: list[dict[str, object]], layers: int, steps: int) -> str:
+    """The table as Markdown."""
+    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    about = (
+        f"{layers} layers x {steps:,} steps; {machine}, Python {platform.python_version()}. Milliseconds, "
+        f"median of warm calls; target {TARGET_MS} ms for the overview of all layers. "
+        f"Load of the machine while measuring: {os.getloadavg()[0]:.1f}."
+    )
+    lines = [
+        "# Views: time to a figure",
+        "",
+        about,
+        "",
+        "| view | parameters | first | median | of it drawing | of it JSON | CPU | kB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())  # type: ignore[call-overload]
+        lines.append(
+            f"| {row['view']} | {params} | {row['first_ms']} | {row['median_ms']} | {row['draw_ms']} | "
+            f"{row['json_ms']} | {row['cpu_ms']} | {row['kilobytes']} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--layers", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--keep", type=Path, help="write the run here, or use the one that is there")
+    parser.add_argument("--no-write", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = asked.keep or Path(folder) / "run"
+        if not (path / "run.json").exists():
+            write(path, asked.layers, asked.steps)
+        rows = measure(path, asked.repeat)
+    text = report(rows, asked.layers, asked.steps)
+    print(text)
+    if not asked.no_write:
+        RESULTS.mkdir(exist_ok=True)
+        RESULTS.joinpath("views.md").write_text(text, encoding="utf-8")
+        RESULTS.joinpath("views.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

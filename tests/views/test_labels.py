@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from tdbg_lab.views.labels import count, number, percent, safe, short, short_unique
+
+
+def test_safe_takes_the_meaning_out_of_html_and_templates():
+    assert safe("<b>%{x}</b>&") == "&lt;b&gt;%\u200c{x}&lt;/b&gt;&amp;"
+    assert "\u202e" not in safe("a\u202eb")
+    assert "\x00" not in safe("a\x00b")
+
+
+def test_short_keeps_both_ends():
+    name = "encoder.layers.11.attention.self.query.weight"
+    assert short(name, 20).endswith("query.weight")
+    assert short(name, 20).startswith("encod")
+    assert len(short(name, 20)) == 20
+
+
+def test_short_unique_keeps_names_apart_and_drops_what_all_share():
+    names = [f"gradient/{'x' * 50}{i}{'y' * 50}" for i in range(3)]
+    assert len(set(short_unique(names))) == 3
+    assert short_unique(["gradient/a", "gradient/b"]) == ["a", "b"]
+    assert short_unique(["gradient/a", "b"]) == ["gradient/a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (-0.5, "\u22120.5"), (1e-7, "1e\u22127"), (123456.0, "1.235e5"), (float("nan"), "NaN"),
+     (float("inf"), "+inf"), (float("-inf"), "\u2212inf")],
+)  # fmt: skip
+def test_number_is_short_and_readable(value, text):
+    assert number(value) == text
+
+
+def test_count_and_percent_agree_with_the_number():
+    assert count(1, "step") == "1 step"
+    assert count(12000, "class", "classes") == "12,000 classes"
+    assert percent(1e-6) == "<0.1%"
+    assert percent(0.99999) == ">99.9%"
+    assert percent(1.0) == "100.0%"

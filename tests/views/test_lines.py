@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tdbg_lab.views import call_view
+from tdbg_lab.views.scalars import smooth
+
+
+def _named(figure, name):
+    return next(trace for trace in figure.data if trace.name == name)
+
+
+def test_scalars_show_modes_as_line_styles(plain):
+    figure = call_view(plain, "scalars", {"tensors": ["loss/CrossEntropyLoss"]})
+    train, evaluation = (
+        _named(figure, "loss/CrossEntropyLoss"),
+        _named(figure, "loss/CrossEntropyLoss (eval)"),
+    )
+    assert train.line.dash == "solid"
+    assert evaluation.line.dash == "dash"
+    assert train.line.color == evaluation.line.color
+    np.testing.assert_allclose(train.y, plain.scalars("loss/CrossEntropyLoss", mode="train").values)
+    assert len(evaluation.x) == 4
+
+
+def test_scalars_put_losses_metrics_and_learning_rates_in_plots_of_their_own(plain):
+    figure = call_view(plain, "scalars")
+    titles = [figure.layout[axis].title.text for axis in ("yaxis", "yaxis2", "yaxis3")]
+    assert titles == ["Loss", "Metric", "Learning rate"]
+    assert {trace.xaxis for trace in figure.data} == {"x"}
+
+
+def test_scalars_mark_what_is_not_finite_where_it_happened(broken):
+    figure = call_view(broken, "scalars", {"tensors": ["loss/bad"]})
+    marks = next(trace for trace in figure.data if trace.mode == "markers")
+    assert list(marks.x) == [1, 2, 3, 5, 6, 7, 9, 10, 11]
+    assert list(marks.text[:3]) == ["NaN", "+inf", "\N{MINUS SIGN}inf"]
+    assert np.isfinite(np.asarray(marks.y, dtype=float)).all()
+
+
+def test_scalars_of_a_long_run_keep_the_nan_and_both_ends(long):
+    figure = call_view(long, "scalars", {"n_out": 20})
+    line = next(trace for trace in figure.data if trace.mode == "lines")
+    assert (line.x[0], line.x[-1]) == (0, 9999)
+    assert len(line.x) <= 21
+    assert 4321 in next(trace for trace in figure.data if trace.mode == "markers").x
+
+
+def test_scalars_with_smoothing_keep_the_raw_line_faint(plain):
+    figure = call_view(plain, "scalars", {"tensors": ["accuracy"], "mode": "train", "smoothing": 90})
+    raw, smoothed = figure.data
+    assert raw.opacity < 0.5
+    assert np.std(np.diff(smoothed.y)) < np.std(np.diff(raw.y))
+
+
+def test_smooth_passes_over_nan_and_starts_at_the_first_value():
+    x = np.arange(5)
+    found = smooth(x, np.array([np.nan, 2.0, np.nan, 2.0, 2.0]), 0.9)
+    assert np.isnan(found[0])
+    np.testing.assert_allclose(found[1:], 2.0)
+
+
+def test_smooth_treats_rare_values_like_frequent_ones():
+    x = np.arange(401)
+    y = np.sin(x / 60)
+    every, tenth = smooth(x, y, 0.95), smooth(x[::10], y[::10], 0.95)
+    assert np.abs(every[::10] - tenth).max() < 0.2
+
+
+@pytest.mark.parametrize("statistic", ["l2", "mean", "std", "min", "max", "l1"])
+def test_statistics_draw_what_run_stats_says(plain, statistic):
+    figure = call_view(plain, "statistics", {"tensors": ["layer2.weight"], "statistic": statistic})
+    expected = plain.stats("layer2.weight", statistic, mode="train")
+    np.testing.assert_allclose(figure.data[0].y, expected[statistic])
+    np.testing.assert_array_equal(figure.data[0].x, expected["step"])
+
+
+def test_statistics_say_when_they_leave_tensors_out(plain):
+    caption = call_view(plain, "statistics", {"regex": "layer"}).layout.meta["tdbg"]["caption"]
+    assert "tensors" in caption
+
+
+@pytest.mark.parametrize("statistic", ["l2", "mean", "zero_share"])
+def test_overview_cells_are_what_run_stats_says(plain, statistic):
+    figure = call_view(plain, "overview", {"kind": "gradient", "statistic": statistic})
+    heat = figure.data[0]
+    names = plain.tensor_names(kind="gradient")
+    assert [f"gradient/{label}" for label in heat.y] == names
+    column = {"zero_share": "zero_frac"}.get(statistic, statistic)
+    for row, name in enumerate(names):
+        np.testing.assert_allclose(
+            np.asarray(heat.customdata)[row], plain.stats(name, column, mode="train")[column], rtol=1e-6
+        )
+
+
+def test_overview_colours_grow_with_the_value(plain):
+    heat = call_view(plain, "overview", {"kind": "gradient"}).data[0]
+    order = np.argsort(np.asarray(heat.customdata).ravel())
+    assert (np.diff(np.asarray(heat.z).ravel()[order].astype(int)) >= 0).all()
+
+
+def test_overview_has_colours_for_zero_and_for_what_is_not_finite(broken):
+    figure = call_view(broken, "overview", {"kind": "gradient"})
+    heat = figure.data[0]
+    rows = {label: np.asarray(heat.z)[i] for i, label in enumerate(heat.y)}
+    assert set(rows["zero"]) == {5}
+    assert set(rows["all_nan"]) == {9}
+    assert set(rows["bad"]) == {9}
+    assert "exactly 0" in heat.colorbar.ticktext
+    assert "NaN, inf" in heat.colorbar.ticktext
+    assert "not finite first in gradient/bad at step 0" in figure.layout.meta["tdbg"]["caption"]
+
+
+def test_overview_of_a_long_run_never_drops_a_nan(long):
+    heat = call_view(long, "overview", {"n_out": 30}).data[0]
+    assert len(heat.x) == 30
+    assert (heat.x[0], heat.x[-1]) == (0, 9999)
+    bad = np.flatnonzero(np.asarray(heat.z)[0] == 9)
+    assert len(bad) == 1
+    assert heat.x[bad[0] - 1] < 4321 <= heat.x[bad[0]]
+
+
+def test_overview_filters_by_pattern(plain):
+    heat = call_view(plain, "overview", {"kind": "weight", "regex": "layer[13]"}).data[0]
+    assert list(heat.y) == ["layer1.weight", "layer3.weight"]

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+
+from tdbg_lab.analysis.spans import merge_narrow
+from tdbg_lab.views import call_view
+
+
+def test_timeline_bars_add_up_to_the_recorded_time(plain):
+    figure = call_view(plain, "timeline", {"window_s": 3600, "n_out": 4000})
+    spans = plain.spans()
+    for phase in ("data", "forward", "backward", "optimizer"):
+        bars = next(trace for trace in figure.data if trace.name == phase)
+        mine = spans[spans["phase"] == phase]
+        data = np.asarray(bars.customdata)
+        np.testing.assert_allclose(data[:, 0].sum(), mine["duration_ns"].sum() / 1e6, rtol=1e-9)
+        assert data[:, 1].sum() == len(mine)
+
+
+def test_timeline_keeps_everything_on_one_x_axis(plain):
+    figure = call_view(plain, "timeline")
+    assert {trace.xaxis for trace in figure.data} <= {None, "x"}
+    assert figure.layout.meta["tdbg"]["axis"] == "time"
+    assert figure.layout.meta["tdbg"]["time_zero_ns"].isdigit()
+
+
+def test_timeline_range_wins_over_the_window(plain):
+    figure = call_view(plain, "timeline", {"range": [0.2, 0.5], "window_s": 1})
+    assert tuple(figure.layout.xaxis.range) == (0.2, 0.5)
+
+
+def test_timeline_marks_the_shared_step(plain):
+    figure = call_view(plain, "timeline", {"step": 20})
+    seconds = dict(map(tuple, figure.layout.meta["tdbg"]["step_seconds"]))
+    assert abs(figure.layout.shapes[0].x0 - seconds[20]) < 1e-3
+
+
+def test_merge_narrow_loses_no_span_and_stays_small():
+    rng = np.random.default_rng(0)
+    start = np.sort(rng.uniform(0, 60, 50_000))
+    length = rng.exponential(1e-3, 50_000)
+    bars = merge_narrow(start, length, np.arange(50_000), 0.1)
+    assert bars.spans.sum() == 50_000
+    np.testing.assert_allclose(bars.busy.sum(), length.sum())
+    assert len(bars.start) <= 2 * 600
+    assert (np.diff(bars.start) >= 0).all()
+    assert bars.step_first[0] == 0
+    assert bars.step_last.max() == 49_999
+
+
+def test_merge_narrow_leaves_wide_spans_alone():
+    bars = merge_narrow(np.array([0.0, 2.0]), np.array([1.0, 3.0]), np.array([0, 1]), 0.1)
+    np.testing.assert_array_equal(bars.start, [0, 2])
+    np.testing.assert_array_equal(bars.length, [1, 3])
+
+
+def test_merge_narrow_of_nothing_is_nothing():
+    none = np.empty(0)
+    assert len(merge_narrow(none, none, np.empty(0, dtype=np.int64), 0.1).start) == 0
+
+
+def test_rules_say_status_and_severity_in_words(plain):
+    figure = call_view(plain, "rules")
+    rows = list(figure.layout.yaxis.categoryarray)
+    assert any("Dead relu" in row and "issue found" in row for row in rows)
+    assert any("Vanishing gradient" in row and "no issue" in row for row in rows)
+    warning = next(trace for trace in figure.data if trace.name == "warning")
+    assert warning.base[0] == 20
+    assert "1 warning" in figure.layout.meta["tdbg"]["caption"]
