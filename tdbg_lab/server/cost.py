@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import Kind
-from tdbg_lab.server.jsonable import jsonable
 
 if TYPE_CHECKING:
     from tdbg_lab.run import Run
@@ -19,7 +19,7 @@ BYTES = "tdbg/bytes_written"
 
 
 def cost(run: Run) -> CostJson | None:
-    """Cost at the last saved step; None when the run recorded none."""
+    """Average cost of a step of late; None when the run recorded none."""
     names = set(run.tensor_names(kind=Kind.COST))
     if CAPTURE not in names:
         return None
@@ -27,17 +27,14 @@ def cost(run: Run) -> CostJson | None:
     step_ms = _last(run, STEP) if STEP in names else None
     written = _last(run, BYTES) if BYTES in names else None
     share = capture_ms / step_ms if capture_ms is not None and step_ms else None
-    values: CostJson = jsonable(
-        {
-            "capture_ms": capture_ms,
-            "step_ms": step_ms,
-            "share": share,
-            "bytes_written": None if written is None else int(written),
-        }
-    )
-    return values
+    return {
+        "capture_ms": capture_ms,
+        "step_ms": step_ms,
+        "share": share,
+        "bytes_written": None if written is None else int(written),
+    }
 
 
 def _last(run: Run, name: str) -> float | None:
     values = run.scalars(name).values
-    return float(values[-1]) if len(values) else None
+    return float(values[-1]) if len(values) and math.isfinite(values[-1]) else None

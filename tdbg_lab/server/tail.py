@@ -183,9 +183,9 @@ class RunTail:
         if run is None:
             return False
         require_no_way_out(self.entry)
-        changed = run.refresh()
-        if not changed and before is not None and run.status is before.status:
-            return False
+        run.refresh()
+        if before is not None and run.version == before.version and run.status is before.status:
+            return False  # by version: an edit refreshes the run too
         self.digest = digest(run, before)
         return True
 

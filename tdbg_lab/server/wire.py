@@ -33,11 +33,11 @@ class FindingCounts(TypedDict):
 
 
 class CostJson(TypedDict):
-    """What tdbg-lab costs this run, at its last saved step."""
+    """What tdbg-lab costs this run: averages over the steps up to the last saved one."""
 
-    capture_ms: Number
-    step_ms: Number | None
-    share: Number | None
+    capture_ms: float | None
+    step_ms: float | None
+    share: float | None
     """Part of a step spent in capture, 0 to 1."""
     bytes_written: int | None
 

@@ -168,6 +168,30 @@ async def test_new_run_is_told_as_a_change_of_the_list(tdbg_socket, root):
         assert await client.until(lambda m: m["type"] == "runs")
 
 
+async def test_slow_client_does_not_grow_memory(jp_ws_fetch, jp_serverapp):
+    hub = jp_serverapp.web_app.settings["tdbg_services"].hub
+    socket = await jp_ws_fetch("tdbg", "stream")  # nobody reads: the client takes one message
+    while not hub._clients:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    (client,) = hub._clients
+    for number in range(2000):
+        hub.broadcast(str(number), {"type": "removed", "id": "x" * 100_000})
+        if number % 20 == 0:
+            await asyncio.sleep(0.001)
+    assert len(client.outbox) <= 512
+    assert client.outbox.dropped > 1000, "messages went into a buffer without a bound"
+    socket.close()
+
+
+async def test_edit_is_told_to_who_watches(tdbg_socket, tdbg_fetch, run_id):
+    run = await run_id()
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        await client.until(lambda m: m["type"] == "run")
+        await tdbg_fetch("runs", run, method="PATCH", body={"notes": "new"})
+        assert await client.until(lambda m: m["type"] == "run" and m["summary"]["notes"] == "new")
+
+
 async def test_unwatched_run_is_told_no_more(tdbg_socket, run_id, root, jp_serverapp):
     training = FakeTraining(root / "live", layers=1)
     training.step()
