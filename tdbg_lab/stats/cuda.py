@@ -7,7 +7,7 @@ are those of the CPU kernels, bit for bit. Nothing here waits for the device.
 
 Imports Triton: import it inside of functions, after `tdbg_lab.stats.device.has_triton`.
 """
-# ruff: noqa: ANN001, ANN202, C901, N803, PLR0124, PLR0912, PLR0915, PLR0917, SIM102 - it is Triton's dialect
+# ruff: noqa: ANN001, ANN202, C901, N803, PLR0124, PLR0912, PLR0915, PLR0917 - it is Triton's dialect
 # mypy: disable-error-code="untyped-decorator,no-untyped-def"
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ def _measure_chunks(
     CODE: tl.constexpr,
     FLOAT: tl.constexpr,
     LANES: tl.constexpr,
+    SMALL: tl.constexpr,
+    LARGE: tl.constexpr,
 ):
     program = tl.program_id(0) + first
     address = tl.load(chunks + program * 4)
@@ -145,43 +147,46 @@ def _measure_chunks(
         # 1023 belongs to no finite value
         counts += tl.histogram(tl.where(good & (x != 0.0), _bins(raw, CODE), 1023), 2048)
 
-    first_moment = tl.sum(sum1.to(tl.float64), axis=0)
-    second_moment = tl.sum(sum2.to(tl.float64), axis=0)
+    n = tl.maximum(tl.sum(finite, axis=0), 1).to(tl.float64)
+    offset = tl.sum(sum1.to(tl.float64), axis=0) / n
+    variance = tl.sum(sum2.to(tl.float64), axis=0) / n - offset * offset
+    mean = shift + offset
+    std = tl.sqrt(tl.maximum(variance, 0.0))
     absolute = tl.sum(sum_abs.to(tl.float64), axis=0)
     least = tl.min(low, axis=0).to(tl.float64)
     most = tl.max(high, axis=0).to(tl.float64)
     far = tl.maximum(tl.abs(least), tl.abs(most))
-    if CODE < 8 or CODE >= 16:
-        # Squares of such values overflow or vanish in float32: once more in float64. (Infinite where
-        # nothing is finite.)
-        if (far < float("inf")) & ((far > 1e15) | ((far > 0.0) & (far < 1e-12))):
-            wide1 = tl.zeros([LANES], tl.float64)
-            wide2 = tl.zeros([LANES], tl.float64)
-            wide_abs = tl.zeros([LANES], tl.float64)
-            for wide_base in range(start, stop, LANES):
-                wide_mask = wide_base + lane < stop
-                wide = _read(address, wide_base + lane, wide_mask, tables, CODE).to(tl.float64)
-                wide_good = wide_mask & (tl.abs(wide) < float("inf"))
-                wide_difference = tl.where(wide_good, wide - shift, 0.0)
-                wide1 += wide_difference
-                wide2 += wide_difference * wide_difference
-                wide_abs += tl.where(wide_good, tl.abs(wide), 0.0)
-            first_moment = tl.sum(wide1, axis=0)
-            second_moment = tl.sum(wide2, axis=0)
-            absolute = tl.sum(wide_abs, axis=0)
+    if (far < float("inf")) & ((far > LARGE) | ((far > 0.0) & (far < SMALL))):
+        # Squares of such values overflow or vanish: once more, in float64 and in units of the largest.
+        # (`far` is infinite where nothing is finite.)
+        unit = tl.maximum(far, 1e-300)
+        wide1 = tl.zeros([LANES], tl.float64)
+        wide2 = tl.zeros([LANES], tl.float64)
+        wide_abs = tl.zeros([LANES], tl.float64)
+        for wide_base in range(start, stop, LANES):
+            wide_mask = wide_base + lane < stop
+            wide = _read(address, wide_base + lane, wide_mask, tables, CODE).to(tl.float64)
+            wide_good = wide_mask & (tl.abs(wide) < float("inf"))
+            wide_difference = tl.where(wide_good, wide / unit - shift / unit, 0.0)
+            wide1 += wide_difference
+            wide2 += wide_difference * wide_difference
+            wide_abs += tl.where(wide_good, tl.abs(wide) / unit, 0.0)
+        offset = tl.sum(wide1, axis=0) / n
+        variance = tl.sum(wide2, axis=0) / n - offset * offset
+        mean = shift + offset * unit
+        std = tl.sqrt(tl.maximum(variance, 0.0)) * unit
+        absolute = tl.sum(wide_abs, axis=0) * unit
 
-    n = tl.sum(finite, axis=0).to(tl.float64)
-    offset = first_moment / tl.maximum(n, 1.0)
     out = partials + program * 10
-    tl.store(out, n)
+    tl.store(out, tl.sum(finite, axis=0).to(tl.float64))
     tl.store(out + 1, tl.sum(nan, axis=0).to(tl.float64))
     tl.store(out + 2, tl.sum(above, axis=0).to(tl.float64))
     tl.store(out + 3, tl.sum(below, axis=0).to(tl.float64))
     tl.store(out + 4, tl.sum(zero, axis=0).to(tl.float64))
     tl.store(out + 5, least)
     tl.store(out + 6, most)
-    tl.store(out + 7, shift + offset)
-    tl.store(out + 8, second_moment - first_moment * offset)
+    tl.store(out + 7, mean)
+    tl.store(out + 8, std)
     tl.store(out + 9, absolute)
     every = tl.arange(0, 2048)
     tl.atomic_add(hist + row * 2048 + every, counts, mask=(counts > 0) & (every != 1023), sem="relaxed")
@@ -249,6 +254,8 @@ def launch(chunks: Chunks, table: Tensor, tables: Tensor, partials: Tensor, hist
             CODE=code,
             FLOAT=tl.float64 if wide else tl.float32,
             LANES=_LANES,
+            SMALL=1e-140 if wide else 1e-12,
+            LARGE=1e140 if wide else 1e15,
             num_warps=8,
             enable_fp_fusion=True,
         )

@@ -19,7 +19,7 @@ __all__ = ["COLUMNS", "block_from_partials"]
 
 _NONE: NDArray[np.float32] = np.zeros(0, np.float32)
 
-COLUMNS = ("finite", "nan", "pos_inf", "neg_inf", "zero", "min", "max", "mean", "m2", "l1")
+COLUMNS = ("finite", "nan", "pos_inf", "neg_inf", "zero", "min", "max", "mean", "std", "l1")
 """Columns of a table of partials, float64. Counts are exact: a partial has less than 2**53 elements."""
 
 
@@ -72,13 +72,11 @@ def _one_block(partials: NDArray[np.float64]) -> StatsBlock:
     """Partials as rows of a block without histograms."""
     n_rows = len(partials)
     counts = partials[:, :5].astype(np.int64)
-    finite, low, high = counts[:, 0], partials[:, 5], partials[:, 6]
+    finite, low, high, std = counts[:, 0], partials[:, 5], partials[:, 6], partials[:, 8]
     with np.errstate(invalid="ignore", divide="ignore"):
-        std = np.sqrt(np.maximum(partials[:, 8], 0.0) / finite)
         mean = np.clip(partials[:, 7], low, high)
         l2 = np.hypot(std, mean) * np.sqrt(finite)
     floats = np.stack([low, high, mean, std, partials[:, 9], l2])
-    floats[5, np.isinf(std)] = np.inf
     floats[:, finite == 0] = np.nan
     ints = np.stack([counts[:, :4].sum(axis=1), *counts[:, 1:].T])
     return StatsBlock(

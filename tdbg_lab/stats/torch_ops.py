@@ -146,16 +146,20 @@ def _moments(wide: Tensor) -> Tensor:
     counts = [n, torch.isnan(wide).sum(), (wide == torch.inf).sum(), (wide == -torch.inf).sum()]
     counts.append((wide == 0).sum())
     kept = torch.where(finite, wide, 0.0)
-    mean = kept.sum() / n.clamp(min=1)
-    centered = torch.where(finite, wide - mean, 0.0)
-    first = centered.sum() / n.clamp(min=1)
-    m2 = (centered * centered).sum() - first * first * n
+    some = n.clamp(min=1)
+    unit = kept.abs().max().clamp(min=1e-300) if wide.numel() else some.double()
+    scaled = kept / unit  # so that squares neither overflow nor vanish
+    mean = scaled.sum() / some
+    centered = torch.where(finite, scaled - mean, 0.0)
+    mean = mean + centered.sum() / some
+    centered = torch.where(finite, scaled - mean, 0.0)
+    std = ((centered * centered).sum() / some).sqrt()
     if wide.numel():
         low = torch.where(finite, wide, torch.inf).min()
         high = torch.where(finite, wide, -torch.inf).max()
     else:
         low = high = mean
-    values = [low, high, mean + first, m2, kept.abs().sum()]
+    values = [low, high, mean * unit, std * unit, kept.abs().sum()]
     return torch.stack([value.double() for value in (*counts, *values)])
 
 

@@ -38,6 +38,7 @@ from tdbg_lab.stats.cuda import _measure_chunks
 types = dict(chunks="*i64", first="i32", tables="*fp32", partials="*fp64", hist="*i32")
 for code in (0, 2, 8, 12, 16):
     constants = dict(CODE=code, FLOAT=tl.float64 if 8 <= code < 16 else tl.float32, LANES=1024)
+    constants |= dict(SMALL=1e-12, LARGE=1e15)
     signature = types | dict.fromkeys(constants, "constexpr")
     source = ASTSource(fn=_measure_chunks, signature=signature, constexprs=constants)
     options = dict(num_warps=8, enable_fp_fusion=True)
@@ -79,6 +80,8 @@ def cases():
         )
     tensors += [torch.zeros(0), torch.tensor(7.5), torch.randn(140_000), torch.full((10,), float("nan"))]
     tensors += [torch.randn(2000) * 1e-30, torch.randn(2000) * 1e30]
+    tensors += [torch.tensor([1e300, -1e308, 0.0], dtype=torch.float64)]
+    tensors += [torch.tensor([1e-300, -5e-324], dtype=torch.float64)]
     channels = torch.relu(torch.randn(3, 5, 4, 4)).to(memory_format=torch.channels_last)
     return [*tensors, channels], [None] * len(tensors) + [1]
 
