@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import time
 
 from tdbg_lab.store import pending
@@ -22,20 +23,34 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rate", type=float, default=STEPS_PER_SECOND, help="steps a second")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _interrupt)
     training = FakeTraining(options.directory, layers=6, modes=("train", "eval"), name="synthetic")
-    status = "finished"
-    for step in range(options.steps):
+    status = "stopped"
+    try:
+        status = _train(training, options.steps, options.rate)
+    except KeyboardInterrupt:  # the demo ends
+        pass
+    finally:
+        training.end(status)
+
+
+def _train(training: FakeTraining, steps: int, rate: float) -> str:
+    """Write steps; how it ended."""
+    for step in range(steps):
         training.step()
-        if step == options.steps // 10:
+        if step == steps // 10:
             training.find()
         requests = pending(training.path)
+        for each in requests:
+            answer(training.path, each.id, "done", "Stopped.")
         if requests:
-            for each in requests:
-                answer(training.path, each.id, "done", "Stopped.")
-            status = "stopped"
-            break
-        time.sleep(1 / options.rate)
-    training.end(status)
+            return "stopped"
+        time.sleep(1 / rate)
+    return "finished"
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
