@@ -107,8 +107,7 @@ export function themed(
       bordercolor: theme.border,
       font: { color: theme.text, family: theme.font, size: theme.fontSize },
       align: 'left'
-    },
-    title: { font: { color: theme.text, size: theme.fontSize + 1 } }
+    }
   };
   const patched: JSONObject = {};
   for (const name of axes) {
@@ -121,6 +120,8 @@ export function themed(
   delete kept['width'];
   delete kept['height'];
   delete kept['transition'];
+  // The panel's own title says it.
+  delete kept['title'];
   return {
     data: figure.data.map(trace => themedTrace(trace, colorbar)),
     layout: {
@@ -134,14 +135,11 @@ export function themed(
         family: theme.font,
         size: theme.fontSize
       },
-      margin: {
-        l: 8,
-        r: 8,
-        t: hasTitle(layout) ? 28 : 10,
-        b: 6,
-        pad: 0,
-        ...object(layout['margin'])
+      legend: {
+        ...object(layout['legend']),
+        font: { size: theme.fontSize - 1 }
       },
+      margin: tight(object(layout['margin'])),
       modebar: {
         bgcolor: theme.background,
         color: theme.muted,
@@ -174,9 +172,21 @@ function themedTrace(trace: JSONObject, colorbar: JSONObject): JSONObject {
   return patched;
 }
 
-function hasTitle(layout: JSONObject): boolean {
-  const title = layout['title'];
-  return typeof title === 'string' ? title !== '' : !!object(title)['text'];
+/** Room for what has no room of its own: axes, legends and colour bars push further by themselves. */
+function tight(margin: JSONObject): JSONObject {
+  const most: { readonly [side: string]: number } = {
+    l: 44,
+    r: 12,
+    t: 14,
+    b: 32
+  };
+  const kept: JSONObject = { ...margin };
+  for (const side of Object.keys(most)) {
+    const own = margin[side];
+    kept[side] =
+      typeof own === 'number' ? Math.min(own, most[side]) : most[side];
+  }
+  return kept;
 }
 
 function object(value: JSONValue | undefined): JSONObject {

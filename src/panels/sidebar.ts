@@ -29,7 +29,7 @@ export class TdbgSidebar extends SidePanel {
     this.addWidget(new RunPanel(options));
     this.addWidget(new LayersPanel(options));
     if (this.content instanceof AccordionPanel) {
-      this.content.setRelativeSizes([3, 3, 4]);
+      this.content.setRelativeSizes([32, 26, 42]);
     }
   }
 }

@@ -3,7 +3,7 @@
  */
 import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { DockPanelSvg } from '@jupyterlab/ui-components';
+import { DockPanelSvg, Toolbar } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { JSONObject } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
@@ -22,7 +22,8 @@ import { DashboardToolbar } from './toolbar';
 export class Dashboard extends MainAreaWidget<DockPanelSvg> {
   constructor(options: Dashboard.IOptions) {
     super({
-      content: new DockPanelSvg({ mode: 'multiple-document', spacing: 4 })
+      content: new DockPanelSvg({ mode: 'multiple-document', spacing: 4 }),
+      toolbar: new Toolbar()
     });
     const { run, service, commands, trans } = options;
     this.run = run;

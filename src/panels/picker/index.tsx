@@ -33,7 +33,7 @@ export function TensorPicker(props: IPickerProps): JSX.Element {
     value.length === 1
       ? value[0]
       : value.length === 0
-        ? trans.__('Automatic')
+        ? trans.__('%1: automatic', props.label)
         : trans._n('%1 tensor', '%1 tensors', value.length);
   return (
     <Popover

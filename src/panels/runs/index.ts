@@ -1,7 +1,10 @@
 /**
  * The section of the side bar that lists the runs.
  */
-import { PanelWithToolbar, CommandToolbarButton } from '@jupyterlab/ui-components';
+import {
+  PanelWithToolbar,
+  CommandToolbarButton
+} from '@jupyterlab/ui-components';
 
 import { CommandIDs } from '../../commands';
 import type { IRunsProps } from './body';

@@ -45,7 +45,7 @@ export function Sparkline(props: {
   readonly points: ReadonlyArray<readonly [number, WireNumber]> | null;
   readonly label: string;
 }): JSX.Element | null {
-  const [width, height] = [64, 16];
+  const [width, height] = [56, 16];
   const path = props.points ? sparkPath(props.points, width, height) : '';
   if (!path) {
     return null;

@@ -56,7 +56,7 @@ export function StepButtons(
     ? trans.__('Follow the run')
     : trans.__('Go to the last step');
   return (
-    <>
+    <span className="jp-TdbgStepButtons">
       <button
         className="jp-TdbgIconButton"
         disabled={cursor.steps.length < 2}
@@ -87,7 +87,7 @@ export function StepButtons(
           {live ? trans.__('Follow') : trans.__('Last')}
         </span>
       </button>
-    </>
+    </span>
   );
 }
 

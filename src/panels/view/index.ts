@@ -3,6 +3,7 @@
  */
 import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { Toolbar } from '@jupyterlab/ui-components';
 import type { IDisposable } from '@lumino/disposable';
 import { Panel } from '@lumino/widgets';
 
@@ -20,7 +21,7 @@ import { ViewToolbar } from './toolbar';
 /** Toolbar, picture and foot. It owns the model it is given. */
 export class ViewPanel extends MainAreaWidget<Panel> {
   constructor(options: ViewPanel.IOptions) {
-    super({ content: new Panel() });
+    super({ content: new Panel(), toolbar: new Toolbar() });
     const { model, service, trans } = options;
     this.model = model;
     this._service = service;

@@ -55,7 +55,7 @@ export function ParamControl(props: IParamProps): JSX.Element {
           value={String(value ?? '')}
           options={[
             ...(param.default === null
-              ? [{ value: '', label: trans.__('Automatic') }]
+              ? [{ value: '', label: trans.__('%1: automatic', param.label) }]
               : []),
             ...choicesOf(param).map(([choice, label]) => ({
               value: String(choice),

@@ -99,7 +99,9 @@ function split(params: ReadonlyArray<IViewParam>): {
   const tensor = params.find(
     ({ kind }) => kind === 'tensor' || kind === 'tensors'
   );
-  const choice = params.find(({ kind }) => kind === 'choice');
+  const choice = params.find(
+    ({ kind, name }) => kind === 'choice' && name !== 'mode'
+  );
   const shown = [tensor, choice].filter(
     (param): param is IViewParam => param !== undefined
   );

@@ -150,7 +150,9 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
       onScroll={event => setScrollTop(event.currentTarget.scrollTop)}
       onKeyDown={onKeyDown}
       onFocus={event => {
-        if (event.target === node.current && focused < 0) {
+        // A press on a row must not move the rows away from under the pointer.
+        const byKey = event.currentTarget.matches(':focus-visible');
+        if (event.target === node.current && focused < 0 && byKey) {
           const current = indexOf(props.reveal ?? null);
           focusRow(Math.max(current, 0));
         }
