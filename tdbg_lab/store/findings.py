@@ -85,7 +85,7 @@ def read_findings(run_path: str | Path) -> list[Finding]:
         for line in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 finding = _finding(json.loads(line))
-            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                 continue
             place = f"id {finding.id}" if finding.id else f"line {len(found)}"
             if place in found or len(found) < MAX_FINDINGS:

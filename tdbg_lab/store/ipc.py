@@ -131,6 +131,12 @@ class BatchReader:
             at += total
 
     def _take(self, buffer: pa.Buffer, batches: list[pa.RecordBatch]) -> None:
+        try:
+            self._decode(buffer, batches)
+        except OSError as error:  # Arrow's word for a malformed message
+            raise _BadStreamError(str(error)) from error
+
+    def _decode(self, buffer: pa.Buffer, batches: list[pa.RecordBatch]) -> None:
         if self._schema is None:
             schema = pa.ipc.read_schema(buffer)
             if not schema.equals(self._expected):
@@ -214,10 +220,11 @@ def _body_size(message: bytes) -> int:
     kind_at, header_at, length_at = (_field(message, root, slot) for slot in (1, 2, 3))
     if kind_at is None or header_at is None:
         raise _BadStreamError("has a broken message header")
-    if message[kind_at] == 3:  # RecordBatch
+    kind = struct.unpack_from("<B", message, kind_at)[0]
+    if kind == 3:  # RecordBatch
         batch = header_at + struct.unpack_from("<I", message, header_at)[0]
         if _field(message, batch, 3) is not None:
             raise _BadStreamError("holds compressed batches")
-    elif message[kind_at] != 1:  # Schema
+    elif kind != 1:  # Schema
         raise _BadStreamError("holds messages that tdbg-lab does not write")
     return int(struct.unpack_from("<q", message, length_at)[0]) if length_at is not None else 0

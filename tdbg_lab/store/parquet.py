@@ -136,7 +136,7 @@ class SealedFile:
                     table = file.read(columns=columns, use_threads=False)
                 else:
                     table = file.read_row_groups(groups, columns=columns, use_threads=False)
-            except pa.ArrowException as error:
+            except (pa.ArrowException, OSError) as error:  # Arrow says OSError for malformed pages
                 raise ValueError(f"{self.path.name} is broken") from error
         return table.replace_schema_metadata(None)
 
@@ -145,16 +145,9 @@ class SealedFile:
         footer = self._footers.get(self._uid) if self._uid else None
         descriptor = open_regular(self.path)
         try:
-            if os.fstat(descriptor).st_size > MAX_SEGMENT_FILE_BYTES:
-                raise ValueError(f"{self.path.name} is larger than a segment may be")
-            source = pa.PythonFile(os.fdopen(descriptor, "rb"), mode="r")
-            descriptor = -1
-            file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
-        except pa.ArrowException as error:
+            file = _parquet(descriptor, footer)
+        except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.path.name} is not a Parquet file") from error
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
         if self._uid and footer is None:
             if file.metadata.num_rows != self.rows:
                 raise OSError(f"{self.path.name} was replaced")
@@ -170,3 +163,15 @@ class SealedFile:
         bytes_ = sum(footer.row_group(g).total_byte_size for g in range(footer.num_row_groups))
         if bytes_ > MAX_SEGMENT_VALUES * 8:
             raise ValueError(f"{self.path.name} has more values than a segment may have")
+
+
+def _parquet(descriptor: int, footer: pq.FileMetaData | None) -> pq.ParquetFile:
+    """The file behind a descriptor, which is closed with it, or at once when it is none."""
+    raw = os.fdopen(descriptor, "rb")
+    try:
+        if os.fstat(descriptor).st_size > MAX_SEGMENT_FILE_BYTES:
+            raise ValueError("larger than a segment may be")  # noqa: TRY301 - the file is closed here
+        return pq.ParquetFile(pa.PythonFile(raw, mode="r"), metadata=footer, pre_buffer=False)
+    except BaseException:
+        raw.close()
+        raise

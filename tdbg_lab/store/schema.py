@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +82,7 @@ _KEY_COLUMNS = ("tensor", "kind", "module", "dtype", "shape", "collections")
 _CACHED_KEYS = 32
 
 
-def segment_metadata(stream: str, rank: int, number: int, run_id: str) -> dict[bytes, bytes]:
+def segment_metadata(stream: str, rank: int, number: int, run_id: str, created_ns: int) -> dict[bytes, bytes]:
     """Schema metadata of a new segment; its ``uid`` is its name for good, numbers may be used again."""
     value = {
         "format": FORMAT,
@@ -92,7 +91,7 @@ def segment_metadata(stream: str, rank: int, number: int, run_id: str) -> dict[b
         "rank": rank,
         "segment": number,
         "uid": uuid.uuid4().hex,
-        "created_ns": time.time_ns(),
+        "created_ns": created_ns,
     }
     return {METADATA_KEY: json.dumps(value).encode()}
 

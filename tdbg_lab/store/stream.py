@@ -54,7 +54,7 @@ class StreamWriter:
         self._descriptor = -1
         self._segment: SegmentFile | None = None
         self.schema: pa.Schema = SCHEMAS[stream]
-        self._batches = self._bytes = self._opened_ns = 0
+        self._batches = self._bytes = self._opened_ns = self._created_ns = 0
         self.bytes_written = 0
         self.dropped = 0
         """Batches not written, after a failure or after `close`."""
@@ -119,7 +119,9 @@ class StreamWriter:
         self._segment = SegmentFile(self._stream, number, sealed=False, path=path)
         self._batches = self._bytes = 0
         self._opened_ns = time.monotonic_ns()
-        metadata = segment_metadata(self._stream, self._place.rank, number, self._place.run_id)
+        self._created_ns = max(time.time_ns(), self._created_ns + 1)
+        place = self._place
+        metadata = segment_metadata(self._stream, place.rank, number, place.run_id, self._created_ns)
         self.schema = SCHEMAS[self._stream].with_metadata(metadata)
         self._write(memoryview(self.schema.serialize()))
 

@@ -48,7 +48,7 @@ class _Position:
     seq: int = 0
     """The next batch of that segment."""
     done: bool = False
-    """The segment was read in its sealed form: there will be nothing more in it."""
+    """The segment was read to its end: there will be nothing more in it."""
 
 
 def tail(
@@ -112,6 +112,8 @@ class _Follower:
             for seq, table in batches:
                 position.seq = seq + 1
                 yield Chunk(rank, stream, table, self._cursor())
+            if not segment.sealed and self._reader(segment).ended:
+                position.done = True  # its sealed form holds nothing more
 
     def _ahead(self, segments: list[SegmentFile], position: _Position) -> list[SegmentFile]:
         """Segments that were not read to their end, in the order they were made."""

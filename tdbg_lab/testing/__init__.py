@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tdbg_lab.testing.blocks import block_of
-from tdbg_lab.testing.fake import fake_run
+from tdbg_lab.testing.fake import FakeTraining, fake_run
 
-__all__ = ["block_of", "fake_run"]
+__all__ = ["FakeTraining", "block_of", "fake_run"]

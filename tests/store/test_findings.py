@@ -1,0 +1,103 @@
+"""Findings and rule states."""
+
+from __future__ import annotations
+
+import math
+
+from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
+from tdbg_lab.run import open_run
+from tdbg_lab.store import FindingsWriter, create_run, read_findings, read_rule_states, write_rule_states
+
+FINDING = Finding(
+    rule="exploding_tensor",
+    severity=Severity.CRITICAL,
+    step_first=3,
+    step_last=9,
+    message="a.weight is not finite.",
+    tensor="a.weight",
+    module="a",
+    evidence={"max_abs": math.inf, "nan_frac": math.nan, "count": 3, "where": "layer"},
+    advice=("Lower the learning rate.",),
+    view=ViewRef("histogram", {"tensor": "a.weight"}),
+    rank=1,
+    time_ns=5,
+    id="x",
+)
+
+
+def test_finding_comes_back_as_it_was_written(tmp_path):
+    path = create_run(tmp_path / "run").path
+    writer = FindingsWriter(path)
+    writer.append(FINDING)
+    (found,) = read_findings(path)
+    writer.close()
+    writer.close()
+    assert math.isnan(found.evidence["nan_frac"])
+    assert str(found) == str(FINDING)  # as text: NaN equals NaN
+
+
+def test_each_writer_has_its_own_file(tmp_path):
+    path = create_run(tmp_path / "run").path
+    for _ in range(2):
+        FindingsWriter(path).close()
+    assert sorted(p.name for p in (path / "findings").iterdir()) == [
+        "findings-000001.jsonl",
+        "findings-000002.jsonl",
+    ]
+
+
+def test_later_line_of_the_same_id_takes_the_place_of_the_first(tmp_path):
+    from dataclasses import replace
+
+    path = create_run(tmp_path / "run").path
+    writer = FindingsWriter(path)
+    for identity, last in (("a", 1), ("b", 1), ("", 1), ("a", 8), ("", 2)):
+        writer.append(replace(FINDING, id=identity, step_last=last))
+    writer.close()
+    assert [(f.id, f.step_last) for f in read_findings(path)] == [("a", 8), ("b", 1), ("", 1), ("", 2)]
+
+
+def test_torn_and_broken_lines_are_left_out(tmp_path):
+    path = create_run(tmp_path / "run").path
+    writer = FindingsWriter(path)
+    writer.append(FINDING)
+    writer.close()
+    file = path / "findings" / "findings-000001.jsonl"
+    line = file.read_bytes()
+    file.write_bytes(
+        b"garbage\n[]\n{}\n" + b"[" * 99_999 + b"\n" + line + b'{"severity": "odd"}\n' + line[:-9]
+    )
+    assert len(read_findings(path)) == 1
+    for size in range(len(line)):
+        file.write_bytes(line[:size])
+        assert read_findings(path) == []
+
+
+def test_rule_states_come_back_and_wrong_ones_are_left_out(tmp_path):
+    path = create_run(tmp_path / "run").path
+    states = [RuleState("a", RuleStatus.ISSUE_FOUND, "why", 5, 2, 1.5, {"threshold": 0.1, "on": True})]
+    write_rule_states(path, states, cursor="c")
+    assert read_rule_states(path) == states
+    for text in ("", "[]", '{"rules": 5}', '{"rules": [5, {}, {"status": "x"}, null]}'):
+        (path / "findings" / "status.json").write_text(text)
+        assert read_rule_states(path) == []
+
+
+def test_run_sees_new_findings_when_it_is_refreshed(tmp_path):
+    path = create_run(tmp_path / "run").path
+    run = open_run(path)
+    assert run.findings() == []
+    FindingsWriter(path).append(FINDING)
+    assert run.findings() == []
+    assert run.refresh()
+    assert len(run.findings()) == 1
+    assert not run.refresh()
+
+
+def test_findings_behind_a_link_are_not_read(tmp_path):
+    path = create_run(tmp_path / "run").path
+    other = create_run(tmp_path / "other").path
+    FindingsWriter(other).append(FINDING)
+    (path / "findings").symlink_to(other / "findings")
+    assert read_findings(path) == []
+    assert read_rule_states(path) == []

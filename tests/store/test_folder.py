@@ -1,0 +1,188 @@
+"""run.json, edits.json: making, joining, resuming and ending runs; untrusted descriptions."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+
+import numpy as np
+import psutil
+import pytest
+
+from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.run import list_runs, open_run
+from tdbg_lab.store import RankWriter, create_run, join_run
+from tdbg_lab.store.info import read_info
+
+from .rows import rows
+
+
+def test_create_run_describes_the_process(tmp_path):
+    folder = create_run(
+        tmp_path / "deep" / "run",
+        hyperparameters={"lr": 0.1, "bad": math.nan, "array": np.float32(2), "fn": print},
+        tags=["a"],
+        notes="n",
+        framework="torch",
+        framework_version="2",
+        world_size=4,
+        capture={"save_every": 10},
+    )
+    info = folder.info
+    assert (info.name, info.status, info.world_size, info.tags) == ("run", RunStatus.RUNNING, 4, ("a",))
+    assert info.pid == os.getpid()
+    assert info.process_created_s == psutil.Process().create_time()
+    assert info.hyperparameters["lr"] == 0.1
+    assert info.hyperparameters["bad"] == "NaN"
+    assert info.hyperparameters["array"] == 2.0
+    assert info.capture == {"save_every": 10}
+    json.loads((folder.path / "run.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_create_run_takes_the_first_free_name(tmp_path):
+    names = []
+    for _ in range(3):
+        folder = create_run(tmp_path / "first")
+        names.append((folder.path.name, folder.info.name))
+    assert names == [("first", "first"), ("first-2", "first-2"), ("first-3", "first-3")]
+
+
+def test_create_run_uses_an_empty_folder(tmp_path):
+    (tmp_path / "run").mkdir()
+    assert create_run(tmp_path / "run").path == tmp_path / "run"
+
+
+def test_create_run_raises_when_asked_to(tmp_path):
+    create_run(tmp_path / "run")
+    with pytest.raises(ConflictError, match="run exists"):
+        create_run(tmp_path / "run", if_exists="error")
+
+
+def test_create_run_many_at_once_make_one_folder_each(tmp_path):
+    made = []
+    threads = [
+        threading.Thread(target=lambda: made.append(create_run(tmp_path / "run").path)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 8
+
+
+def test_resumed_run_keeps_its_identity_and_rows(tmp_path):
+    folder = create_run(tmp_path / "run", name="mine")
+    writer = RankWriter(folder.path)
+    writer.append(rows(0))
+    writer.close()
+    folder.set_status("failed", "RuntimeError: x")
+    again = create_run(tmp_path / "run", if_exists="resume")
+    assert again.path == folder.path
+    assert (again.info.id, again.info.name) == (folder.info.id, "mine")
+    assert (again.info.status, again.info.ended_ns, again.info.error) == (RunStatus.RUNNING, None, None)
+    writer = RankWriter(again.path)
+    writer.append(rows(1))
+    writer.close()
+    assert open_run(again.path).steps().tolist() == [0, 1]
+
+
+def test_join_run_waits_for_the_chief(tmp_path):
+    timer = threading.Timer(0.1, create_run, [tmp_path / "run"])
+    timer.start()
+    assert join_run(tmp_path / "run", 1, timeout_s=30).info.name == "run"
+    timer.join()
+
+
+def test_join_run_gives_up(tmp_path):
+    with pytest.raises(NotFoundError, match="Rank 1"):
+        join_run(tmp_path / "run", 1, timeout_s=0.01)
+
+
+def test_set_status_ends_the_run(tmp_path):
+    folder = create_run(tmp_path / "run")
+    folder.set_status("failed", "boom", last_step=7)
+    info = folder.info
+    assert (info.status, info.error, info.last_step) == (RunStatus.FAILED, "boom", 7)
+    assert info.ended_ns >= info.created_ns
+    assert list_runs(tmp_path)[0].last_step == 7
+
+
+def test_set_status_of_a_deleted_run_is_told(tmp_path):
+    folder = create_run(tmp_path / "run")
+    (folder.path / "run.json").unlink()
+    with pytest.raises(StoreError):
+        folder.set_status("finished")
+
+
+def test_edits_change_what_people_see_and_leave_run_json_alone(tmp_path):
+    folder = create_run(tmp_path / "run", tags=["old"], notes="old")
+    before = (folder.path / "run.json").read_bytes()
+    run = open_run(folder.path)
+    version = run.version
+    run.edit(name="better", tags=["x", "y"])
+    run.edit(notes="new")
+    assert (run.info.name, run.info.tags, run.info.notes) == ("better", ("x", "y"), "new")
+    assert run.version > version
+    assert (folder.path / "run.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "edit", [{"name": "x" * 2000}, {"tags": "word"}, {"tags": ["x"] * 1000}, {"notes": 5}, {"tags": [5]}]
+)
+def test_edits_out_of_bounds_are_refused(tmp_path, edit):
+    run = open_run(create_run(tmp_path / "run").path)
+    with pytest.raises(ConfigError):
+        run.edit(**edit)
+    assert not (run.path / "edits.json").exists()
+
+
+HOSTILE = [
+    "",
+    "[]",
+    "[" * 100_000,
+    "{}",
+    '{"format": 1}',
+    '{"format": 2, "id": "x"}',
+    '{"format": 1, "id": 5}',
+    '{"format": 1, "id": "%s"}' % ("x" * 100),
+    '{"format": 1, "id": "x", "name": "%s"}' % ("x" * 9_000_000),
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_run_json_that_is_none_is_not_found(tmp_path, text):
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "run.json").write_text(text, errors="surrogatepass")
+    with pytest.raises(NotFoundError):
+        open_run(path)
+    assert list_runs(tmp_path) == []
+
+
+def test_run_json_with_odd_values_is_read_with_defaults(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    odd = {
+        "format": 1, "id": "x", "name": ["y"], "created_ns": 1e300, "ended_ns": "z", "status": "dancing",
+        "pid": True, "process_created_s": "x", "world_size": -5, "hyperparameters": [],
+        "tags": [1, "a", None], "git": 7, "capture": None, "notes": {"a": 1}, "last_step": 2**80, "host": None, "error": 3,
+    }  # fmt: skip
+    (path / "run.json").write_text(json.dumps(odd))
+    info = read_info(path)
+    assert (info.name, info.created_ns, info.ended_ns, info.world_size) == ("run", 0, None, 1)
+    assert (info.tags, info.git, info.last_step, info.pid) == (("a",), None, -1, -1)
+    assert open_run(path).status in RunStatus
+    assert len(list_runs(tmp_path)) == 1
+
+
+def test_run_json_behind_a_link_is_not_followed(tmp_path):
+    real = create_run(tmp_path / "real").path
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (trap / "run.json").symlink_to(real / "run.json")
+    with pytest.raises(NotFoundError):
+        open_run(trap)
