@@ -142,25 +142,31 @@ def join_run(path: str | Path, rank: int, *, timeout_s: float = 60.0) -> RunFold
 
 
 def _claim(path: Path, if_exists: str) -> tuple[Path, dict[str, Any]]:
-    """Make `path` or its successor; also the description of the run that is resumed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Make `path` or its successor ours alone; also the description of the run that is resumed."""
     attempt, number = path, 1
     while True:
-        try:
-            attempt.mkdir()
-        except FileExistsError:
-            if attempt.is_dir() and not any(attempt.iterdir()):
-                return attempt, {}  # an empty folder made for us
-            if if_exists == "error":
-                raise ConflictError(f"Run {path.name} exists. Choose another path or if_exists.") from None
-            if if_exists == "resume" and attempt.is_dir():
-                with contextlib.suppress(OSError, ValueError):
-                    return attempt, read_json(attempt / RUN_FILE)
-                return attempt, {}
-            number += 1
-            attempt = path.with_name(f"{path.name}-{number}")
-        else:
+        attempt.mkdir(parents=True, exist_ok=True)
+        if _is_free(attempt):
             return attempt, {}
+        if if_exists == "error":
+            raise ConflictError(f"Run {path.name} exists. Choose another path or if_exists.")
+        if if_exists == "resume":
+            with contextlib.suppress(OSError, ValueError):
+                return attempt, read_json(attempt / RUN_FILE)
+            return attempt, {}
+        number += 1
+        attempt = path.with_name(f"{path.name}-{number}")
+
+
+def _is_free(folder: Path) -> bool:
+    """Take an empty folder by making its ``run.json``; of several processes one succeeds."""
+    if any(folder.iterdir()):
+        return False
+    try:
+        os.close(os.open(folder / RUN_FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        return False
+    return True
 
 
 def _process_facts(world_size: int) -> dict[str, Any]:
