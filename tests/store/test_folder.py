@@ -169,7 +169,7 @@ def test_run_json_with_odd_values_is_read_with_defaults(tmp_path):
     odd = {
         "format": 1, "id": "x", "name": ["y"], "created_ns": 1e300, "ended_ns": "z", "status": "dancing",
         "pid": True, "process_created_s": "x", "world_size": -5, "hyperparameters": [],
-        "tags": [1, "a", None], "git": 7, "capture": None, "notes": {"a": 1}, "last_step": 2**80, "host": None,
+        "tags": [1, "a", None], "git": 7, "capture": None, "notes": {"a": 1}, "last_step": 2**80, "host": 0,
     }  # fmt: skip
     (path / "run.json").write_text(json.dumps(odd))
     info = read_info(path)
