@@ -102,7 +102,7 @@ class Rule:
     def not_applicable(self, run: RunView) -> str:
         """Why this rule has nothing to say about the run as it is so far, or ``""``."""
         needs = self.needs()
-        if any(needs.match(key) for key in run.keys()):  # noqa: SIM118 - not a mapping
+        if any(needs.match(key) for key in run.tensors()):
             return ""
         return f"No {needs} were recorded so far."
 

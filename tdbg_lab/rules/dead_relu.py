@@ -164,7 +164,7 @@ class DeadRelu(Rule):
 
     def _candidates(self, run: RunView) -> list[TensorKey]:
         """ReLU outputs in the order of the forward pass."""
-        activations = run.keys(Kind.ACTIVATION)
+        activations = run.tensors(Kind.ACTIVATION)
         named = [key for key in activations if "relu" in key.collections or re.search(self.regex, key.name)]
         if self.classic or any("relu" in key.collections for key in named):
             return named
@@ -179,6 +179,6 @@ class DeadRelu(Rule):
             return False
         index = frames[-1].index
         place = index.get(key.name, -1)
-        trained = {one.module for one in run.keys(Kind.WEIGHT)}
-        before = (one for one in run.keys(Kind.ACTIVATION) if index.get(one.name, len(index)) < place)
+        trained = {one.module for one in run.tensors(Kind.WEIGHT)}
+        before = (one for one in run.tensors(Kind.ACTIVATION) if index.get(one.name, len(index)) < place)
         return any(one.module in trained for one in before)

@@ -92,7 +92,7 @@ class ExplodingTensor(Rule):
             return None
         frames = run.frames(Kind.GRADIENT, self.patience_gradient)
         streak = _streak(np.array([len(not_finite(one, Kind.GRADIENT)) > 0 for one in frames]))
-        guarded = bool(run.keys(*_PARAMETERS) or run.losses() or run.keys(regex=f"^{_SKIPPED}$"))
+        guarded = bool(run.tensors(*_PARAMETERS) or run.losses() or run.tensors(regex=f"^{_SKIPPED}$"))
         if not guarded and streak >= self.patience_loss:  # nothing says that the steps were skipped
             return self._found(step, run, frame, Severity.CRITICAL, "gradients", streak)
         if streak >= self.patience_gradient:

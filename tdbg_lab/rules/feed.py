@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
 from tdbg_lab.store import tail
+from tdbg_lab.store.layout import list_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,7 +58,8 @@ class Feed:
         self._view = view
         self._settle_s = settle_s
         self._clock = clock
-        self._tail = tail(run_path)
+        self._run_path = run_path
+        self._ranks: dict[int, _Rank] = {}
         self._keys: dict[str, TensorKey] = {}
         self._pending: dict[int, list[_Part]] = {}
         self._last_write_s = clock()
@@ -76,19 +78,27 @@ class Feed:
         last
             Nothing more will come: give the newest step, too.
         """
-        for chunk in self._tail:
-            if chunk is None:
-                break
+        while (part := self._next()) is not None:
             self._last_write_s = self._clock()
-            part = self._decode(chunk.table)
-            if part is None:
-                continue
             for step in sorted(step for step in self._pending if step != part.step):
                 yield self._give(step)
             self._pending.setdefault(part.step, []).append(part)
         if last or self._clock() - self._last_write_s >= self._settle_s:
             for step in sorted(self._pending):
                 yield self._give(step)
+
+    def _next(self) -> _Part | None:
+        """The next batch that is there, of the rank that is furthest behind: ranks stay side by side."""
+        for number, _ in list_ranks(self._run_path) if not any(r.ahead for r in self._ranks.values()) else ():
+            self._ranks.setdefault(number, _Rank(self._run_path, number))
+        for rank in self._ranks.values():
+            rank.look(self._decode)
+        ahead = [rank for rank in self._ranks.values() if rank.ahead is not None]
+        if not ahead:
+            return None
+        behind = min(ahead, key=lambda rank: rank.ahead.step if rank.ahead else 0)
+        part, behind.ahead = behind.ahead, None
+        return part
 
     def _give(self, step: int) -> int:
         modes: dict[Mode, list[_Part]] = {}
@@ -108,6 +118,23 @@ class Feed:
                 log.warning("A batch of statistics is left out: %s", error)
             self._refused = True
             return None
+
+
+class _Rank:
+    """What one rank writes."""
+
+    def __init__(self, run_path: Path, number: int) -> None:
+        self._tail = tail(run_path, rank=number)
+        self.ahead: _Part | None = None
+        """The next batch, read but not used."""
+
+    def look(self, decode: Callable[[pa.Table], _Part | None]) -> None:
+        """Have the next batch at hand, if there is one."""
+        while self.ahead is None:
+            chunk = next(self._tail)
+            if chunk is None:
+                return
+            self.ahead = decode(chunk.table)
 
 
 class _Part:

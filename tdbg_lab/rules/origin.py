@@ -128,7 +128,7 @@ def _from_weights(run: RunView, frame: Frame, affected: int) -> Origin:
         if len(bad):
             break
     else:
-        known = run.keys(Kind.LOSS, Kind.SCALAR) or run.keys()
+        known = run.tensors(Kind.LOSS, Kind.SCALAR) or run.tensors()
         return Origin(known[0], "unknown", affected, "")
     key = frame.keys[bad[0]]
     how = "weight" if key.kind in (Kind.WEIGHT, Kind.BIAS) else str(key.kind)

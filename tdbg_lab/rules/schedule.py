@@ -26,10 +26,12 @@ class WarmUp(NamedTuple):
 
 
 def warming_up(run: RunView) -> WarmUp:
-    """Tell whether the learning rate is warming up, from parameter group 0 (or the first recorded)."""
+    """Tell whether the learning rate is warming up, from the first recorded parameter group."""
     names = [
         key.name
-        for key in run.keys(Kind.OPTIMIZER, Kind.SCALAR, regex=r"(^|[/._])(lr|learning_rate)([/._]0)?$")
+        for key in run.tensors(
+            Kind.OPTIMIZER, Kind.SCALAR, regex=r"(?i)(^|[/._])(lr|learning_rate)([/._].*)?$"
+        )
     ]
     if not names:
         return WarmUp(now=False, until_step=0)

@@ -48,7 +48,7 @@ class RunView:
         """Tell the order of tensors that are about to come: they count as seen once they did."""
         self._expected = {key.name: place for place, key in enumerate(keys)}
 
-    def keys(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
+    def tensors(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
         """Tensors seen so far, in the order of their first appearance."""
         found = sorted(self._keys.values(), key=lambda key: self._expected[key.name])
         pattern = None if regex is None else re.compile(regex)
@@ -93,7 +93,9 @@ class RunView:
     def losses(self, mode: Mode = Mode.TRAIN) -> list[str]:
         """Names of training losses: of loss modules, else scalars that the user logged as a loss."""
         for kinds, pattern in (((Kind.LOSS,), ""), ((Kind.SCALAR, Kind.CUSTOM), _LOSS_NAME)):
-            names = [key.name for key in self.keys(*kinds, regex=pattern) if (key.name, mode) in self._series]
+            names = [
+                key.name for key in self.tensors(*kinds, regex=pattern) if (key.name, mode) in self._series
+            ]
             if names:
                 return names
         return []

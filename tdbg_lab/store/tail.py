@@ -52,14 +52,19 @@ class _Position:
 
 
 def tail(
-    run_path: str | Path, *, cursor: str | None = None, streams: Sequence[str] = ("stats",)
+    run_path: str | Path,
+    *,
+    cursor: str | None = None,
+    streams: Sequence[str] = ("stats",),
+    rank: int | None = None,
 ) -> Iterator[Chunk | None]:
     """Every batch of a run, each exactly once; None whenever there is nothing new at the moment.
 
     It never ends, never waits and never raises over what is on disk: call it again after a while. When
-    the directory holds another run than before, that one is read from its beginning.
+    the directory holds another run than before, that one is read from its beginning. `rank` None means
+    all ranks, one after the other.
     """
-    follower = _Follower(Path(run_path), tuple(streams))
+    follower = _Follower(Path(run_path), tuple(streams), rank)
     follower.load(cursor)
     while True:
         yield from follower.look()
@@ -67,9 +72,10 @@ def tail(
 
 
 class _Follower:
-    def __init__(self, path: Path, streams: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, streams: tuple[str, ...], rank: int | None) -> None:
         self._path = path
         self._streams = streams
+        self._rank = rank
         self._positions: dict[tuple[int, str], _Position] = {}
         self._readers: dict[Path, BatchReader] = {}
         self._headers: dict[Path, tuple[tuple[int, int], Header]] = {}
@@ -79,6 +85,8 @@ class _Follower:
     def look(self) -> Iterator[Chunk]:
         """What is new now."""
         for rank, directory in list_ranks(self._path):
+            if self._rank is not None and rank != self._rank:
+                continue
             segments = list_segments(directory)
             for stream in self._streams:
                 yield from self._stream(rank, stream, segments[stream])

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tdbg_lab.records import Severity
+from tdbg_lab.rules import ExplodingTensor
+
+from .made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = np.ones((4, 4))
+BAD = np.full((4, 4), np.nan)
+LAYERS = ("first", "second", "third", "fourth")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path / "run")
+
+
+def network(
+    *, activations: str = "gggg", gradients: str = "gggg", weights: str = "gggg", loss: float = 1.0
+) -> dict[str, Any]:
+    """A step of four layers: ``g`` good, ``b`` NaN, ``i`` infinite."""
+    value = {"g": GOOD, "b": BAD, "i": GOOD * np.inf}
+    tensors: dict[str, Any] = {}
+    for kind, states in (
+        ("activation/{}", activations),
+        ("gradient/{}.weight", gradients),
+        ("{}.weight", weights),
+    ):
+        tensors |= {kind.format(layer): value[state] for layer, state in zip(LAYERS, states, strict=True)}
+    return tensors | {"loss/CrossEntropyLoss": loss}
+
+
+def test_nan_from_the_third_layer_on_is_one_finding_about_the_third(made: Made) -> None:
+    made.step(0, network())
+    for step in range(1, 10):
+        made.step(step, network(activations="ggbb", gradients="bbbb", weights="bbbb", loss=np.nan))
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.tensor == "activation/third"
+    assert finding.module == "third"
+    assert finding.severity is Severity.CRITICAL
+    assert (finding.step_first, finding.step_last) == (1, 9)
+    assert finding.evidence["nan_count"] == 16
+    assert finding.evidence["tensors_not_finite_count"] == 11
+    assert finding.advice
+    assert finding.view is not None
+    assert finding.view.params["kind"] == "activation"
+
+
+def test_backward_origin_is_the_deepest_bad_gradient(made: Made) -> None:
+    for step in range(4):
+        made.step(step, {"gradient/a.weight": BAD, "gradient/b.weight": BAD, "gradient/c.weight": GOOD})
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.tensor == "gradient/b.weight"
+
+
+def test_loss_that_breaks_behind_finite_layers_is_named_itself(made: Made) -> None:
+    for step in range(3):
+        made.step(step, network(loss=np.inf))
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.tensor == "loss/CrossEntropyLoss"
+    assert finding.evidence["origin"] == "loss"
+
+
+def test_bad_data_are_named(made: Made) -> None:
+    made.step(0, {"input/first": BAD, **network(activations="bbbb", loss=np.nan)})
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.tensor == "input/first"
+    assert "data" in finding.advice[0]
+
+
+def test_one_bad_loss_is_a_warning_and_three_in_a_row_are_critical(made: Made) -> None:
+    losses = [1.0, np.inf, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, np.nan, np.nan, np.nan]
+    for step, loss in enumerate(losses):
+        made.step(step, {"loss/a": loss})
+    (spike, lasting), _ = made.check(ExplodingTensor())
+    assert (spike.severity, spike.step_first, spike.step_last) == (Severity.WARNING, 1, 1)
+    assert (lasting.severity, lasting.step_first, lasting.step_last) == (Severity.CRITICAL, 8, 10)
+
+
+def test_steps_that_a_gradient_scaler_skips_are_normal(made: Made) -> None:
+    for step in range(60):
+        made.step(
+            step,
+            network(gradients="iiii" if step < 12 or step == 40 else "gggg")
+            | {"optimizer/skipped_steps": 1.0},
+        )
+    assert made.check(ExplodingTensor())[0] == []
+
+
+def test_gradients_that_never_become_finite_are_a_warning(made: Made) -> None:
+    for step in range(25):
+        made.step(step, network(gradients="iiii"))
+    (finding,), _ = made.check(ExplodingTensor())
+    assert (finding.severity, finding.step_first) == (Severity.WARNING, 19)
+
+
+def test_masks_in_activations_are_not_judged(made: Made) -> None:
+    for step in range(30):
+        made.step(step, network(activations="gigg"))
+    assert made.check(ExplodingTensor())[0] == []
+
+
+def test_bad_evaluation_loss_is_a_warning(made: Made) -> None:
+    made.step(0, network()).step(0, {"loss/a": np.nan}, mode="eval")
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("rule", "tensors"),
+    [
+        (ExplodingTensor(classic=True), ["activation/second"]),
+        (ExplodingTensor(classic=True, only_nan=True), []),
+        (ExplodingTensor(classic=True, regex="^loss/"), []),
+    ],
+    ids=["any", "only NaN", "chosen"],
+)
+def test_classic_condition_is_any_such_value(made: Made, rule: ExplodingTensor, tensors: list[str]) -> None:
+    made.step(0, network()).step(1, network(activations="gigg"))
+    assert [finding.tensor for finding in made.check(rule)[0]] == tensors

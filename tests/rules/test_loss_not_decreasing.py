@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tdbg_lab.records import RuleStatus, Severity
+from tdbg_lab.rules import LossNotDecreasing
+
+from .made import Made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path / "run")
+
+
+def write(
+    made: Made, loss: Callable[[float], float], *, steps: int = 400, noise: float = 0.05, every: int = 1
+) -> Made:
+    random = np.random.default_rng(1)
+    for step in range(0, steps, every):
+        made.step(step, {"loss/x": loss(step) + random.normal() * noise})
+    return made
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_loss_at_its_start_is_found_after_the_patience(made: Made, every: int) -> None:
+    write(made, lambda _: 2.3, every=every)
+    (finding,), _ = made.check(LossNotDecreasing())
+    assert finding.tensor == "loss/x"
+    assert finding.severity is Severity.WARNING
+    assert 150 <= finding.step_first <= 230
+    assert finding.evidence["loss_noise"] == pytest.approx(0.05, rel=0.4)
+    assert finding.view is not None
+    assert dict(finding.view.params) == {"tensors": ["loss/x"]}
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda step: 2.3 * 0.99**step,
+        lambda step: 2.3 - step * 5e-4,
+        lambda step: 0.4 + 1.9 * 0.95**step,
+        lambda step: 0.4 + 1.9 * 0.95**step + (5.0 if step in (150, 151, 152, 250) else 0.0),
+        lambda step: 1e-4 * (1 + step % 7) + 2.3 * 0.9**step,
+        lambda step: -10.0 - step * 0.05,
+    ],
+    ids=["falls", "falls slowly", "converged", "spikes", "nearly zero", "negative"],
+)
+def test_healthy_losses_are_left_alone(made: Made, loss) -> None:
+    write(made, loss)
+    assert made.check(LossNotDecreasing())[0] == []
+
+
+def test_warm_up_of_the_learning_rate_is_waited_for(made: Made) -> None:
+    for step in range(500):
+        rate = min(1.0, step / 300)
+        made.step(step, {"loss/x": 2.3 if step < 280 else 2.3 * 0.98 ** (step - 280), "optimizer/lr/0": rate})
+    assert made.check(LossNotDecreasing())[0] == []
+
+
+def test_loss_that_goes_up_and_stays_is_found_and_critical_above_its_start(
+    made: Made, tmp_path: Path
+) -> None:
+    write(made, lambda step: 2.3 * 0.98**step if step < 200 else 1.5)
+    (finding,), _ = made.check(LossNotDecreasing())
+    assert finding.severity is Severity.WARNING
+    assert 215 <= finding.step_first <= 225
+    far = write(Made(tmp_path / "far"), lambda step: 2.3 * 0.98**step if step < 200 else 40.0)
+    (finding,), _ = far.check(LossNotDecreasing())
+    assert finding.severity is Severity.CRITICAL
+
+
+def test_several_losses_are_not_judged_unless_one_is_named(made: Made) -> None:
+    for step in range(200):
+        made.step(step, {"loss/generator": 1.0, "loss/discriminator": 1.0})
+    findings, states = made.check(LossNotDecreasing())
+    assert findings == []
+    assert states["loss_not_decreasing"].status is RuleStatus.NOT_APPLICABLE
+    assert "loss/generator" in states["loss_not_decreasing"].reason
+    findings, _ = made.check(LossNotDecreasing(tensor="loss/discriminator"))
+    assert [finding.tensor for finding in findings] == ["loss/discriminator"]
+
+
+def test_loss_that_the_user_logs_is_one(made: Made) -> None:
+    for step in range(200):
+        made.step(step, {"loss": 3.0, "accuracy": 0.1})
+    assert [finding.tensor for finding in made.check(LossNotDecreasing())[0]] == ["loss"]
+
+
+def test_loss_that_is_not_finite_is_another_rules_business(made: Made) -> None:
+    for step in range(300):
+        made.step(step, {"loss/x": 1.0 if step < 20 else np.nan})
+    assert made.check(LossNotDecreasing())[0] == []
+
+
+def test_stuck_loss_with_a_known_cause_is_not_a_second_finding(made: Made) -> None:
+    for step in range(300):
+        made.step(step, {"loss/x": 2.3, "activation/relu": np.zeros((64, 8))})
+    assert [finding.rule for finding in made.check("dead_relu", "loss_not_decreasing")[0]] == ["dead_relu"]
+
+
+def test_classic_condition_on_the_published_example(made: Made) -> None:
+    """0.30 at step 12 is no less than 0.30 at step 0: equal counts as not decreasing."""
+    for step, loss in zip((0, 4, 8, 12, 16), (0.3, 0.33, 0.31, 0.30, 0.28), strict=True):
+        made.step(step, {"loss/x": loss})
+    (finding,), _ = made.check(LossNotDecreasing(classic=True, diff_percent=0.0))
+    assert (finding.step_first, finding.step_last) == (12, 12)
+
+
+def test_classic_checks_keep_their_distance(made: Made) -> None:
+    for step in range(0, 40, 3):
+        made.step(step, {"loss/x": 1.0})
+    rule = LossNotDecreasing(classic=True)
+    steps = np.arange(0, 40, 3)
+    pairs = {int(steps[n]): rule._classic_pair(steps[: n + 1]) for n in range(len(steps))}
+    assert {step: int(steps[pair]) for step, pair in pairs.items() if pair is not None} == {
+        12: 0,
+        24: 12,
+        36: 24,
+    }
