@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACCENT",
     "BAD",
+    "CLASSES",
     "DIVERGING",
     "GRID",
     "MUTED",
@@ -40,6 +41,9 @@ SERIES = (
     "#d64545",
 )
 """For lines and points told apart by colour, in this order."""
+
+CLASSES = (*SERIES, "#a0683c", "#8a8f98")
+"""For the labels of points: ten, as in the ten digits."""
 
 ACCENT = "#e8590c"
 """What the eye should go to: the shown step."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.views.labels import number, short
-from tdbg_lab.views.palette import MUTED, SEQUENTIAL, SERIES, gamma, pick
+from tdbg_lab.views.palette import CLASSES, MUTED, SEQUENTIAL, gamma, pick
 from tdbg_lab.views.style import colour_bar, float32
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def coloured(
         text = short(_word(group), 30)
         marker = {
             "size": size,
-            "color": pick(index) if len(groups) > 1 else MUTED,
+            "color": CLASSES[index % len(CLASSES)] if len(groups) > 1 else MUTED,
             "opacity": 0.8,
-            "symbol": _SYMBOLS[index // len(SERIES) % len(_SYMBOLS)],
+            "symbol": _SYMBOLS[index // len(CLASSES) % len(_SYMBOLS)],
             "line": {"width": 0},
         }
         traces.append(
@@ -84,7 +84,30 @@ def coloured(
                 coordinates[mine], rows[mine], text, marker, f"label <b>{text}</b><br>row %{{customdata:,d}}"
             )
         )
-    return traces
+    return [*traces, *_names(coordinates, labels, groups)]
+
+
+def _names(
+    coordinates: NDArray[np.float64], labels: NDArray[Any], groups: NDArray[Any]
+) -> list[dict[str, Any]]:
+    """The labels themselves amid their points, so that nobody has to match colours with a legend."""
+    if not 1 < len(groups) <= len(CLASSES):
+        return []
+    middles = np.array([np.median(coordinates[labels == group], axis=0) for group in groups])
+    colours = [CLASSES[index] for index in range(len(groups))]
+    return [
+        {
+            "type": "scatter",
+            "mode": "text",
+            "x": float32(middles[:, 0]),
+            "y": float32(middles[:, 1]),
+            "text": [short(_word(group), 12) for group in groups],
+            "textfont": {"size": 17, "weight": 800, "color": colours, "shadow": "auto"},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "name": "labels",
+        }
+    ]
 
 
 def _trace(

@@ -121,8 +121,10 @@ def scalars(
     ends = [int(trace["x"][at]) for trace in traces for at in (0, -1)]
     figure.update_layout(xaxis=step_axis(ends), hovermode="x unified", margin={"t": 30})
     for row, name in enumerate(names):
-        layout = {"title": {"text": name}, "type": "log" if log_y else "linear"}
-        figure.update_layout({"yaxis" + (str(row + 1) if row else ""): layout})
+        yaxis = f"y{row + 1}" if row else "y"
+        values = np.concatenate([trace["y"] for trace in traces if trace["yaxis"] == yaxis])
+        layout = {"title": {"text": name}, "type": "log" if log_y else "linear", **_room(values, log_y=log_y)}
+        figure.update_layout({yaxis.replace("y", "yaxis"): layout})
     return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys)), step=step)
 
 
@@ -227,6 +229,14 @@ def _style(name: str, mode: Mode, colour: str) -> dict[str, Any]:
         "marker": {"color": colour, "size": 7},
         "hovertemplate": f"{full(name)}{_MODE_WORD[mode]}: <b>%{{y:.5g}}</b><extra></extra>",
     }
+
+
+def _room(values: NDArray[np.float64], *, log_y: bool) -> dict[str, Any]:
+    """A range around a single value (a constant learning rate), which would otherwise stand in -1 to 1."""
+    finite = values[np.isfinite(values)]
+    if log_y or not len(finite) or finite.min() != finite.max() or finite[0] == 0:
+        return {}
+    return {"range": sorted((0.0, 2 * float(finite[0])))}
 
 
 def _caption(trace: dict[str, Any], name: str, shown: int) -> str:

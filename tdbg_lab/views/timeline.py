@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from plotly import graph_objects as go
 
+    from tdbg_lab.analysis.spans import Bars
     from tdbg_lab.run import Run
 
 __all__ = ["timeline"]
@@ -206,16 +207,26 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
                 "name": safe(each),
                 "showlegend": False,
                 "marker": {"color": colour, "line": {"width": 0}, "opacity": 0.25 + 0.75 * share},
-                "customdata": np.column_stack(
-                    (bars.busy * 1e3, bars.spans, bars.step_first, bars.step_last, bars.length * 1e3)
-                ),
-                "hovertemplate": f"<b>{safe(each)}</b> %{{customdata[0]:.4~g}} ms of "
-                "%{customdata[4]:.4~g} ms, %{customdata[1]:,d} span(s)"
-                "<br>step %{customdata[2]:,d} to %{customdata[3]:,d}"
-                "<br>from %{base:.3f} s<extra></extra>",
+                "customdata": np.column_stack((bars.busy * 1e3, bars.length * 1e3, bars.spans)),
+                "text": _which_steps(bars),
+                "textposition": "none",
+                "hovertemplate": f"<b>{safe(each)}</b>, %{{text}}<br>%{{customdata[0]:.4~g}} ms of "
+                "%{customdata[1]:.4~g} ms<br>from %{base:.3f} s<extra></extra>",
             }
         )
     return traces, [safe(each) for each in order[:_MOST_TRACKS]]
+
+
+def _which_steps(bars: Bars) -> list[str]:
+    """How many spans a bar stands for, and of which steps."""
+    answer = []
+    for spans, first, last in zip(
+        bars.spans.tolist(), bars.step_first.tolist(), bars.step_last.tolist(), strict=True
+    ):
+        steps = f"step {first:,}" if first == last else f"steps {max(first, 0):,} to {last:,}"
+        which = steps if last >= 0 else "no step"
+        answer.append(which if spans == 1 else f"{count(spans, 'span')}, {which}")
+    return answer
 
 
 def _step_marks(steps: NDArray[np.int64], seconds: NDArray[np.float64]) -> list[dict[str, Any]]:

@@ -33,14 +33,16 @@ def moving(tmp_path_factory):
 
 
 def _points(figure):
-    rows = np.concatenate([trace.customdata for trace in figure.data])
-    places = np.column_stack([np.concatenate([trace[axis] for trace in figure.data]) for axis in ("x", "y")])
+    clouds = [trace for trace in figure.data if trace.mode == "markers"]
+    rows = np.concatenate([trace.customdata for trace in clouds])
+    places = np.column_stack([np.concatenate([trace[axis] for trace in clouds]) for axis in ("x", "y")])
     return dict(zip(rows.tolist(), places.astype(float), strict=True))
 
 
 def test_latent_draws_one_trace_for_each_label_and_every_row_once(moving):
     figure = call_view(moving, "latent", {"step": 0})
-    assert [trace.name for trace in figure.data] == ["0", "1", "2"]
+    assert [trace.name for trace in figure.data] == ["0", "1", "2", "labels"]
+    assert list(figure.data[-1].text) == ["0", "1", "2"]
     assert sorted(_points(figure)) == list(range(90))
 
 

@@ -31,6 +31,13 @@ def test_scalars_put_losses_metrics_and_learning_rates_in_plots_of_their_own(pla
     assert {trace.xaxis for trace in figure.data} == {"x"}
 
 
+def test_scalars_give_a_constant_room_around_its_value():
+    from tdbg_lab.views.scalars import _room
+
+    assert _room(np.array([0.001, np.nan, 0.001]), log_y=False) == {"range": [0.0, 0.002]}
+    assert _room(np.array([0.001, 0.002]), log_y=False) == {}
+
+
 def test_scalars_mark_what_is_not_finite_where_it_happened(broken):
     figure = call_view(broken, "scalars", {"tensors": ["loss/bad"]})
     marks = next(trace for trace in figure.data if trace.mode == "markers")

@@ -17,7 +17,7 @@ def _contrast(one, other):
 
 
 @pytest.mark.parametrize(
-    "colour", [*palette.SERIES, palette.ACCENT, palette.BAD, palette.MUTED, *palette.SEVERITY.values()]
+    "colour", [*palette.CLASSES, palette.ACCENT, palette.BAD, palette.MUTED, *palette.SEVERITY.values()]
 )
 def test_colour_reads_on_light_and_dark(colour):
     assert _contrast(colour, "#ffffff") > 2.3

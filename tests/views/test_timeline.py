@@ -14,7 +14,7 @@ def test_timeline_bars_add_up_to_the_recorded_time(plain):
         mine = spans[spans["phase"] == phase]
         data = np.asarray(bars.customdata)
         np.testing.assert_allclose(data[:, 0].sum(), mine["duration_ns"].sum() / 1e6, rtol=1e-9)
-        assert data[:, 1].sum() == len(mine)
+        assert data[:, 2].sum() == len(mine)
 
 
 def test_timeline_keeps_everything_on_one_x_axis(plain):
