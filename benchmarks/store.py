@@ -90,6 +90,7 @@ def write(path: Path, steps: int, bins: int) -> dict[str, float]:
     sealed = sum(file.stat().st_size for file in writer.path.glob("*.parquet")) / steps
     return {
         "append_cpu_ms_mean": 1e3 * statistics.fmean(cpu),
+        "append_cpu_ms_p10": 1e3 * float(np.quantile(cpu, 0.1)),
         "append_cpu_ms_p50": 1e3 * statistics.median(cpu),
         "append_wall_ms_p50": 1e3 * statistics.median(wall),
         "append_wall_ms_p99": 1e3 * float(np.quantile(wall, 0.99)),
@@ -105,7 +106,7 @@ def timed(call, repeats: int = 7) -> dict[str, float]:
         begin = time.perf_counter()
         call()
         times.append(1e3 * (time.perf_counter() - begin))
-    return {"first_ms": times[0], "median_ms": statistics.median(times[1:] or times)}
+    return {"first_ms": times[0], "median_ms": statistics.median(times[1:] or times), "best_ms": min(times)}
 
 
 def reading(path: Path) -> dict[str, dict[str, float]]:

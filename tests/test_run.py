@@ -519,3 +519,72 @@ def test_reading_needs_no_heavy_package():
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_thinning_keeps_ends_and_what_is_not_finite(tmp_path):
+    path = create_run(tmp_path / "run").path
+    writer = RankWriter(path)
+    key = (TensorKey("x", Kind.LOSS),)
+    bad = {0: np.nan, 333: np.nan, 334: np.inf, 777: np.nan}
+    for step in range(1000):
+        value = np.array([bad.get(step, 1.0)])
+        writer.append(StatsRows(step, Mode.TRAIN, 0, step, key, block_of([value])))
+    run = open_run(path)
+    found = run.overview(kind="loss", column="value", n_out=50)
+    assert len(found.steps) == 50
+    assert found.steps[[0, -1]].tolist() == [0, 999]
+    assert np.flatnonzero(~np.isfinite(found.values[0])).size >= 3
+    assert {0, 777} < set(found.steps.tolist())
+    assert {333, 334} & set(found.steps.tolist())
+    assert (np.diff(found.steps) > 0).all()
+    again = run.overview(kind="loss", column="value", n_out=50)
+    np.testing.assert_array_equal(found.steps, again.steps)
+
+
+def test_refresh_lists_a_directory_only_when_it_changed(tmp_path, monkeypatch):
+    from tdbg_lab.store import state
+
+    path = create_run(tmp_path / "run").path
+    writer = RankWriter(path, seal=False)
+    writer.append(rows(0))
+    os.utime(writer.path, ns=(10**18, 10**18))
+    run = open_run(path)
+    monkeypatch.setattr(state, "list_segments", lambda _: pytest.fail("listed though nothing changed"))
+    assert not run.refresh()
+    writer.append(rows(1))
+    assert run.refresh()
+    assert run.last_step == 1
+    monkeypatch.undo()
+    writer.close()
+    RankWriter(path, seal=False).append(rows(2))
+    assert run.refresh()
+    assert run.last_step == 2
+
+
+def test_segment_sealed_between_listing_and_reading_keeps_its_rows(tmp_path):
+    path = create_run(tmp_path / "run").path
+    writer = RankWriter(path)
+    writer.append(rows(0))
+    os.utime(writer.path, ns=(10**18, 10**18))
+    run = open_run(path)
+    writer.close()
+    os.utime(writer.path, ns=(10**18, 10**18))  # as if the listing had been made before
+    run.refresh()
+    assert run.steps().tolist() == [0]
+    run.refresh()
+    assert run.steps().tolist() == [0]
+    assert run.problems == []
+
+
+def test_sealed_segment_that_was_replaced_is_read_anew(tmp_path):
+    path = create_run(tmp_path / "run").path
+    for step in (0, 5):
+        writer = RankWriter(path)
+        writer.append(rows(step))
+        writer.close()
+        if step == 0:
+            run = open_run(path)
+            assert run.steps().tolist() == [0]
+            shutil.rmtree(writer.path)
+    assert run.refresh()
+    assert run.steps().tolist() == [5]

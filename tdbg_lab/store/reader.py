@@ -156,7 +156,11 @@ class Reader:
                     row[place] = derive(part, column)
         values = values.reshape(len(columns), len(names), width)[:, :, : len(steps)]
         if n_out is not None and len(steps) > max(n_out, 2):
-            chosen = np.unique(np.linspace(0, len(steps) - 1, max(n_out, 2)).round().astype(np.int64))
+            present = np.zeros(len(names) * width, bool)
+            for place in places:
+                present[place] = True
+            lost = present.reshape(len(names), width)[:, : len(steps)] & ~np.isfinite(values[0])
+            chosen = thin(lost.sum(axis=0), max(n_out, 2))
             steps, values = steps[chosen], values[:, :, chosen]
         return Overview(tuple(names), steps, values[0], dict(zip(columns[1:], values[1:], strict=True)))
 
@@ -201,6 +205,24 @@ def mode_code(mode: Mode | str) -> int:
     if code is None:
         raise ConfigError(f"There is no mode {str(mode)[:80]!r}; choose from {', '.join(MODES)}.")
     return code
+
+
+def thin(alarms: NDArray[np.int64], n_out: int) -> NDArray[np.int64]:
+    """At most `n_out` of the positions of `alarms`, evenly spread, ascending.
+
+    The first and the last are kept. Where a position with alarms (values that are not finite) would be
+    passed over, it takes the place of its neighbour; the one with the most when there are several.
+    """
+    last = len(alarms) - 1
+    chosen = np.linspace(0, last, n_out).round().astype(np.int64)
+    loud = np.flatnonzero(alarms)
+    loud = loud[(loud > 0) & (loud < last)]
+    if n_out > 2 and len(loud):
+        middles = (chosen[1:] + chosen[:-1]) / 2
+        bucket = np.clip(np.searchsorted(middles, loud), 1, n_out - 2)
+        by_volume = np.argsort(alarms[loud], kind="stable")
+        chosen[bucket[by_volume]] = loud[by_volume]  # of equal places the last assignment stays
+    return np.unique(chosen)
 
 
 def _steps_of(parts: Sequence[Part]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Segment = LiveStats | SealedStats | LiveEvents | SealedEvents
+_LIVE = (LiveStats, LiveEvents)
+_CLOCK_GRAIN_NS = 10**8
 _Place = tuple[int, str, int]
 """Rank, stream, number."""
 
@@ -45,30 +48,56 @@ class RunState:
         self._refused: dict[Path, int] = {}
         """Files that cannot be read, with their modification time: tried again when they change."""
         self._steps: dict[int | None, NDArray[np.int64]] = {}
+        self._listed: dict[int, int] = {}
+        """Modification time of each rank's directory when it was listed; -1 to list it again."""
+        self._newest: dict[int, list[Path]] = {}
+        """Newest segment of each stream of each rank."""
+        self._stamps: dict[_Place, tuple[int, int] | None] = {}
+        """Which file each sealed segment was, in case another takes its place."""
+        self._retry = False
+        """A segment could not be opened or vanished: the listing must be made again."""
 
     def refresh(self) -> bool:
         """Read what is new; True when rows, spans or samples came or went."""
-        changed = False
-        seen: set[_Place] = set()
-        written_ns = 0
-        ranks = list_ranks(self._path)
-        for rank, directory in ranks:
-            for segments in list_segments(directory).values():
-                for file in segments:
-                    place = (rank, file.stream, file.number)
-                    seen.add(place)
-                    changed = self._visit(place, file) or changed
-                if segments:
-                    written_ns = max(written_ns, _modified_ns(segments[-1].path))
-        for place in [place for place in self._segments if place not in seen]:
+        ranks = dict(list_ranks(self._path))
+        changed = list(ranks) != self.ranks
+        self.ranks = list(ranks)
+        for place in [place for place in self._segments if place[0] not in ranks]:
             del self._segments[place]
             changed = True
-        self.last_write_ns = written_ns
-        present = [rank for rank, _ in ranks]
-        changed = changed or present != self.ranks
-        self.ranks = present
+        newest = [0]
+        for rank, directory in ranks.items():
+            changed = self._refresh_rank(rank, directory) or changed
+            newest += [_modified_ns(path) for path in self._newest.get(rank, ())]
+        self.last_write_ns = max(newest)
         if changed:
             self._steps.clear()
+        return changed
+
+    def _refresh_rank(self, rank: int, directory: Path) -> bool:
+        """List a rank's directory when it changed, else only poll what is live."""
+        modified_ns = _modified_ns(directory)
+        listed_at_ns = time.time_ns()
+        if self._listed.get(rank) == modified_ns:
+            live = [p for p, s in self._segments.items() if p[0] == rank and isinstance(s, _LIVE)]
+            polled = [self._poll(place, self._segments[place]) for place in live]
+            return any(polled)
+        listed = list_segments(directory)
+        changed = False
+        seen: set[_Place] = set()
+        for segments in listed.values():
+            for file in segments:
+                place = (rank, file.stream, file.number)
+                seen.add(place)
+                changed = self._visit(place, file) or changed
+        for place in [place for place in self._segments if place[0] == rank and place not in seen]:
+            del self._segments[place]
+            changed = True
+        self._newest[rank] = [segments[-1].path for segments in listed.values() if segments]
+        # A change within the clock's grain of this look would go unseen: look again for a while.
+        settled = listed_at_ns - modified_ns > _CLOCK_GRAIN_NS and not self._retry
+        self._listed[rank] = modified_ns if settled else -1
+        self._retry = False
         return changed
 
     def steps(self, rank: int | None = None) -> NDArray[np.int64]:
@@ -122,19 +151,24 @@ class RunState:
 
     def _visit(self, place: _Place, file: SegmentFile) -> bool:
         segment = self._segments.get(place)
-        if segment is None or segment.path != file.path:
+        stamp = _stamp(file.path) if file.sealed else None
+        if segment is None or segment.path != file.path or self._stamps.get(place) != stamp:
             opened = self._open(file)
             if opened is None:
                 return False
-            fresh = segment is None
-            self._segments[place] = segment = opened
-            return self._poll(place, segment) or fresh
+            fresh = segment is None or segment.path == file.path
+            self._segments[place], self._stamps[place] = opened, stamp
+            return self._poll(place, opened) or fresh
         return segment.problem is None and self._poll(place, segment)
 
     def _poll(self, place: _Place, segment: Segment) -> bool:
         try:
             changed = segment.poll()
         except OSError:  # sealed, deleted or replaced since the listing: the next look sees it
+            self._retry = True
+            self._listed.pop(place[0], None)
+            if not segment.path.exists():
+                return False  # what was read stands until the listing says what became of it
             del self._segments[place]
             return True
         if segment.problem is not None:
@@ -154,8 +188,8 @@ class RunState:
         except ValueError as error:
             self._refused[file.path] = _modified_ns(file.path)
             self._problem(str(error))
-        except OSError as error:
-            self._problem(str(error))
+        except OSError:  # gone since the listing, or not ours to read
+            self._retry = True
         return None
 
     def _problem(self, text: str) -> None:
@@ -163,8 +197,13 @@ class RunState:
             self.problems.append(text)
 
 
-def _modified_ns(path: Path) -> int:
+def _stamp(path: Path) -> tuple[int, int]:
     try:
-        return path.lstat().st_mtime_ns
+        facts = path.lstat()
     except OSError:
-        return 0
+        return 0, 0
+    return facts.st_ino, facts.st_mtime_ns
+
+
+def _modified_ns(path: Path) -> int:
+    return _stamp(path)[1]
