@@ -105,7 +105,7 @@ def attach(
         tags=tags,
         notes=notes,
         if_exists=if_exists,
-        capture=settings.dump(),
+        capture={**settings.dump(), "aliases": _aliases(given)},
         framework="pytorch" if any(given) else "",
     )
     engine = Engine(
@@ -119,8 +119,8 @@ def attach(
     handle = Handle(engine, request=request, on_stop=on_stop)
     try:
         _hang(handle, engine, given)
-    except BaseException:
-        handle.detach()
+    except BaseException as error:
+        handle.__exit__(type(error), error, None)
         raise
     _accompany(engine, rules, profiler=profiler)
     return handle
@@ -137,6 +137,14 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
     from tdbg_lab.capture.pytorch.session import describe
 
     return describe(model, optimizer, loss)
+
+
+def _aliases(given: tuple[dict[str, Any], ...]) -> dict[str, str]:
+    if not any(given):
+        return {}
+    from tdbg_lab.capture.pytorch.session import aliases
+
+    return aliases(given[0])
 
 
 def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...]) -> None:

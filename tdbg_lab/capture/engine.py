@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.COST)
+_CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST)
 _OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval"}
 _WARN_UNMATCHED_AFTER = 2
 
@@ -78,6 +78,7 @@ class Engine:
         self._depth = 0
         self._micro: dict[Mode, int] = {}
         self._saved_steps = 0
+        self._costly = self.plan.mask_of(*(kind for kind in Kind if kind not in _CHEAP))
         self._keys: dict[tuple[str, Kind, str, tuple[int, ...]], tuple[TensorKey, Membership]] = {}
         self._enter(Mode.TRAIN, 0)
 
@@ -159,7 +160,7 @@ class Engine:
         return self._due.mask(self.step, Mode.TRAIN, 0)
 
     def _add_cost(self) -> None:
-        if not any(self._is_costly(i) for i in range(len(self.plan.collections))):
+        if not self.mask & self._costly:
             return
         cost = self.meter.read(self.writer.bytes_written)
         if cost is not None:
@@ -167,12 +168,8 @@ class Engine:
             self.recorder.add_scalar(STEP_KEY, cost.step_ms)
             self.recorder.add_scalar(BYTES_KEY, float(cost.bytes_written))
 
-    def _is_costly(self, index: int) -> bool:
-        kinds = self.plan.collections[index].kinds
-        return bool(self.mask >> index & 1) and not (kinds and set(kinds) <= {str(k) for k in _CHEAP})
-
     def _warn_unmatched(self) -> None:
-        if self.mask:
+        if self.mask & self._costly and self._saved_steps < _WARN_UNMATCHED_AFTER:
             self._saved_steps += 1
             if self._saved_steps == _WARN_UNMATCHED_AFTER:
                 self.plan.warn_unmatched()
@@ -213,7 +210,7 @@ class Engine:
             return
         self.open = False
         self.mask = self.module_mask = 0
-        self.guard.run("store", self.recorder.flush)
+        self.guard.run("store", self.recorder.close)
         if self.phases is not None:
             self.guard.run("spans", self.phases.close)
         self.guard.run("store.close", self.writer.close)

@@ -45,6 +45,7 @@ class Handle:
         self._session: Session | None = None
         self._on_stop = on_stop
         self._run: Run | None = None
+        self._label_codes: dict[str, dict[str, int]] = {}
         self.request = request
         """What was asked for as the store; attaching to the same again ends this handle."""
         self.created_ns = time.time_ns()
@@ -137,7 +138,7 @@ class Handle:
             self._engine.guard.run(f"record/{name}", self._record, name, tensor, labels)
 
     def _record(self, name: str, tensor: Any, labels: Any) -> None:
-        from tdbg_lab.capture.values import described, rows_of, summary
+        from tdbg_lab.capture.values import described, label_rows, rows_of, summary
 
         engine = self._engine
         dtype, shape = described(tensor)
@@ -148,7 +149,8 @@ class Handle:
         if membership.raw_mask & engine.mask:
             engine.recorder.add_raw(name, rows_of(tensor, membership.sample_rows))
             if labels is not None:
-                engine.recorder.add_raw(f"{name}/labels", rows_of(labels, membership.sample_rows))
+                coded = label_rows(labels, membership.sample_rows, self._label_codes.setdefault(name, {}))
+                engine.recorder.add_raw(f"{name}/labels", coded)
 
     def log(self, values: Mapping[str, Any] | None = None, /, **scalars: Any) -> None:
         """Log numbers: ``handle.log(accuracy=0.9)`` or ``handle.log({"val/accuracy": 0.9})``."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tdbg_lab.config import CaptureConfig, CollectionConfig, SaveSchedule
     from tdbg_lab.records import Kind
@@ -74,6 +74,15 @@ class Plan:
                 stats |= bit
         most = None if None in rows or not rows else max(one for one in rows if one is not None)
         return Membership(mask, tuple(names), raw, stats, most)
+
+    def mask_of(self, *kinds: Kind) -> int:
+        """The collections that may hold tensors of these kinds."""
+        names = {kind.value for kind in kinds}
+        return sum(
+            1 << index
+            for index, collection in enumerate(self.collections)
+            if not collection.kinds or names.intersection(collection.kinds)
+        )
 
     def wants_module(self, path: str, module: Any) -> bool:
         """Whether a collection chooses this module itself, so that it counts though it has children."""
@@ -183,15 +192,3 @@ class Due:
             if seen.due:
                 seen.last_saved = step
         return seen.due and micro % (every or 1) == 0
-
-    def every_step(self, kinds: Iterable[Kind]) -> bool:
-        """Whether something but `kinds` is saved at every train step."""
-        rest = {kind.value for kind in kinds}
-        return any(
-            schedule.every == 1
-            and any(
-                bits >> i & 1 and not (c.kinds and set(c.kinds) <= rest)
-                for i, c in enumerate(self.plan.collections)
-            )
-            for schedule, bits in self._groups[Mode.TRAIN]
-        )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats.block import concat, empty_block, scalar_block
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "RowWriter"]
 
 _MAX_INTERNED = 256
+_MAX_WAITING = 512
+_WAIT_NS = 50_000_000
 _MAX_RAW_BYTES = 512 * 1024 * 1024
 
 
@@ -32,6 +35,18 @@ class RowWriter(Protocol):
     def append(self, rows: StatsRows) -> None:
         """Write one step."""
 
+    def append_scalars(
+        self,
+        steps: Sequence[int],
+        time_ns: Sequence[int],
+        keys: Sequence[TensorKey],
+        values: Sequence[float],
+        *,
+        mode: Mode,
+        micro: int = 0,
+    ) -> None:
+        """Write numbers of several steps."""
+
     def write_raw(
         self, step: int, tensors: Mapping[str, NDArray[Any]], *, mode: Mode, micro: int = 0
     ) -> None:
@@ -39,6 +54,27 @@ class RowWriter(Protocol):
 
     def close(self) -> None:
         """End and seal."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Numbers of steps that hold nothing else: written together, because a batch has a price.
+
+    Something is written at least every `_WAIT_NS`; where steps take longer, nothing waits.
+    """
+
+    mode: Mode
+    micro: int
+    steps: list[int] = field(default_factory=list)
+    time_ns: list[int] = field(default_factory=list)
+    keys: list[TensorKey] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def add(self, step: int, keys: list[TensorKey], values: list[float]) -> None:
+        self.steps += [step] * len(keys)
+        self.time_ns += [time.time_ns()] * len(keys)
+        self.keys += keys
+        self.values += values
 
 
 class Recorder:
@@ -56,6 +92,8 @@ class Recorder:
         "_raw_bytes",
         "_scalar_keys",
         "_scalars",
+        "_waiting",
+        "_written_ns",
         "dropped_raw",
         "micro",
         "mode",
@@ -74,6 +112,8 @@ class Recorder:
         self._blocks: list[StatsBlock] = []
         self._scalar_keys: list[TensorKey] = []
         self._scalars: list[float] = []
+        self._waiting: _Waiting | None = None
+        self._written_ns = 0
         self._raw: dict[str, NDArray[Any]] = {}
         self._raw_bytes = 0
         self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
@@ -111,26 +151,57 @@ class Recorder:
         self.add([key], empty_block(1, f"step {problem.step}: {problem.message}"))
 
     def flush_rows(self) -> None:
-        """Write the rows gathered so far, as one batch."""
-        if not self._keys and not self._scalar_keys:
-            return
-        keys, blocks = self._keys, self._blocks
-        if self._scalars:
-            keys = keys + self._scalar_keys
-            blocks = [*blocks, scalar_block(self._scalars)]
-        self._drop_rows()
-        self.writer.append(
-            StatsRows(self.step, self.mode, self.micro, time.time_ns(), self._intern(keys), concat(blocks))
-        )
+        """Hand on the rows gathered so far: a batch, or numbers that wait for those of the next steps."""
+        if self._keys:
+            self.flush_waiting()
+            keys, blocks = self._keys, self._blocks
+            if self._scalars:
+                keys = keys + self._scalar_keys
+                blocks = [*blocks, scalar_block(self._scalars)]
+            self._drop_rows()
+            now = self._written_ns = time.time_ns()
+            self.writer.append(
+                StatsRows(self.step, self.mode, self.micro, now, self._intern(keys), concat(blocks))
+            )
+        elif self._scalars:
+            waiting = self._waiting
+            if waiting is None or (waiting.mode, waiting.micro) != (self.mode, self.micro):
+                self.flush_waiting()
+                waiting = self._waiting = _Waiting(self.mode, self.micro)
+            waiting.add(self.step, self._scalar_keys, self._scalars)
+            self._drop_rows()
+            if waiting.time_ns[-1] - self._written_ns >= _WAIT_NS or len(waiting.keys) >= _MAX_WAITING:
+                self.flush_waiting()
+
+    def flush_waiting(self) -> None:
+        """Write the numbers that wait."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._written_ns = time.time_ns()
+            self.writer.append_scalars(
+                waiting.steps,
+                waiting.time_ns,
+                waiting.keys,
+                waiting.values,
+                mode=waiting.mode,
+                micro=waiting.micro,
+            )
 
     def flush(self) -> None:
-        """Write rows and raw values."""
+        """Write rows and raw values of this place."""
         try:
             self.flush_rows()
         finally:
             raw, self._raw, self._raw_bytes = self._raw, {}, 0
             if raw:
                 self.writer.write_raw(self.step, raw, mode=self.mode, micro=self.micro)
+
+    def close(self) -> None:
+        """Write everything."""
+        try:
+            self.flush()
+        finally:
+            self.flush_waiting()
 
     def _drop_rows(self) -> None:
         self._keys, self._blocks, self._scalar_keys, self._scalars = [], [], [], []

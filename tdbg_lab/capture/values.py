@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import StatsBlock
 
-__all__ = ["described", "rows_of", "summary"]
+__all__ = ["described", "label_rows", "rows_of", "summary"]
 
 
 def _is_torch(value: Any) -> bool:
@@ -37,6 +37,22 @@ def summary(value: Any) -> StatsBlock:
     from tdbg_lab.stats import summarize
 
     return summarize([np.asarray(value)])
+
+
+def label_rows(labels: Any, limit: int | None, codes: dict[str, int]) -> NDArray[Any]:
+    """Like `rows_of`; texts become numbers, the same text always the same one.
+
+    Parameters
+    ----------
+    labels, limit
+        As for `rows_of`.
+    codes
+        Number of each text seen so far; new ones are added.
+    """
+    rows = rows_of(labels, limit)
+    if rows.dtype.kind not in "USO":
+        return rows
+    return np.array([codes.setdefault(str(one), len(codes)) for one in rows.tolist()], dtype=np.int64)
 
 
 def rows_of(value: Any, limit: int | None) -> NDArray[Any]:

@@ -137,7 +137,7 @@ class LiveStats:
 
     def _add(self, batch: pa.RecordBatch) -> bool:
         try:
-            mode, step = _one_step(batch)
+            mode, steps = _steps_of(batch)
             tensors = self._identify(batch, mode)
         except ValueError as error:
             self._reader.problem = f"{self.path.name}: {str(error)[:200]}"
@@ -146,11 +146,13 @@ class LiveStats:
         for name in _NUMBERS:
             self._numbers[name].append(number_values(batch[name]), n)
         self._tensor.append(tensors, n)
-        self._step.append(step, n)
+        self._step.append(steps, n)
         self._mode.append(mode, n)
         self._batches.append(batch)
         self._first_rows.append(self._first_rows[-1] + n)
-        self._steps.append((mode, step, int(self._numbers["time_ns"].values[-1])))
+        times = self._numbers["time_ns"].values
+        for row in np.flatnonzero(np.append(steps[1:] != steps[:-1], True)):  # the last row of each step
+            self._steps.append((mode, int(steps[row]), int(times[row - n])))
         return True
 
     def _identify(self, batch: pa.RecordBatch, mode: int) -> NDArray[np.int64]:
@@ -165,18 +167,17 @@ class LiveStats:
         return tensors
 
 
-def _one_step(batch: pa.RecordBatch) -> tuple[int, int]:
-    """Mode code and step of a batch.
+def _steps_of(batch: pa.RecordBatch) -> tuple[int, NDArray[np.int64]]:
+    """Mode code and step of each row of a batch: mostly one step, several where only numbers were logged.
 
     Raises
     ------
     ValueError
-        If it holds several, or an unknown mode.
+        If a row has no step, or the batch several modes or an unknown one.
     """
     mode, steps = batch["mode"][0].as_py(), batch["step"]
     if steps.null_count or batch["mode"].null_count or mode not in MODE_CODE:
         raise ValueError("a batch has no step or no known mode")
-    values = steps.to_numpy()
-    if (values != values[0]).any() or len(batch["mode"].unique()) > 1:
-        raise ValueError("a batch holds more than one step")
-    return MODE_CODE[mode], int(values[0])
+    if len(batch["mode"].unique()) > 1:
+        raise ValueError("a batch holds more than one mode")
+    return MODE_CODE[mode], steps.to_numpy()

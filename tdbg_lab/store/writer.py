@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.records import StatsRows
+from tdbg_lab.stats.block import scalar_block
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, rank_path
 from tdbg_lab.store.raw_writer import RawWriter
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tdbg_lab.records import Mode, StatsRows
+    from tdbg_lab.records import Mode, TensorKey
 
 _CLOSE_TIMEOUT_S = 60.0
 
@@ -68,6 +70,28 @@ class RankWriter:
         """
         if rows.keys:
             self._stats.append(lambda seq, schema: self._encoder.encode(rows, seq, schema))
+
+    def append_scalars(
+        self,
+        steps: Sequence[int],
+        time_ns: Sequence[int],
+        keys: Sequence[TensorKey],
+        values: Sequence[float],
+        *,
+        mode: Mode,
+        micro: int = 0,
+    ) -> None:
+        """Write numbers of several steps as one batch, one row each: a batch a number would be dear.
+
+        Raises
+        ------
+        StoreError
+            As `append`.
+        """
+        columns: Any = {"step": np.asarray(steps, np.int64), "time_ns": np.asarray(time_ns, np.int64)}
+        self.append(
+            StatsRows(**columns, mode=mode, micro=micro, keys=tuple(keys), block=scalar_block(values))
+        )
 
     def append_spans(  # noqa: PLR0917 - the order of the table
         self,

@@ -35,6 +35,7 @@ class OptimizerWatch:
         self.parameters = parameters
         self._updates = UpdateProbe(engine, parameters)
         self.scalers = ScalerWatch(engine, self.on_skipped)
+        self._optimizer_mask = engine.plan.mask_of(Kind.OPTIMIZER)
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
         self._stepped: set[str] = set()
         self._expected: set[str] = set()
@@ -66,27 +67,29 @@ class OptimizerWatch:
         self.scalers.look_for(optimizer)
         self._closure = any(callable(one) for one in (*args[1:], *kwargs.values()))
         due = engine.mask
-        if not due:
+        if hasattr(optimizer, "found_inf"):
+            engine.guard.run("optimizer/skipped_steps", self._note_fused_skip, optimizer, due)
+        if not due & (self._optimizer_mask | self.parameters.mask):
             return
         self._owned = self._ids(optimizer, first=first)
         if not self._closure:
             self._read(optimizer, name, due, values=first)
         elif first:
-            engine.guard.run(
-                "parameters", partial(self.parameters.record, due, values=True, gradients_of=None)
-            )
-        engine.guard.run("optimizer/update_ratio", self._updates.before, due, self._owned)
+            record = partial(self.parameters.record, due, values=True, gradients_of=None)
+            engine.guard.run("parameters", record)
+        if due & self._optimizer_mask:
+            engine.guard.run("optimizer/update_ratio", self._updates.before, due, self._owned)
 
     def after(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """The optimizer has stepped."""
         engine = self._engine
         name = self._names[optimizer]
-        due = engine.mask
-        if due:
+        if engine.mask & self._optimizer_mask:
             engine.guard.run("optimizer/update_ratio", self._updates.after)
-            if self._closure:
-                engine.enter_train_step()
-                self._read(optimizer, name, engine.mask, values=False)
+        if self._closure:
+            engine.enter_train_step()
+            self._owned = self._ids(optimizer, first=not self._stepped)
+            self._read(optimizer, name, engine.mask, values=False)
         if not engine.forwards_ever:
             engine.rootless = True
         self._stepped.add(name)
@@ -97,12 +100,27 @@ class OptimizerWatch:
         """A GradScaler left out a step because of infinite gradients."""
         engine = self._engine
         engine.enter_train_step()
-        key, membership = engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
-        if membership.mask:
-            engine.recorder.add_scalar(key, float(total))
+        self._add_skipped(total)
         if engine.mask and optimizer in self._names:
             self._owned = self._ids(optimizer, first=True)
             engine.guard.run("parameters", self._gradients, engine.mask)
+
+    def _add_skipped(self, total: int) -> None:
+        key, membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
+        if membership.mask:
+            self._engine.recorder.add_scalar(key, float(total))
+
+    def _note_fused_skip(self, optimizer: Optimizer, due: int) -> None:
+        """A fused optimizer is called, and leaves its step out itself: that still counts as a step."""
+        found = getattr(optimizer, "found_inf", None)
+        if found is None:
+            return
+        membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)[1]
+        if (found.device.type == "cpu" or membership.mask & due) and float(
+            found
+        ) > 0:  # no waiting for a device
+            self.scalers.skipped += 1
+            self._add_skipped(self.scalers.skipped)
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -115,11 +133,13 @@ class OptimizerWatch:
 
     def _read(self, optimizer: Optimizer, name: str, due: int, *, values: bool) -> None:
         guard = self._engine.guard
-        guard.run("optimizer/lr", self._rates, optimizer, name, due)
+        if due & self._optimizer_mask:
+            guard.run("optimizer/lr", self._rates, optimizer, name, due)
         scale = guard.run("optimizer/scale", self._fused_scale, optimizer) or 1.0
         record = partial(self.parameters.record, due, values=values, gradients_of=self._owned, scale=scale)
         norm = guard.run("parameters", record)
-        guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
+        if due & self._optimizer_mask:
+            guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
 
     def _rates(self, optimizer: Optimizer, name: str, due: int) -> None:
         for index, group in enumerate(optimizer.param_groups):

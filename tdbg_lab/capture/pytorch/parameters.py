@@ -39,6 +39,11 @@ class ParameterProbe:
     def __init__(self, engine: Engine, sites: Sequence[ParameterSite]) -> None:
         self._engine = engine
         self.sites = list(sites)
+        plan = engine.plan
+        self.mask = plan.mask_of(Kind.WEIGHT, Kind.BIAS, Kind.BUFFER, Kind.GRADIENT)
+        """Collections that may want something of what is read here."""
+        self._gradients = plan.mask_of(Kind.GRADIENT)
+        self._values = plan.mask_of(Kind.WEIGHT, Kind.BIAS, Kind.BUFFER)
         self._frozen_versions: dict[str, tuple[int, int]] = {}
         for site in self.sites:  # so that patterns know all names from the start
             engine.plan.membership(site.name, site.kind, site.path)
@@ -81,12 +86,12 @@ class ParameterProbe:
         """
         rows = _Rows(due)
         live = self.live()
-        if values:
+        if values and due & self._values:
             for site, value in live:
                 if not self._unchanged(site, value):
                     self._choose(rows, site.name, site, value)
         weights = len(rows.keys)
-        if gradients_of is not None:
+        if gradients_of is not None and due & self._gradients:
             for site, value in live:
                 if value.grad is not None and id(value) in gradients_of:
                     grad = value.grad if scale == 1.0 else value.grad / scale

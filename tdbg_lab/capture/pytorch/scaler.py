@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from math import log
 from typing import TYPE_CHECKING, Any
-from weakref import ref
+from weakref import WeakMethod, ref
 
 from torch.amp import GradScaler
 
@@ -31,7 +31,7 @@ class ScalerWatch:
 
     def __init__(self, engine: Engine, on_skipped: Callable[[Optimizer, int], None]) -> None:
         self._engine = engine
-        self._on_skipped = on_skipped
+        self._on_skipped = WeakMethod(on_skipped)
         self._looked: set[int] = set()
         self._scalers: list[ref[GradScaler]] = []
         self._steps_seen = 0
@@ -49,8 +49,7 @@ class ScalerWatch:
             self._watch(scaler)
             before = _skipped_before(scaler)
             if before:
-                self.skipped += before
-                self._on_skipped(optimizer, self.skipped)
+                self._skip(optimizer, before)
 
     def _watch(self, scaler: GradScaler) -> None:
         original = scaler.step
@@ -61,14 +60,16 @@ class ScalerWatch:
             seen = self._steps_seen
             result = original(optimizer, *args, **kwargs)
             if seen == self._steps_seen and not fused and self._engine.open:
-                self._engine.guard.run("optimizer/skipped_steps", self._skip, optimizer)
+                self._engine.guard.run("optimizer/skipped_steps", self._skip, optimizer, 1)
             return result
 
         scaler.step = step  # type: ignore[method-assign]
 
-    def _skip(self, optimizer: Optimizer) -> None:
-        self.skipped += 1
-        self._on_skipped(optimizer, self.skipped)
+    def _skip(self, optimizer: Optimizer, count: int) -> None:
+        self.skipped += count
+        tell = self._on_skipped()
+        if tell is not None:
+            tell(optimizer, self.skipped)
 
     def detach(self) -> None:
         """Give the scalers back as they were."""

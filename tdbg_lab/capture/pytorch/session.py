@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["Owner", "TorchSession", "describe"]
+__all__ = ["Owner", "TorchSession", "aliases", "describe"]
 
 
 class Owner(Protocol):
@@ -47,6 +47,11 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
         named(optimizer, "optimizer", Optimizer),
         named(loss, "loss", torch.nn.Module),
     )
+
+
+def aliases(models: Mapping[str, nn.Module]) -> dict[str, str]:
+    """Other names of shared parameters, with the name that has the rows."""
+    return {other: site.name for site in parameter_sites(models) for other in site.aliases}
 
 
 class TorchSession:
@@ -72,15 +77,24 @@ class TorchSession:
         self._step_hooks: list[RemovableHandle] = []
         self._in_step_hook = False
         self._stance: Any = None
-        self.sites = module_sites(models)
-        engine.plan.place_modules({id(m): s.path for s in self.sites if (m := s.module()) is not None})
+        sites = module_sites(models)
+        engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
-        self.models = [ref(model) for model in models.values()]
         self.compiled = any(_is_compiled(model) for model in models.values())
         self._owner = ref(owner)
-        self._removable += hook_modules(owner, engine, self.sites)
-        self._removable += hook_losses(owner, engine, losses, self.sites)
+        try:
+            self._removable += hook_modules(owner, engine, sites)
+            self._removable += hook_losses(owner, engine, losses, sites)
+            self._hook_boundaries(owner, models, optimizers)
+        except BaseException:
+            self.detach()
+            raise
+
+    def _hook_boundaries(
+        self, owner: Owner, models: Mapping[str, nn.Module], optimizers: Mapping[str, Optimizer]
+    ) -> None:
+        engine = self.engine
         for model in models.values():
             self._hook_root(owner, model)
         for name, optimizer in optimizers.items():
@@ -88,15 +102,10 @@ class TorchSession:
         if not optimizers and models:
             hook = BoundaryHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
-        if any(getattr(m, "_compiled_call_impl", None) is not None for m in models.values()):
+        if any(getattr(one, "_compiled_call_impl", None) is not None for one in models.values()):
             engine.rootless = True
             engine.module_mask = engine.mask
         self._take_stance()
-
-    @property
-    def aliases(self) -> dict[str, str]:
-        """Other names of shared parameters, with the name that has the rows."""
-        return {other: site.name for site in self.parameters.sites for other in site.aliases}
 
     # -- roots ------------------------------------------------------------------------------------
 

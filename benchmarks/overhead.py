@@ -1,0 +1,446 @@
+"""What capture costs: a training step with it against the same step without.
+
+Every weight, every gradient and every leaf output is captured. Each arm is measured in pairs: a
+block of bare steps and a block of its own steps take turns, so that a noisy neighbour hits both
+alike; the figure is the median of the paired differences over the median bare step. Wall time,
+time on the CPU of the training thread and of the whole process are measured.
+
+    python benchmarks/overhead.py                      # all models and arms, writes results/
+    python benchmarks/overhead.py --models mlp --arms tdbg-1,tdbg-10 --pairs 20
+    python benchmarks/overhead.py --smdebug-python PATH   # adds smdebug with reductions, in its own venv
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+RESULTS = Path(__file__).parent / "results"
+MODELS = ("mlp", "cnn", "gpt")
+ARMS = ("tdbg-1", "tdbg-10", "tensorboard", "wandb", "numpy")
+PAIRS = {"mlp": 30, "cnn": 10, "gpt": 5}
+FEWER = {"tensorboard": 0.4, "numpy": 0.5, "wandb": 0.5, "smdebug": 0.4}
+TARGETS = {
+    ("gpt", "tdbg-1"): 0.08,
+    ("cnn", "tdbg-1"): 0.15,
+    ("mlp", "tdbg-10"): 0.08,
+    ("cnn", "tdbg-10"): 0.02,
+    ("gpt", "tdbg-10"): 0.02,
+}
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x):
+        n, t, c = x.shape
+        q, k, v = self.qkv(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).reshape(n, t, c))
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm1, self.attention = nn.LayerNorm(width), Attention(width, 8)
+        self.norm2 = nn.LayerNorm(width)
+        self.up, self.act, self.down = nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        return x + self.down(self.act(self.up(self.norm2(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self, vocabulary=1024, width=256, depth=6, length=128):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
+        self.blocks = nn.Sequential(*(Block(width) for _ in range(depth)))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, x):
+        return self.head(self.norm(self.blocks(self.tokens(x) + self.places(torch.arange(x.shape[1])))))
+
+
+def make(model):
+    """Model, optimizer and one batch, always the same."""
+    torch.manual_seed(0)
+    if model == "mlp":
+        net = nn.Sequential(
+            nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)
+        )
+        x, y = torch.randn(64, 784), torch.randint(0, 10, (64,))
+    elif model == "cnn":
+        net = nn.Sequential(
+            *(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Dropout(0.25), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10)),
+        )
+        x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
+    else:
+        net = Gpt()
+        x = torch.randint(0, 1024, (8, 128))
+        y = torch.randint(0, 1024, (8, 128))
+    return net, torch.optim.Adam(net.parameters(), lr=1e-4), x, y
+
+
+class Training:
+    """A model that trains on one batch, step by step."""
+
+    def __init__(self, model):
+        self.net, self.optimizer, self.x, self.y = make(model)
+        self.criterion = nn.CrossEntropyLoss()
+        self.after = lambda: None
+        self.close = lambda: None
+
+    def steps(self, n):
+        for _ in range(n):
+            self.optimizer.zero_grad()
+            out = self.net(self.x)
+            loss = self.criterion(out.flatten(0, -2), self.y.flatten())
+            loss.backward()
+            self.optimizer.step()
+            self.after()
+
+
+# -- arms -----------------------------------------------------------------------------------------
+
+
+def leaves(net):
+    return [(name, one) for name, one in net.named_modules() if not list(one.children())]
+
+
+def arm_tdbg(training, folder, every):
+    import tdbg_lab as tdbg
+    from tdbg_lab.stats import cpu
+
+    cpu.warm_up()
+    handle = tdbg.attach(
+        training.net,
+        optimizer=training.optimizer,
+        loss=training.criterion,
+        store=folder / "run",
+        save_every=every,
+        profiler=False,
+    )
+
+    def close():
+        handle.detach()
+        if handle.problems:
+            raise RuntimeError(handle.problems)
+
+    training.close = close
+    training.cost = lambda: handle.cost
+
+
+def arm_tensorboard(training, folder):
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer = SummaryWriter(folder)
+    step = [0]
+    for name, module in leaves(training.net):
+        module.register_forward_hook(
+            lambda _m, _i, out, name=name: writer.add_histogram(f"activation/{name}", out.detach(), step[0])
+        )
+
+    def after():
+        for name, value in training.net.named_parameters():
+            writer.add_histogram(name, value.detach(), step[0])
+            writer.add_histogram(f"gradient/{name}", value.grad, step[0])
+        step[0] += 1
+
+    training.after, training.close = after, writer.close
+
+
+def arm_wandb(training, folder):
+    os.environ.update(WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DIR=str(folder))
+    import wandb
+
+    run = wandb.init(project="overhead", dir=str(folder), settings=wandb.Settings(silent=True))
+    run.watch(training.net, log="all", log_freq=1)
+    training.after = lambda: run.log({"step": 0})
+
+    def close():
+        run.unwatch(training.net)
+        run.finish(quiet=True)
+
+    training.close = close
+
+
+def arm_numpy(training, folder):
+    rows = (folder / "rows.bin").open("wb")
+
+    def reduce(tensor):
+        x = tensor.detach().numpy().ravel()
+        facts = [x.min(), x.max(), x.mean(), x.std(), np.abs(x).sum(), np.linalg.norm(x), (x == 0).sum()]
+        counts, edges = np.histogram(x, 64)
+        rows.write(np.asarray(facts, np.float64).tobytes() + counts.tobytes() + edges.tobytes())
+
+    for _, module in leaves(training.net):
+        module.register_forward_hook(lambda _m, _i, out: reduce(out))
+
+    def after():
+        for value in training.net.parameters():
+            reduce(value)
+            reduce(value.grad)
+
+    training.after, training.close = after, rows.close
+
+
+def arm_smdebug(training, folder):
+    """SageMaker Debugger with reductions instead of raw tensors (no histogram)."""
+    import smdebug.pytorch as smd
+
+    reductions = smd.ReductionConfig(
+        reductions=["min", "max", "mean", "std"], norms=["l1", "l2"], save_raw_tensor=False
+    )
+    hook = smd.Hook(
+        out_dir=str(folder / "smd"),
+        save_config=smd.SaveConfig(save_interval=1),
+        reduction_config=reductions,
+        include_regex=[r"^(?!.*input).*$"],  # integer inputs abort the training
+        save_all=False,
+    )
+    hook.register_module(training.net)
+    hook.register_loss(training.criterion)
+    training.close = hook.close
+
+
+def install(arm, training, folder):
+    if arm.startswith("tdbg-"):
+        arm_tdbg(training, folder, int(arm.partition("-")[2]))
+    else:
+        {
+            "tensorboard": arm_tensorboard,
+            "wandb": arm_wandb,
+            "numpy": arm_numpy,
+            "smdebug": arm_smdebug,
+        }[arm](training, folder)
+
+
+# -- measuring ------------------------------------------------------------------------------------
+
+
+def clocks():
+    return np.array([time.perf_counter(), time.thread_time(), time.process_time()])
+
+
+def timed(training, n):
+    """Wall, thread and process seconds per step."""
+    start = clocks()
+    training.steps(n)
+    return (clocks() - start) / n
+
+
+def measure(model, arm, threads, pairs):
+    """Paired blocks of bare steps and steps of the arm."""
+    torch.set_num_threads(threads)
+    folder = Path(tempfile.mkdtemp(prefix="overhead-"))
+    block = int(arm.partition("-")[2]) if arm.startswith("tdbg-") else 1
+    bare, seen = Training(model), Training(model)
+    install(arm, seen, folder)
+    try:
+        bare.steps(2)
+        seen.steps(max(2, block))
+        rows = []
+        for pair in range(pairs):
+            first, second = (bare, seen) if pair % 2 else (seen, bare)
+            a, b = timed(first, block), timed(second, block)
+            rows.append((a, b) if first is bare else (b, a))
+    finally:
+        seen.close()
+    shutil.rmtree(folder, ignore_errors=True)
+    without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
+    base = np.median(without, axis=0)
+    extra = np.median(with_ - without, axis=0)
+    spread = np.median(np.abs(without - base), axis=0)
+    return {
+        "model": model,
+        "arm": arm,
+        "threads": threads,
+        "pairs": pairs,
+        "steps_per_block": block,
+        "bare_ms": base[0] * 1e3,
+        "extra_ms": extra[0] * 1e3,
+        "overhead": extra[0] / base[0],
+        "noise": spread[0] / base[0],
+        "bare_thread_cpu_ms": base[1] * 1e3,
+        "extra_thread_cpu_ms": extra[1] * 1e3,
+        "overhead_thread_cpu": extra[1] / base[1],
+        "extra_process_cpu_ms": extra[2] * 1e3,
+        "overhead_process_cpu": extra[2] / base[2],
+    }
+
+
+def pairs_for(model, arm, given):
+    return given or max(3, round(PAIRS[model] * FEWER.get(arm, 1.0)))
+
+
+def measured_elsewhere(python, model, threads, pairs):
+    """The smdebug arm, in the interpreter that has smdebug."""
+    command = [python, __file__, "--one", f"{model},smdebug,{threads},{pairs}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    for line in reversed(done.stdout.splitlines()):
+        if line.startswith("{"):
+            return json.loads(line)
+    print(f"smdebug on {model} did not run: {done.stderr.strip().splitlines()[-1:]}")
+    return None
+
+
+# -- reporting ------------------------------------------------------------------------------------
+
+
+def machine():
+    name = ""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    return {
+        "cpu": name,
+        "cores": os.cpu_count(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def verdict(row):
+    target = TARGETS.get((row["model"], row["arm"]))
+    if target is None or row["threads"] != 2:
+        return ""
+    return f"{'met' if row['overhead'] <= target else 'missed'} (<= {target:.0%})"
+
+
+def ratios(rows):
+    """How much less tdbg costs than each peer, by model and threads."""
+    own = {(r["model"], r["threads"]): r for r in rows if r["arm"] == "tdbg-1"}
+    found = []
+    for row in rows:
+        ours = own.get((row["model"], row["threads"]))
+        if ours and not row["arm"].startswith("tdbg"):
+            found.append(
+                {
+                    "model": row["model"],
+                    "threads": row["threads"],
+                    "peer": row["arm"],
+                    "times_less_wall": row["extra_ms"] / max(ours["extra_ms"], 1e-9),
+                    "times_less_thread_cpu": row["extra_thread_cpu_ms"]
+                    / max(ours["extra_thread_cpu_ms"], 1e-9),
+                }
+            )
+    return found
+
+
+def table(head, rows):
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def as_markdown(result):
+    facts = result["machine"]
+    clock = ("overhead_thread_cpu", "overhead_process_cpu")
+    rows = [
+        [
+            *(row["model"], str(row["threads"]), row["arm"]),
+            *(f"{row['bare_ms']:.2f}", f"{row['extra_ms']:.2f}", f"{row['overhead']:+.1%}"),
+            *(f"±{row['noise']:.0%}", *(f"{row[name]:+.1%}" for name in clock), verdict(row)),
+        ]
+        for row in result["rows"]
+    ]
+    peers = [
+        [
+            *(row["model"], str(row["threads"]), row["peer"]),
+            *(f"{row['times_less_wall']:.1f}", f"{row['times_less_thread_cpu']:.1f}"),
+        ]
+        for row in result["ratios"]
+    ]
+    return "\n".join(
+        [
+            "# What capture costs\n",
+            f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}, torch {facts['torch']}.",
+            f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
+            "Every weight, gradient and leaf output (wandb.watch: no outputs; smdebug: no histogram).",
+            "Medians of paired blocks; noise is the median deviation of the bare step.\n",
+            *table(
+                [
+                    *("model", "threads", "arm", "bare step ms", "extra ms", "overhead", "noise"),
+                    *("thread CPU", "process CPU", "target"),
+                ],
+                rows,
+            ),
+            "\nTimes less than a peer, every step:\n",
+            *table(["model", "threads", "peer", "wall", "thread CPU"], peers),
+            "",
+        ]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--arms", default=",".join(ARMS))
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument(
+        "--pairs", type=int, default=0, help="blocks per arm; by default it depends on the model"
+    )
+    parser.add_argument("--smdebug-python", default="", help="interpreter of a venv with smdebug")
+    parser.add_argument("--out", type=Path, default=RESULTS / "overhead")
+    parser.add_argument("--one", default="", help="measure MODEL,ARM,THREADS,PAIRS and print one JSON line")
+    options = parser.parse_args()
+    if options.one:
+        model, arm, threads, pairs = options.one.split(",")
+        print(json.dumps(measure(model, arm, int(threads), int(pairs))))
+        return
+    result = {"machine": machine(), "rows": []}
+    for model in options.models.split(","):
+        for threads in map(int, options.threads.split(",")):
+            for arm in options.arms.split(","):
+                row = measure(model, arm, threads, pairs_for(model, arm, options.pairs))
+                report(result, row)
+            if options.smdebug_python:
+                pairs = pairs_for(model, "smdebug", options.pairs)
+                row = measured_elsewhere(options.smdebug_python, model, threads, pairs)
+                if row:
+                    report(result, row)
+    result["ratios"] = ratios(result["rows"])
+    result["load_after"] = os.getloadavg()[0]
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    options.out.with_suffix(".md").write_text(as_markdown(result))
+
+
+def report(result, row):
+    result["rows"].append(row)
+    print(
+        f"{row['model']:4} {row['threads']} {row['arm']:12} bare {row['bare_ms']:8.2f} ms"
+        f"  extra {row['extra_ms']:8.2f} ms  {row['overhead']:+8.1%}  (noise {row['noise']:.0%};"
+        f" thread cpu {row['overhead_thread_cpu']:+.1%}, process cpu {row['overhead_process_cpu']:+.1%})"
+        f" {verdict(row)}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Whatever fails in us, training goes on, the user is told once, and the run says so."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+from itertools import takewhile
+
+import pytest
+import torch
+from capture_training import Net, train
+from torch import nn
+
+from tdbg_lab.capture import cost, plan, recorder
+from tdbg_lab.capture.pytorch import losses, modules, optimizers, parameters, scaler, updates
+from tdbg_lab.errors import StoreError
+from tdbg_lab.profiler.spans import PhaseRecorder
+from tdbg_lab.store import RankWriter, RunFolder, tail
+
+WRITERS = ["append", "append_spans", "write_raw", "flush", "close"]
+PLACES = [
+    (modules, "summarize_tensors"),
+    (modules, "tensors_in"),
+    (modules.ModuleProbe, "take"),
+    (modules.ModuleProbe, "_key"),
+    (parameters, "summarize_tensors"),
+    (parameters.ParameterProbe, "record"),
+    (parameters.ParameterProbe, "live"),
+    (updates.UpdateProbe, "before"),
+    (updates.UpdateProbe, "after"),
+    (losses, "tensors_in"),
+    (losses.LossProbe, "take"),
+    (losses, "own_loss"),
+    (optimizers.OptimizerWatch, "before"),
+    (optimizers.OptimizerWatch, "after"),
+    (optimizers.OptimizerWatch, "_rates"),
+    (scaler.ScalerWatch, "look_for"),
+    (plan.Due, "mask"),
+    (recorder.Recorder, "move_to"),
+    (recorder.Recorder, "flush"),
+    (recorder.Recorder, "flush_rows"),
+    (recorder.Recorder, "add_scalar"),
+    (recorder.Recorder, "add_problem"),
+    (recorder, "concat"),
+    (cost.CostMeter, "read"),
+    (cost.CostMeter, "step_done"),
+    (PhaseRecorder, "switch"),
+    (PhaseRecorder, "close"),
+    (RunFolder, "set_status"),
+    *((RankWriter, name) for name in WRITERS),
+]
+
+
+class Fault(Exception):
+    pass
+
+
+def faulty(*_args, **_kwargs):
+    raise Fault("injected")
+
+
+def loop(handle, model, optimizer, criterion):
+    criterion_losses = train(model, optimizer, 4, loss=criterion)
+    handle.log(accuracy=0.5)
+    handle.record("latent", torch.ones(3, 2), labels=[1, 2, 3])
+    with handle.mode("eval"), handle.phase("mine"):
+        model(torch.ones(2, 1, 8, 8))
+    return criterion_losses
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda p: f"{p[0].__name__.rpartition('.')[2]}.{p[1]}")
+@pytest.mark.parametrize("when", ["before attach", "after attach"])
+def test_failure_in_any_part_of_capture_never_reaches_the_loop(attach, monkeypatch, place, when):
+    torch.manual_seed(0)
+    bare = Net()
+    twin = Net()
+    twin.load_state_dict(bare.state_dict())
+    torch.manual_seed(1)
+    expected = train(bare, torch.optim.SGD(bare.parameters(), lr=0.1), 4)
+
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(twin.parameters(), lr=0.1)
+    owner, name = place
+    inject = (owner, name, faulty)
+    if when == "before attach" and name not in {"mask", "move_to"}:
+        monkeypatch.setattr(*inject)
+    handle = attach(twin, optimizer=optimizer, loss=criterion, strict=False, profiler=False)
+    handle._engine.phases = PhaseRecorder(handle._engine.writer)
+    monkeypatch.setattr(*inject)
+    torch.manual_seed(1)
+    assert loop(handle, twin, optimizer, criterion) == expected
+    handle.detach()
+    assert all(torch.equal(a, b) for a, b in zip(bare.parameters(), twin.parameters(), strict=True))
+
+
+def test_failed_probe_is_told_once_and_recorded(attach, monkeypatch, caplog):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, strict=False)
+    train(model, optimizer, 1)
+    monkeypatch.setattr(updates.UpdateProbe, "before", faulty)
+    with caplog.at_level(logging.WARNING, "tdbg_lab"):
+        train(model, optimizer, 3)
+    handle.detach()
+    told = [record.getMessage() for record in caplog.records if "update_ratio" in record.getMessage()]
+    assert len(told) == 1
+    assert "step 1" in told[0]
+    assert "Fault: injected" in told[0]
+    problem = handle.problems[0]
+    assert (problem.probe, problem.step, problem.message) == ("optimizer/update_ratio", 1, "Fault: injected")
+    rows = [
+        (row["step"], row["reason"])
+        for chunk in takewhile(lambda one: one is not None, tail(handle.run_path))
+        for row in chunk.table.to_pylist()
+        if row["tensor"] == "tdbg/problem/optimizer/update_ratio"
+    ]
+    assert rows == [(1, "step 1: Fault: injected")]
+    assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1, 2, 3], "the other probes go on"
+
+
+def test_strict_raises_what_fails(attach, monkeypatch):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    attach(model, optimizer=optimizer)
+    monkeypatch.setattr(updates.UpdateProbe, "before", faulty)
+    with pytest.raises(Fault):
+        train(model, optimizer, 1)
+
+
+def test_interrupt_by_the_user_passes_through(attach, monkeypatch):
+    def interrupt(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, strict=False)
+    monkeypatch.setattr(modules, "summarize_tensors", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train(model, optimizer, 1)
+    monkeypatch.undo()
+    train(model, optimizer, 2)
+    handle.detach()
+    assert not handle.problems
+    assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1]
+
+
+def full(*_args, **_kwargs):
+    raise StoreError(errno.ENOSPC, "No space left on device")
+
+
+def test_full_disk_stops_the_writing_and_not_the_training(attach, monkeypatch, caplog):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, strict=False)
+    train(model, optimizer, 2)
+    monkeypatch.setattr(RankWriter, "append", full)
+    train(model, optimizer, 3)
+    monkeypatch.undo()
+    handle.detach()
+    assert handle.step == 5
+    assert sum("capture of store " in record.getMessage() for record in caplog.records) == 1
+    assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1]
+
+
+def test_deleted_run_directory_does_not_stop_training(attach, caplog):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(
+        model, optimizer=optimizer, strict=False, collections=["default", {"name": "r", "values": "raw"}]
+    )
+    train(model, optimizer, 2)
+    handle._engine.writer.flush()
+    shutil.rmtree(handle.run_path, ignore_errors=True)
+    train(model, optimizer, 300)  # past the rotation of a segment
+    handle.detach()
+    assert handle.step == 302
+    for probe in {problem.probe for problem in handle.problems}:
+        assert sum(f"capture of {probe} " in record.getMessage() for record in caplog.records) == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_read_only_directory_is_refused_before_training(attach, tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreError):
+        attach(Net())
+
+
+def test_attaching_to_something_else_is_refused_with_a_sentence(attach):
+    from tdbg_lab.errors import CaptureError, ConfigError
+
+    with pytest.raises(CaptureError, match="model is of type str; expected a Module"):
+        attach("resnet")
+    with pytest.raises(CaptureError, match="optimizer '0' is of type int"):
+        attach(Net(), optimizer=[1, 2])
+    with pytest.raises(ConfigError, match="save_every"):
+        attach(Net(), save_every=0)
+
+
+def test_failure_while_attaching_leaves_no_hooks_and_no_running_run(attach, monkeypatch, tmp_path):
+    from tdbg_lab import list_runs
+    from tdbg_lab.capture.pytorch import session
+
+    monkeypatch.setattr(session, "hook_losses", faulty)
+    model = Net()
+    with pytest.raises(Fault):
+        attach(model)
+    assert not any(module._forward_hooks for module in model.modules())
+    assert [str(one.status) for one in list_runs(tmp_path)] == ["failed"]

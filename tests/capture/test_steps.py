@@ -1,0 +1,272 @@
+"""Steps, micro-steps and modes: what counts as what."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from capture_training import Net, batch, train
+from torch import nn
+
+from tdbg_lab.records import Mode
+
+
+def test_gradient_accumulation_is_one_step_of_several_micro_steps(attach):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, loss=(criterion := nn.MSELoss()))
+    losses = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        for _ in range(4):
+            loss = criterion(model(torch.randn(5, 3)), torch.zeros(5, 1))
+            loss.backward()
+            losses.append(loss.item())
+        optimizer.step()
+    handle.detach()
+    run = handle.run
+    assert run.steps().tolist() == [0, 1]
+    assert run.tensor("activation/Linear").stats(1).count[0] == 4 * 5
+    assert run.tensor("gradient/weight").stats(1).count[0] == 3
+    assert run.scalars("loss/MSELoss").values.tolist() == pytest.approx(
+        [sum(losses[:4]) / 4, sum(losses[4:]) / 4]
+    )
+
+
+def test_eval_forwards_carry_the_step_they_happen_at(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, save_every=3)
+    for _ in range(3):
+        model.train()
+        train(model, optimizer, 2)
+        model.eval()
+        for seed in range(4):
+            model(batch(seed)[0])
+        handle.log(val=1.0)
+    with handle.mode("predict"):
+        model(batch()[0])
+    handle.detach()
+    run = handle.run
+    assert run.steps(mode="train", tensor="activation/conv").tolist() == [0, 3]
+    assert run.steps(mode="eval", tensor="activation/conv").tolist() == [2, 6]  # three steps apart, or more
+    assert run.steps(mode="eval", tensor="val").tolist() == [2, 4, 6]
+    assert run.steps(mode="predict").tolist() == [6]
+    assert run.tensor("activation/conv").stats(2, mode="eval").count[0] == 2 * 8 * 4 * 36  # batches 0 and 3
+    assert run.modes() == [Mode.TRAIN, Mode.EVAL, Mode.PREDICT]
+
+
+def test_numbers_logged_after_the_step_belong_to_it(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer)
+    for step in range(3):
+        train(model, optimizer, 1)
+        handle.log(number=step)
+    handle.detach()
+    series = handle.run.scalars("number")
+    assert series.steps.tolist() == series.values.tolist() == [0, 1, 2]
+
+
+def test_schedules_decide_which_steps_are_saved(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(
+        model,
+        optimizer=optimizer,
+        save_every=4,
+        collections={
+            "weights": {"save": {"every": 2, "start": 3, "end": 8}},
+            "gradients": {"save": [1, 5]},
+            "biases": False,
+            "activations": {"modes": {"train": False}},
+        },
+    )
+    train(model, optimizer, 10)
+    model.eval()
+    model(batch()[0])
+    handle.detach()
+    run = handle.run
+    assert run.steps(tensor="conv.weight").tolist() == [3, 5, 7]
+    assert run.steps(tensor="gradient/conv.weight").tolist() == [1, 5]
+    assert run.steps(tensor="optimizer/lr/0").tolist() == [0, 4, 8]
+    assert run.tensor_names(kind="bias") == []
+    assert run.tensor_names(kind="activation", mode="train") == []
+    assert run.tensor_names(kind="activation", mode="eval")
+
+
+def test_without_an_optimizer_a_train_forward_is_a_step(attach):
+    model = Net()
+    handle = attach(model)
+    for seed in range(3):
+        model(batch(seed)[0]).sum().backward()
+    assert handle.step == 2  # the third is open until the next forward
+    handle.detach()
+    assert handle.run.steps(tensor="activation/conv").tolist() == [0, 1, 2]
+
+
+def test_optimizer_that_was_not_given_is_found(attach):
+    model = Net()
+    other = nn.Linear(2, 2)
+    handle = attach(model)
+    stranger = torch.optim.SGD(other.parameters(), lr=0.1)
+    other(torch.ones(1, 2)).sum().backward()
+    stranger.step()
+    assert handle.step == 0
+    train(model, torch.optim.SGD(model.parameters(), lr=0.1), 3)
+    assert handle.step == 3
+    handle.detach()
+    assert handle.run.steps(tensor="gradient/conv.weight").tolist() == [0, 1, 2]
+
+
+def test_optimizer_with_a_closure_is_one_step_a_call(attach):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+    handle = attach(model, optimizer=optimizer)
+    x = torch.randn(8, 3)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure)
+    assert handle.step == 3
+    handle.detach()
+    assert handle.run.steps(tensor="gradient/weight").tolist() == [0, 1, 2]
+    assert handle.run.steps(tensor="activation/Linear").tolist() == [0, 1, 2]
+    assert not handle.problems
+
+
+def test_model_that_raises_leaves_capture_intact(attach):
+    class Moody(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x):
+            y = self.linear(x)
+            if x.shape[0] == 3:
+                raise ValueError("no")
+            return y
+
+    model = Moody()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer)
+    for n in (2, 3, 2):
+        try:
+            loss = model(torch.ones(n, 2)).sum()
+        except ValueError:
+            continue
+        loss.backward()
+        optimizer.step()
+    assert handle.step == 2
+    handle.detach()
+    assert handle.run.steps(tensor="activation/linear").tolist() == [0, 1]
+    assert not handle.problems
+
+
+def test_model_called_by_its_parts_is_captured(attach):
+    model = nn.ModuleDict({"encoder": nn.Linear(3, 2), "decoder": nn.Linear(2, 3)})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer)
+    for _ in range(3):
+        model["decoder"](model["encoder"](torch.randn(4, 3))).square().mean().backward()
+        optimizer.step()
+    handle.detach()
+    run = handle.run
+    assert run.steps(tensor="gradient/encoder.weight").tolist() == [0, 1, 2]
+    assert run.steps(tensor="activation/encoder").tolist() == [1, 2]  # known from the first step on
+
+
+def test_recomputation_in_backward_does_not_count_twice(attach):
+    from torch.utils.checkpoint import checkpoint
+
+    class Saving(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return checkpoint(self.linear, x, use_reentrant=False)
+
+    model = Saving()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer)
+    model(torch.randn(2, 4)).sum().backward()
+    optimizer.step()
+    handle.detach()
+    assert handle.run.tensor_names(kind="activation") == ["activation/linear"]
+    assert handle.run.tensor("activation/linear").stats(0).count[0] == 8
+
+
+def test_gradients_are_read_after_clipping(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer)
+    x, y = batch()
+    nn.functional.cross_entropy(model(x), y).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+    optimizer.step()
+    handle.detach()
+    assert handle.run.scalars("optimizer/grad_norm").values[0] == pytest.approx(1e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_steps_a_scaler_leaves_out_are_known_and_do_not_count(attach, fused):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, fused=fused)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    handle = attach(model, optimizer=optimizer)
+    for step in range(4):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = model(torch.ones(2, 4)).mean()
+        if step in (0, 2):
+            loss = loss * float("inf")
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    handle.detach()
+    run = handle.run
+    assert handle.run.scalars("optimizer/skipped_steps").values.tolist()[-1] == 2
+    assert handle.step == (4 if fused else 2)
+    seen = run.tensor("gradient/weight").stats(1)
+    assert seen.max[0] == pytest.approx(1.0), "gradients are read unscaled"
+    assert "step" not in scaler.__dict__
+    assert not handle.problems
+
+
+def test_autocast_outputs_have_their_own_dtype(attach):
+    model = nn.Linear(4, 2)
+    handle = attach(model)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(torch.ones(2, 4))
+    handle.detach()
+    assert handle.run.tensors(kind="activation")[0].dtype == "bfloat16"
+
+
+def test_lr_schedulers_do_not_disturb_or_warn(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    handle = attach(model, optimizer=optimizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            train(model, optimizer, 1)
+            scheduler.step()
+    handle.detach()
+    assert handle.run.scalars("optimizer/lr/0").values.tolist() == pytest.approx([0.1, 0.05, 0.025])
+
+
+def test_steps_can_be_ended_by_hand(attach):
+    handle = attach()
+    for value in (1.0, 2.0):
+        handle.log(x=value)
+        handle.advance()
+    handle.detach()
+    assert handle.run.scalars("x").steps.tolist() == [0, 1]
