@@ -34,6 +34,8 @@ IDLE_INTERVAL_S = 1.0
 """The same, of a run that is only listed."""
 REST_S = 0.02
 """Time to the next look after one that found nothing: half of a record may have been written."""
+ALIVE_S = 1.0
+"""Time between two looks at whether the training process is still there."""
 MAX_LOGGED = 3
 """Failures that are logged before the next ones are kept quiet."""
 ENDED_SLOWDOWN = 5
@@ -59,6 +61,7 @@ class RunTail:
         self._listeners: dict[Listener, float] = {}
         self._woken = asyncio.Event()
         self._failures = 0
+        self._alive_until_s = 0.0
         self._error: Exception | None = None
         self._opened: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         self._task = asyncio.ensure_future(self._follow())
@@ -184,10 +187,21 @@ class RunTail:
             return False
         require_no_way_out(self.entry)
         run.refresh()
-        if before is not None and run.version == before.version and run.status is before.status:
+        status = self._status(run, before)
+        if before is not None and run.version == before.version and status is before.status:
             return False  # by version: an edit refreshes the run too
-        self.digest = digest(run, before)
+        self.digest = digest(run, before, status=status)
         return True
+
+    def _status(self, run: Run, before: Digest | None) -> RunStatus:
+        """Where the run stands; looks for its process at most once in `ALIVE_S`."""
+        if run.info.status is not RunStatus.RUNNING:
+            return run.info.status
+        now_s = time.monotonic()
+        if before is not None and before.status is RunStatus.RUNNING and now_s < self._alive_until_s:
+            return RunStatus.RUNNING
+        self._alive_until_s = now_s + ALIVE_S
+        return run.status
 
     def _tell(self) -> None:
         for listener in list(self._listeners):
