@@ -6,7 +6,10 @@ minus the ``time_ns`` that the training process wrote with it. Both processes ru
 read one clock. Twice: a client that only listens, and one that fetches two figures after every message,
 as an open panel does.
 
-    python benchmarks/live.py [--seconds 20] [--rate 20]
+    python benchmarks/live.py [--seconds 20] [--rate 20] [--soak-minutes 0]
+
+With ``--soak-minutes`` it follows a third run for that long, panel open, and tells whether the server's
+memory grows: resident memory after a quarter of the time and at the end.
 
 Writes ``benchmarks/results/live.json`` and ``live.md``.
 """
@@ -140,11 +143,13 @@ async def scene(root: Path, client: Client, server: psutil.Process, *, steps, ra
     training.stdin.write("\n")
     training.stdin.flush()
     cpu_before, started = sum(server.cpu_times()[:2]), time.monotonic()
+    memory = []
     while True:
         message = json.loads(await asyncio.wait_for(stream.read_message(), 30))
         if message["type"] != "run":
             continue
         arrivals.append((message["last_step"], time.time_ns()))
+        memory.append(server.memory_info().rss / 2**20)
         wanted.set()
         if message["last_step"] >= steps - 1 or message["summary"]["status"] != "running":
             break
@@ -153,7 +158,9 @@ async def scene(root: Path, client: Client, server: psutil.Process, *, steps, ra
         panel_task.cancel()
     stream.close()
     training.wait(timeout=60)
-    return summarize(root / name, arrivals, figure_ms, cpu_share)
+    result = summarize(root / name, arrivals, figure_ms, cpu_share)
+    quarter, third = memory[len(memory) // 4 : len(memory) // 3] or memory, memory[-len(memory) // 10 :]
+    return {**result, "rss_quarter_mb": float(np.median(quarter)), "rss_end_mb": float(np.median(third))}
 
 
 def summarize(path: Path, arrivals, figure_ms, cpu_share) -> dict:
@@ -163,7 +170,7 @@ def summarize(path: Path, arrivals, figure_ms, cpu_share) -> dict:
     first = np.searchsorted(seen_steps, steps)  # the first message that reaches each step
     known = first < len(seen_steps)
     latency_ms = (seen_ns[first[known]] - written_ns[known]) / 1e6
-    latency_ms = latency_ms[5:]  # while the run is opened
+    latency_ms = latency_ms[20:]  # while the run is opened and kernels are loaded
     return {
         "steps": len(steps),
         "tensors": len(open_run(path).tensors()),
@@ -179,7 +186,7 @@ def summarize(path: Path, arrivals, figure_ms, cpu_share) -> dict:
     }
 
 
-async def measure(steps: int, rate: float) -> dict:
+async def measure(steps: int, rate: float, soak_minutes: float) -> dict:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -191,11 +198,15 @@ async def measure(steps: int, rate: float) -> dict:
             await client.ready()
             await client.get("views")  # what a panel has loaded long before
             process = psutil.Process(server.pid)
-            shared = {"steps": steps, "rate": rate}
-            return {
-                "listening": await scene(Path(folder), client, process, name="a", panel=False, **shared),
-                "panel": await scene(Path(folder), client, process, name="b", panel=True, **shared),
+            place = (Path(folder), client, process)
+            result = {
+                "listening": await scene(*place, name="a", panel=False, steps=steps, rate=rate),
+                "panel": await scene(*place, name="b", panel=True, steps=steps, rate=rate),
             }
+            if soak_minutes:
+                soak = int(soak_minutes * 60 * rate)
+                result["soak"] = await scene(*place, name="c", panel=True, steps=soak, rate=rate)
+            return result
         finally:
             server.terminate()
             server.wait(timeout=20)
@@ -208,7 +219,14 @@ def write(result: dict) -> None:
         "| client | steps/s | tensors | p50 ms | p95 ms | max ms | messages | server cores | figure ms |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, words in (("listening", "only listens"), ("panel", "fetches two figures after each message")):
+    cases = {
+        "listening": "only listens",
+        "panel": "fetches two figures after each message",
+        "soak": "same, long",
+    }
+    for name, words in cases.items():
+        if name not in result:
+            continue
         case = result[name]
         figures = "-" if not case["figures"] else f"{case['figure_p50_ms']:.0f} / {case['figure_p95_ms']:.0f}"
         rows.append(
@@ -222,6 +240,13 @@ def write(result: dict) -> None:
         f"Measured by `benchmarks/live.py` on {machine['cores']} cores, load {machine['load']:.1f} at the "
         f"start. Target: p95 <= {TARGET_P95_MS:.0f} ms.\n\n" + "\n".join(rows) + "\n"
     )
+    if "soak" in result:
+        soak = result["soak"]
+        minutes = soak["steps"] / soak["steps_per_second"] / 60
+        text += (
+            f"\nResident memory of the server over {minutes:.0f} minutes and {soak['steps']} steps: "
+            f"{soak['rss_quarter_mb']:.0f} MB after a quarter, {soak['rss_end_mb']:.0f} MB at the end.\n"
+        )
     (RESULTS / "live.md").write_text(text)
     print(text)
 
@@ -230,9 +255,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rate", type=float, default=20)
+    parser.add_argument("--soak-minutes", type=float, default=0)
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    result = asyncio.run(measure(int(options.seconds * options.rate), options.rate))
+    steps = int(options.seconds * options.rate)
+    result = asyncio.run(measure(steps, options.rate, options.soak_minutes))
     result["machine"] = {"cores": os.cpu_count(), "load": load, "python": platform.python_version()}
     write(result)
 
