@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import NotFoundError
@@ -108,12 +108,11 @@ class Catalog:
         lines = await asyncio.get_running_loop().run_in_executor(
             self._pool, _read_lines, running, before.lines
         )
-        if self._snapshot is not before or all(before.lines.get(key) == line for key, line in lines.items()):
+        if self._snapshot is not before:  # a scan came in between and knows better
             return False
-        self._snapshot = Snapshot(
-            before.entries, {**before.lines, **lines}, before.folders, truncated=before.truncated
-        )
-        return True
+        after = {**before.lines, **lines}
+        self._snapshot = Snapshot(before.entries, after, before.folders, truncated=before.truncated)
+        return _differ(before.lines, after)
 
     async def reread(self, found: Entry) -> None:
         """Look again at one run: it was edited."""
@@ -144,7 +143,7 @@ class Catalog:
         self.scan_took_s = self._scanned_s - started
         if after.truncated and not before.truncated:
             log.warning("There are more runs or folders under the run roots than are looked at.")
-        return before.lines != after.lines
+        return _differ(before.lines, after.lines)
 
     def _look(self, known: Mapping[str, Line]) -> Snapshot:
         entries: dict[str, Entry] = {}
@@ -158,6 +157,14 @@ class Catalog:
         lines = _read_lines(list(entries.values()), known)
         readable = {run_id: each for run_id, each in entries.items() if run_id in lines}
         return Snapshot(readable, lines, tuple(folders), truncated=truncated)
+
+
+def _differ(before: Mapping[str, Line], after: Mapping[str, Line]) -> bool:
+    """Whether the list changed, apart from the time of the last write: open runs tell that themselves."""
+    if before.keys() != after.keys():
+        return True
+    pairs = ((line, after[run_id]) for run_id, line in before.items())
+    return any(one is not two and replace(one, last_write_ns=two.last_write_ns) != two for one, two in pairs)
 
 
 def _read_lines(entries: Sequence[Entry], known: Mapping[str, Line]) -> dict[str, Line]:

@@ -122,4 +122,6 @@ class Follower:
             if tail.entry.id in self._followed:
                 self._drop(tail.entry.id)
             self._woken.set()
-        self._hub.runs_changed()
+            self._hub.runs_changed()
+        else:
+            self._hub.run_changed(tail.entry.id)

@@ -63,6 +63,11 @@ class Hub:
         wait_s = max(0.0, self._told_s + RUNS_INTERVAL_S - loop.time())
         self._timer = loop.call_later(wait_s, self._tell_runs)
 
+    def run_changed(self, run_id: str) -> None:
+        """Tell that the list changed, unless everybody watches this run and knows already."""
+        if any(run_id not in client.watched for client in self._clients):
+            self.runs_changed()
+
     def close(self) -> None:
         """Forget the clients."""
         if self._timer is not None:

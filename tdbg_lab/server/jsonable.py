@@ -26,12 +26,12 @@ def encode(value: object) -> bytes:
 def jsonable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
     """`value` in terms of dict, list, str, int, float, bool and None.
 
+    Containers nested deeper than `depth` become ``"..."``.
+
     Raises
     ------
     TypeError
         For a type that has no meaning in JSON.
-    ValueError
-        When containers are nested too deeply.
     """
     if value is None or isinstance(value, bool | int):
         return value
@@ -48,7 +48,7 @@ def jsonable(value: Any, *, depth: int = MAX_DEPTH) -> Any:
 
 def _container(value: Any, depth: int) -> Any:
     if depth < 0:
-        raise ValueError("The value is nested too deeply for JSON.")
+        return "..."
     if isinstance(value, Mapping):
         return {str(key): jsonable(item, depth=depth) for key, item in value.items()}
     if isinstance(value, np.ndarray):
