@@ -85,7 +85,7 @@ def distribution(
         margin={"t": 62},
         showlegend=True,
     )
-    return describe(figure, _caption(name, block, steps), step=step, x_axes=())
+    return describe(figure, _caption(name, block, steps), step=step, x_axes=(), tensor=name)
 
 
 def _line(

@@ -56,9 +56,9 @@ QUANTILES = (
 )
 _LINES = {
     0.5: ("median", ACCENT, 2.4, "solid"),
-    0.25: ("25% and 75%", ACCENT, 1.3, "solid"),
-    0.05: ("5% and 95%", ACCENT, 1.3, "dash"),
-    0.0: ("min and max", MUTED, 1.2, "dot"),
+    0.25: ("25, 75%", ACCENT, 1.3, "solid"),
+    0.05: ("5, 95%", ACCENT, 1.3, "dash"),
+    0.0: ("min, max", MUTED, 1.2, "dot"),
 }
 """Name in the legend, colour, width and dash of a pair of lines, by the quantile of the lower one."""
 _ROWS = 80
@@ -116,7 +116,7 @@ def histogram(
         figure.update_layout(
             yaxis2={"title": {"text": "Share"}, "tickformat": ".0%", "range": [-0.04, 1.04], "nticks": 3}
         )
-    return describe(figure, _caption(name, block, x), step=step)
+    return describe(figure, _caption(name, block, x), step=step, tensor=name)
 
 
 def _heat(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Embeddings", "latent", "prepare"]
 
+_MOST_STEPS = 64
 _KINDS = ("custom", "activation", "input")
 
 
@@ -115,7 +116,7 @@ def prepare(
         done.rows[step] = cloud.points.rows
         last = cloud
     progress(1.0, "t-SNE done")
-    return done
+    return _bounded(done, target)
 
 
 @view(
@@ -220,7 +221,7 @@ def latent(
     if is_pending:
         figure.add_annotation(small("PCA, until t-SNE is ready"))
     caption = _caption(name, cloud, "PCA" if found is None else "t-SNE", groups)
-    return describe(figure, caption, step=shown, x_axes=(), pending=is_pending)
+    return describe(figure, caption, step=shown, x_axes=(), tensor=name, pending=is_pending)
 
 
 def _tensor(run: Run, tensor: str | None, mode: str | None) -> tuple[str | None, Mode]:
@@ -276,6 +277,14 @@ def _embedded(cloud: _Cloud, prepared: Embeddings | None) -> NDArray[np.float64]
     if not np.array_equal(prepared.rows[cloud.step], cloud.points.rows):
         return None
     return prepared.coordinates[cloud.step].astype(np.float64)
+
+
+def _bounded(done: Embeddings, target: int) -> Embeddings:
+    """The embeddings nearest to the shown step: a run that is followed for days does not pile them up."""
+    near = sorted(sorted(done.coordinates, key=lambda step: abs(step - target))[:_MOST_STEPS])
+    return Embeddings(
+        {step: done.coordinates[step] for step in near}, {step: done.rows[step] for step in near}
+    )
 
 
 def _chain(saved: NDArray[np.int64], target: int, known: list[int], links: int) -> list[int]:

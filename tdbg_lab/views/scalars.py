@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["scalars", "smooth"]
 
 _GROUPS = ("Loss", "Metric", "Learning rate", "Gradient norm", "Update ratio", "Cost")
+_SHORT_TITLES = {"Learning rate": "LR", "Gradient norm": "Gradient", "Update ratio": "Update"}
+"""Beside a low plot there is little room."""
 _DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
 _MODE_WORD = {Mode.TRAIN: "", Mode.EVAL: " (eval)", Mode.PREDICT: " (predict)"}
 _DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
@@ -123,7 +125,14 @@ def scalars(
     for row, name in enumerate(names):
         yaxis = f"y{row + 1}" if row else "y"
         values = np.concatenate([trace["y"] for trace in traces if trace["yaxis"] == yaxis])
-        layout = {"title": {"text": name}, "type": "log" if log_y else "linear", **_room(values, log_y=log_y)}
+        title = _SHORT_TITLES.get(name, name) if row else name
+        layout = {
+            "title": {"text": title},
+            "type": "log" if log_y else "linear",
+            **_room(values, log_y=log_y),
+        }
+        if row:
+            layout["nticks"] = 4
         figure.update_layout({yaxis.replace("y", "yaxis"): layout})
     return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys)), step=step)
 

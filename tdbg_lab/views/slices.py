@@ -110,7 +110,7 @@ def slices(
         figure.update_layout(
             yaxis={"title": {"text": "Share of elements"}, "tickformat": "~%", "rangemode": "tozero"}
         )
-    return describe(figure, _caption(name, block, chosen, shown), step=shown, x_axes=())
+    return describe(figure, _caption(name, block, chosen, shown), step=shown, x_axes=(), tensor=name)
 
 
 def chosen_steps(

@@ -120,7 +120,7 @@ def describe(
     x_axes
         Axes that show the shared step or time.
     more
-        Further facts, JSON types.
+        Further facts, JSON types: ``tensor`` is the name of the one tensor shown.
     """
     figure.layout.meta = {"tdbg": {"caption": caption, "step": step, "x_axes": list(x_axes), **more}}
     return figure

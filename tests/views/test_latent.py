@@ -123,3 +123,13 @@ def test_latent_writes_nothing_into_the_run(moving):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in moving.path.rglob("*"))
     call_view(moving, "latent", {"method": "tsne", "step": 0})
     assert sorted((path.name, path.stat().st_mtime_ns) for path in moving.path.rglob("*")) == before
+
+
+def test_embeddings_of_a_run_that_is_followed_for_long_do_not_pile_up():
+    from tdbg_lab.views.latent import _MOST_STEPS, Embeddings, _bounded
+
+    places = {step: np.zeros((1, 2), dtype=np.float32) for step in range(500)}
+    rows = {step: np.zeros(1, dtype=np.int64) for step in range(500)}
+    kept = _bounded(Embeddings(places, rows), 499)
+    assert list(kept.coordinates) == list(range(500 - _MOST_STEPS, 500))
+    assert list(kept.rows) == list(kept.coordinates)

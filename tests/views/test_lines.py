@@ -27,7 +27,7 @@ def test_scalars_show_modes_as_line_styles(plain):
 def test_scalars_put_losses_metrics_and_learning_rates_in_plots_of_their_own(plain):
     figure = call_view(plain, "scalars")
     titles = [figure.layout[axis].title.text for axis in ("yaxis", "yaxis2", "yaxis3")]
-    assert titles == ["Loss", "Metric", "Learning rate"]
+    assert titles == ["Loss", "Metric", "LR"]
     assert {trace.xaxis for trace in figure.data} == {"x"}
 
 
