@@ -86,6 +86,8 @@ def write(path: Path, steps: int, bins: int) -> dict[str, float]:
     begin = time.perf_counter()
     writer.close()
     close_s = time.perf_counter() - begin
+    while any(writer.path.glob("*.arrows")):  # `close` waits for a minute only
+        time.sleep(0.1)
     folder.set_status("finished", last_step=steps - 1)
     sealed = sum(file.stat().st_size for file in writer.path.glob("*.parquet")) / steps
     return {

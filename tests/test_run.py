@@ -588,3 +588,33 @@ def test_sealed_segment_that_was_replaced_is_read_anew(tmp_path):
             shutil.rmtree(writer.path)
     assert run.refresh()
     assert run.steps().tolist() == [5]
+
+
+def test_closed_segment_that_waits_for_sealing_does_not_keep_its_lists(tmp_path):
+    path = create_run(tmp_path / "run").path
+    writer = RankWriter(path, seal=False)
+    for step in range(260):
+        writer.append(rows(step))
+    run = open_run(path)
+    first, second = run._reader.state._stats(None)
+    assert not first._batches
+    assert len(second._batches) == 4
+    assert run.tensor("a.weight").histograms().block.count.sum() == 260 * 6
+    RankWriter(path).close()  # seals both behind the reader's back
+    assert run.tensor("a.weight").histograms().block.count.sum() == 260 * 6
+    assert run.problems == []
+    assert run.steps().tolist() == list(range(260))
+
+
+def test_problem_with_a_file_does_not_tell_its_path(tmp_path, monkeypatch):
+    from tdbg_lab.store import parquet
+
+    path = fake_run(tmp_path / "run", steps=3)
+    run = open_run(path)
+
+    def fail(file):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr(parquet, "open_regular", fail)
+    assert run.stats("layer0.weight", "mean").empty
+    assert run.problems == ["stats-000001.parquet: Permission denied"]

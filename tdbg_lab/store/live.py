@@ -85,6 +85,9 @@ class LiveStats:
         for batch in self._reader.read():
             if batch.num_rows and self.problem is None:
                 found = self._add(batch) or found
+        if self._reader.ended and self._batches:
+            # It waits for being sealed: its lists, most of its bytes, are read again when wanted.
+            self._batches, self._last_keys = [], None
         return found
 
     def steps(self) -> NDArray[np.int64]:
@@ -97,8 +100,8 @@ class LiveStats:
 
         Raises
         ------
-        ValueError
-            If they are broken.
+        OSError, ValueError
+            If the file is gone or its rows are broken.
         """
         step, tensor = self._step.values, self._tensor.values
         chosen = (self._mode.values == query.mode) & (step >= query.first) & (step <= query.last)
@@ -120,12 +123,13 @@ class LiveStats:
     def _read_lists(self, part: Part, rows: NDArray[np.int64], names: list[str]) -> None:
         batch_of = np.searchsorted(self._first_rows, rows, side="right") - 1
         cuts = np.flatnonzero(np.diff(batch_of)) + 1
+        batches = self._batches or self._read_again()
         found: dict[str, list[Any]] = {name: [] for name in names}
         for group in np.split(np.arange(len(rows)), cuts):
             number = batch_of[group[0]]
             indices = pa.array(rows[group] - self._first_rows[number])
             for name in names:
-                array = self._batches[number][name].take(indices)
+                array = batches[number][name].take(indices)
                 found[name].append(reason_values(array) if name == REASON else list_values(array, name))
         for name, pieces in found.items():
             if name == REASON:
@@ -134,6 +138,12 @@ class LiveStats:
                 lengths, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
                 part.lists[name] = (lengths, values)
         check_lists(part)
+
+    def _read_again(self) -> list[pa.RecordBatch]:
+        batches = [batch for batch in BatchReader(self.path, STATS).read() if batch.num_rows]
+        if len(batches) < len(self._steps):
+            raise OSError(f"{self.path.name} was cut")
+        return batches
 
     def _add(self, batch: pa.RecordBatch) -> bool:
         try:

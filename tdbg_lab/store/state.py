@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,13 +55,15 @@ class RunState:
         """Newest segment of each stream of each rank."""
         self._stamps: dict[_Place, tuple[int, int] | None] = {}
         """Which file each sealed segment was, in case another takes its place."""
+        self._changed = False
+        """Something changed that no `refresh` of a caller has told yet."""
         self._retry = False
         """A segment could not be opened or vanished: the listing must be made again."""
 
     def refresh(self) -> bool:
         """Read what is new; True when rows, spans or samples came or went."""
         ranks = dict(list_ranks(self._path))
-        changed = list(ranks) != self.ranks
+        changed, self._changed = self._changed or list(ranks) != self.ranks, False
         self.ranks = list(ranks)
         for place in [place for place in self._segments if place[0] not in ranks]:
             del self._segments[place]
@@ -123,12 +126,17 @@ class RunState:
 
     def parts(self, query: Query, rank: int | None = None) -> list[Part]:
         """Rows of each segment as they stand; those of one tensor and step may come several times."""
+        try:
+            return [part for segment in self._stats(rank) for part in segment.read(query)]
+        except (OSError, ValueError):  # sealed or deleted since the last refresh, or broken
+            self._listed.clear()
+            self._changed = self.refresh() or self._changed
         found: list[Part] = []
         for segment in self._stats(rank):
             try:
                 found += segment.read(query)
-            except (OSError, ValueError) as error:  # gone since the last refresh, or broken
-                self._problem(str(error))
+            except (OSError, ValueError) as error:
+                self._problem(_said(error))
         return found
 
     def events(self, stream: str, first_ns: int, last_ns: int) -> list[tuple[int, pa.Table]]:
@@ -140,7 +148,7 @@ class RunState:
                 try:
                     found.append((place[0], segment.read(first_ns, last_ns)))
                 except (OSError, ValueError) as error:
-                    self._problem(str(error))
+                    self._problem(_said(error))
         return found
 
     def _stats(self, rank: int | None) -> list[LiveStats | SealedStats]:
@@ -187,7 +195,7 @@ class RunState:
             return SealedEvents(file.path, file.stream, self._cache, self._footers)
         except ValueError as error:
             self._refused[file.path] = _modified_ns(file.path)
-            self._problem(str(error))
+            self._problem(_said(error))
         except OSError:  # gone since the listing, or not ours to read
             self._retry = True
         return None
@@ -195,6 +203,13 @@ class RunState:
     def _problem(self, text: str) -> None:
         if text not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(text)
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, without a path: problems may reach a browser."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{PurePath(str(error.filename or 'a segment')).name}: {error.strerror}"
+    return str(error)
 
 
 def _stamp(path: Path) -> tuple[int, int]:
