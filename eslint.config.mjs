@@ -61,6 +61,13 @@ export default defineConfig([
       'jupyter/prefer-lazy-imports': 'off'
     }
   },
+  {
+    files: ['**/__tests__/**'],
+    rules: {
+      'jupyter/no-untranslated-string': 'off',
+      'jupyter/require-disposable-ownership': 'off'
+    }
+  },
   layer('api', ['model', 'figure', 'panels', 'plugins']),
   layer('model', ['figure', 'panels', 'plugins']),
   layer('figure', ['panels', 'plugins']),

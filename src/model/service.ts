@@ -33,7 +33,10 @@ export class TdbgService implements ITdbgService {
     this.client = options.client;
     this._stream = options.stream;
     this.views = new ViewCatalogue(options.client);
-    this._listThrottle = new Throttler(() => this._fetchList(), 1000);
+    this._listThrottle = new Throttler(() => this._fetchList(), {
+      limit: options.listMs ?? 700,
+      edge: 'trailing'
+    });
     this._poll = new Poll({
       auto: false,
       factory: () => this._look(),
@@ -231,7 +234,7 @@ export class TdbgService implements ITdbgService {
       this.connection.heard();
       if (again) {
         // What was missed meanwhile.
-        void this._listThrottle.invoke();
+        this._listThrottle.invoke().catch(this._onBackground);
         void this._refreshOpened();
         this.views.refresh().catch(this._onBackground);
       }
@@ -331,6 +334,8 @@ export namespace TdbgService {
     readonly stream: IRunStream;
     /** Time between two looks while there is no socket, ms. */
     readonly pollMs?: number;
+    /** How long changes of the list are gathered, ms. */
+    readonly listMs?: number;
     /** When not to look. */
     readonly standby?: Poll.Standby;
   }

@@ -1,0 +1,92 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { IFigureJson } from '../../api/wire';
+import type { IFigureTheme } from '../theme';
+import { readTheme, themed } from '../theme';
+
+const THEME: IFigureTheme = {
+  background: 'rgba(0,0,0,0)',
+  text: 'text',
+  muted: 'muted',
+  grid: 'grid',
+  line: 'line',
+  surface: 'surface',
+  border: 'border',
+  font: 'font',
+  fontSize: 11
+};
+
+describe('readTheme()', () => {
+  afterEach(() => document.body.removeAttribute('style'));
+
+  it('reads the variables in force, and has defaults', () => {
+    document.body.style.setProperty('--jp-ui-font-color1', 'rgb(1, 2, 3)');
+    const theme = readTheme(document.body);
+    expect(theme.text).toBe('rgb(1, 2, 3)');
+    expect(theme.grid).not.toBe('');
+  });
+});
+
+describe('themed()', () => {
+  const figure = {
+    data: [
+      { type: 'heatmap', z: [[1]], colorbar: { title: { text: 'share' } } },
+      { type: 'scatter', x: [1], y: [2] }
+    ],
+    layout: {
+      width: 700,
+      height: 400,
+      title: { text: 'conv1' },
+      margin: { l: 60, t: 62, r: 4 },
+      xaxis: { title: { text: 'Step' }, gridcolor: 'own' },
+      yaxis2: { domain: [0, 0.5] },
+      paper_bgcolor: 'white',
+      template: { layout: { xaxis: { gridcolor: 'white', ticks: 'outside' } } }
+    }
+  };
+  const { data, layout } = themed(
+    figure as unknown as IFigureJson,
+    THEME,
+    'r1'
+  );
+  const template = layout['template'] as {
+    layout: { xaxis: Record<string, unknown> };
+  };
+
+  it('paints background and font with the theme', () => {
+    expect(layout['paper_bgcolor']).toBe('rgba(0,0,0,0)');
+    expect(layout['font']).toMatchObject({ color: 'text', family: 'font' });
+  });
+
+  it('colours axes through the template, so that what a view set wins', () => {
+    expect(template.layout.xaxis).toMatchObject({
+      gridcolor: 'grid',
+      ticks: 'outside'
+    });
+    expect(layout['xaxis']).toMatchObject({ gridcolor: 'own' });
+  });
+
+  it('fits the panel: no size, no title, no more margin than needed', () => {
+    expect(layout).not.toHaveProperty('width');
+    expect(layout).not.toHaveProperty('height');
+    expect(layout).not.toHaveProperty('title');
+    expect(layout['margin']).toMatchObject({ l: 44, t: 14, r: 4 });
+  });
+
+  it('keeps zoom while the revision stays', () => {
+    expect(layout['uirevision']).toBe('r1');
+    expect(layout['yaxis2']).toMatchObject({ uirevision: 'r1' });
+  });
+
+  it('colours the bars of heat maps and leaves other traces alone', () => {
+    expect(data[0]['colorbar']).toMatchObject({
+      title: { text: 'share', font: { color: 'muted' } }
+    });
+    expect(data[1]).toEqual(figure.data[1]);
+  });
+
+  it('does not touch the figure itself', () => {
+    expect(figure.layout.paper_bgcolor).toBe('white');
+    expect(figure.data[0].colorbar).toEqual({ title: { text: 'share' } });
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+
+import { summary } from '../../api/__tests__/fake';
+import { RunsModel } from '../runs';
+
+describe('RunsModel', () => {
+  const create = (): RunsModel => {
+    const runs = new RunsModel();
+    runs.setAll([
+      summary({ id: 'old', name: 'baseline', created_ns: 1, tags: ['digits'] }),
+      summary({ id: 'new', name: 'wide', created_ns: 3 }),
+      summary({ id: 'live', name: 'deep', created_ns: 2, status: 'running' })
+    ]);
+    return runs;
+  };
+
+  it('lists running runs first, then the youngest', () => {
+    expect(create().all.map(run => run.id)).toEqual(['live', 'new', 'old']);
+  });
+
+  it('filters by every word, in any of the texts', () => {
+    const runs = create();
+    runs.filter = 'DIGITS base';
+    expect(runs.visible.map(run => run.id)).toEqual(['old']);
+    runs.filter = 'running';
+    expect(runs.visible.map(run => run.id)).toEqual(['live']);
+    runs.filter = '';
+    expect(runs.visible.length).toBe(3);
+  });
+
+  it('keeps the filter when the list changes', () => {
+    const runs = create();
+    runs.filter = 'wide';
+    runs.put(summary({ id: 'x', name: 'wider' }));
+    expect(runs.visible.map(run => run.id)).toEqual(['x', 'new']);
+    runs.remove('x');
+    expect(runs.visible.map(run => run.id)).toEqual(['new']);
+  });
+
+  it('knows whether a list has arrived', () => {
+    const runs = new RunsModel();
+    expect(runs.isLoaded).toBe(false);
+    runs.setAll([]);
+    expect(runs.isLoaded).toBe(true);
+  });
+});

@@ -1,0 +1,159 @@
+import { ServerConnection } from '@jupyterlab/services';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import {
+  FakeServer,
+  FakeStream,
+  finding,
+  summary
+} from '../../api/__tests__/fake';
+import { TdbgService } from '../service';
+
+describe('TdbgService', () => {
+  let server: FakeServer;
+  let stream: FakeStream;
+  let service: TdbgService;
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  const count = (what: string): number =>
+    server.asked.filter(asked => asked === what).length;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    server = new FakeServer();
+    stream = new FakeStream();
+    service = new TdbgService({
+      client: server,
+      stream,
+      pollMs: 1000,
+      standby: 'never'
+    });
+  });
+  afterEach(() => {
+    service.dispose();
+    vi.useRealTimers();
+  });
+
+  it('lists the runs and is live once the socket is open', async () => {
+    service.start();
+    await pass(100);
+    expect(service.runs.all.map(run => run.id)).toEqual(['a']);
+    expect(service.connection.state).toBe('connecting');
+    stream.setState('open');
+    expect(service.connection.state).toBe('live');
+  });
+
+  it('looks from time to time without a socket, and hardly with one', async () => {
+    service.start();
+    await pass(10_000);
+    const without = count('runs');
+    expect(without).toBeGreaterThan(3);
+    stream.setState('open');
+    await pass(20_000);
+    expect(count('runs') - without).toBeLessThanOrEqual(1);
+  });
+
+  it('says that the extension is missing', async () => {
+    const response = new Response(null, { status: 404 });
+    server.failure = new ServerConnection.ResponseError(response);
+    service.start();
+    await pass(100);
+    expect(service.connection.state).toBe('missing');
+    expect(stream.state).toBe('idle');
+  });
+
+  it('is offline when the server does not answer, then recovers', async () => {
+    service.start();
+    await pass(100);
+    server.failure = new TypeError('network');
+    stream.setState('closed');
+    await pass(3000);
+    expect(service.connection.state).toBe('offline');
+    server.failure = null;
+    await pass(60_000);
+    expect(service.connection.state).toBe('stale');
+    stream.setState('open');
+    expect(service.connection.state).toBe('live');
+  });
+
+  it('reads again what it missed when the socket comes back', async () => {
+    service.start();
+    await pass(100);
+    service.setCurrent('a');
+    stream.setState('open');
+    await pass(100);
+    const before = count('run');
+    stream.setState('closed');
+    stream.setState('open');
+    await pass(100);
+    expect(count('run')).toBeGreaterThan(before);
+  });
+
+  it('watches the runs that somebody shows, and no others', async () => {
+    service.start();
+    await pass(100);
+    service.setCurrent('a');
+    expect(stream.watched).toEqual(['a']);
+    service.setCurrent(null);
+    expect(stream.watched).toEqual([]);
+  });
+
+  it('takes in what the stream says', async () => {
+    service.start();
+    await pass(100);
+    service.setCurrent('a');
+    stream.setState('open');
+    await pass(100);
+    stream.say({
+      type: 'run',
+      summary: summary({ status: 'running', last_step: 120 }),
+      version: 8,
+      last_step: 120
+    });
+    expect(service.runs.get('a')?.status).toBe('running');
+    expect(service.current?.version).toBe(8);
+    expect(service.current?.cursor.step).toBe(120);
+    stream.say({ type: 'removed', id: 'a' });
+    expect(service.runs.all).toEqual([]);
+    expect(service.current?.state).toBe('missing');
+  });
+
+  it('asks for the list at most once a second, however often it changes', async () => {
+    service.start();
+    await pass(100);
+    stream.setState('open');
+    await pass(2000);
+    const before = count('runs');
+    for (let i = 0; i < 50; i++) {
+      stream.say({ type: 'runs' });
+      await pass(40);
+    }
+    expect(count('runs') - before).toBeLessThanOrEqual(3);
+    expect(count('runs') - before).toBeGreaterThanOrEqual(1);
+  });
+
+  it('tells each finding once', async () => {
+    const told: string[] = [];
+    service.findingAdded.connect((_, event) => told.push(event.finding.id));
+    stream.say({ type: 'finding', run: 'a', finding: finding() });
+    stream.say({
+      type: 'finding',
+      run: 'a',
+      finding: finding({ step_last: 30 })
+    });
+    stream.say({ type: 'finding', run: 'b', finding: finding() });
+    expect(told).toEqual(['f1', 'f1']);
+  });
+
+  it('renames at once', async () => {
+    service.start();
+    await pass(100);
+    await service.edit('a', { name: 'better' });
+    expect(service.runs.get('a')?.name).toBe('better');
+  });
+
+  it('can be disposed twice', () => {
+    service.dispose();
+    service.dispose();
+    expect(stream.isDisposed).toBe(true);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+
+import { tensor } from '../../api/__tests__/fake';
+import { RULES_TILE, defaultTiles } from '../dashboard/layout';
+import { sparkPath } from '../runs/sparkline';
+
+describe('defaultTiles()', () => {
+  const has = (): boolean => true;
+  const names = (width: number) =>
+    defaultTiles(has, [], width).map(row => row.map(tile => tile.view));
+
+  it('has as many columns as the width allows', () => {
+    expect(names(1200).map(row => row.length)).toEqual([3, 3]);
+    expect(names(700).map(row => row.length)).toEqual([2, 2, 2]);
+    expect(names(400).length).toBe(6);
+  });
+
+  it('leaves out what the server cannot draw, never the rules', () => {
+    const rows = defaultTiles(() => false, [], 1200);
+    expect(rows.flat().map(tile => tile.view)).toEqual([RULES_TILE]);
+  });
+
+  it('shows an activation', () => {
+    const rows = defaultTiles(
+      has,
+      [tensor({ kind: 'weight' }), tensor({ name: 'activation/x' })],
+      1200
+    );
+    expect(rows[0][1].params).toEqual({ tensor: 'activation/x' });
+  });
+});
+
+describe('sparkPath()', () => {
+  it('spans the box, the largest value on top', () => {
+    expect(
+      sparkPath(
+        [
+          [0, 1],
+          [10, 3]
+        ],
+        12,
+        12
+      )
+    ).toBe('M1.0 11.0L11.0 1.0');
+  });
+
+  it('breaks where the loss is not finite', () => {
+    const path = sparkPath(
+      [
+        [0, 1],
+        [1, 2],
+        [2, 'NaN'],
+        [3, 2],
+        [4, 1]
+      ],
+      12,
+      12
+    );
+    expect(path.split('M').length - 1).toBe(2);
+  });
+
+  it('draws nothing of less than two points', () => {
+    expect(sparkPath([[0, 1]], 12, 12)).toBe('');
+    expect(sparkPath([[0, null]], 12, 12)).toBe('');
+  });
+});
