@@ -61,18 +61,19 @@ class _Prepared:
 class Figures:
     """Figures of views.
 
-    Figures are kept by run, version, view and parameters; the same request made twice at a time is
-    drawn once. A view that has to be prepared is answered with what there is - the last complete
-    figure when it follows the run, else what the view can show at once - and a job makes the next one.
+    The last figure of each run, view and parameters is kept until the run moves on; the same request
+    made twice at a time is drawn once. A view that has to be prepared is answered with what there is -
+    the last complete figure when it follows the run, else what the view can show at once - and a job
+    makes the next one.
     """
 
     def __init__(self, jobs: Jobs, *, pool: Executor, cache_bytes: int) -> None:
         self._jobs = jobs
         self._pool = pool
         self._cache_bytes = cache_bytes
-        self._cache: OrderedDict[Hashable, _Drawn] = OrderedDict()
+        self._cache: OrderedDict[Hashable, tuple[tuple[int, int], _Drawn]] = OrderedDict()
         self._cached_bytes = 0
-        self._drawing: dict[Hashable, asyncio.Task[_Drawn]] = {}
+        self._drawing: dict[Hashable, asyncio.Future[_Drawn]] = {}
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
 
     async def answer(self, entry: Entry, run: Run, view: str, params: Mapping[str, Any]) -> bytes:
@@ -89,12 +90,11 @@ class Figures:
         version = run.version
         base = (entry.id, view, _canonical(params, without=MOVING))
         known = self._prepared.get(base) or _Prepared()
-        key = (entry.id, version, view, _canonical(params), known.serial)
-        drawn = self._cache.get(key)
+        key, state = (entry.id, view, _canonical(params)), (version, known.serial)
+        drawn = self._kept(key, state)
         if drawn is None:
-            drawn = await self._draw_once(key, run, view, params, known.data)
-        else:
-            self._cache.move_to_end(key)
+            drawn = await self._draw_once((key, state), run, view, params, known.data)
+            self._keep(key, state, drawn)
         figure, pending = drawn.figure, None
         if drawn.incomplete:
             pending = self._pending(base, version, JobTask(entry.directory, view, drawn.checked))
@@ -108,22 +108,28 @@ class Figures:
     async def _draw_once(
         self, key: Hashable, run: Run, view: str, params: Mapping[str, Any], prepared: Any
     ) -> _Drawn:
-        task = self._drawing.get(key)
-        if task is None:
-            task = self._drawing[key] = asyncio.ensure_future(self._draw(key, run, view, params, prepared))
-            task.add_done_callback(lambda _: self._drawing.pop(key, None))
-        return await asyncio.shield(task)
+        drawing = self._drawing.get(key)
+        if drawing is None:
+            loop = asyncio.get_running_loop()
+            drawing = loop.run_in_executor(self._pool, _draw, run, view, params, prepared)
+            self._drawing[key] = drawing
+            drawing.add_done_callback(lambda _: self._drawing.pop(key, None))
+        return await asyncio.shield(drawing)
 
-    async def _draw(
-        self, key: Hashable, run: Run, view: str, params: Mapping[str, Any], prepared: Any
-    ) -> _Drawn:
-        loop = asyncio.get_running_loop()
-        drawn = await loop.run_in_executor(self._pool, _draw, run, view, params, prepared)
-        self._cache[key] = drawn
-        self._cached_bytes += len(drawn.figure)
+    def _kept(self, key: Hashable, state: tuple[int, int]) -> _Drawn | None:
+        """The kept figure, if it is of this version of the run and of its preparation."""
+        kept = self._cache.get(key)
+        if kept is None or kept[0] != state:
+            return None
+        self._cache.move_to_end(key)
+        return kept[1]
+
+    def _keep(self, key: Hashable, state: tuple[int, int], drawn: _Drawn) -> None:
+        old = self._cache.pop(key, None)
+        self._cached_bytes += len(drawn.figure) - (0 if old is None else len(old[1].figure))
+        self._cache[key] = (state, drawn)
         while self._cached_bytes > self._cache_bytes and self._cache:
-            self._cached_bytes -= len(self._cache.popitem(last=False)[1].figure)
-        return drawn
+            self._cached_bytes -= len(self._cache.popitem(last=False)[1][1].figure)
 
     def _pending(self, base: Hashable, version: int, task: JobTask) -> PendingJson | None:
         """The job that makes the complete picture, started if need be; None when it failed before."""

@@ -93,7 +93,18 @@ async def test_cache_is_bounded(tdbg_view, jp_serverapp):
     for step in range(20):
         await tdbg_view("slices", step=step)
     assert 0 <= figures._cached_bytes <= 20_000
-    assert figures._cached_bytes == sum(len(drawn.figure) for drawn in figures._cache.values())
+    assert figures._cached_bytes == sum(len(drawn.figure) for _, drawn in figures._cache.values())
+
+
+async def test_figure_of_an_older_version_is_not_kept(tdbg_view, jp_serverapp, root):
+    training = FakeTraining(root / "live", name="live", layers=1)
+    figures = jp_serverapp.web_app.settings["tdbg_services"].figures
+    for _ in range(5):
+        training.step()
+        await tdbg_view("scalars", "live")
+        await asyncio.sleep(0.25)
+    assert len(figures._cache) == 1
+    training.end()
 
 
 async def test_heavy_view_answers_at_once_and_then_completes(tdbg_view, jp_ws_fetch):
