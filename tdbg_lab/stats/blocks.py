@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import carray
 
-from tdbg_lab.stats.jit import kernel
-from tdbg_lab.stats.kernels import bits32, bits64, count_bins, exact, keep_finite, spread, sums
+from tdbg_lab.stats.jit import kernel, pointer
+from tdbg_lab.stats.kernels import BLOCK, bits32, bits64, count_bins, exact, keep_finite, spread, sums
 
 __all__ = ["MOMENTS", "add", "measure32", "measure64"]
 
@@ -27,78 +28,86 @@ _FIRST64 = np.float64(2.0**-125).view(np.int64)
 
 
 @kernel()
-def measure32(x: Any, n: int, spare: Any, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
-    """Measure ``(n,) float32``; False when it holds NaN or infinities. `spare` is another block."""
-    zeros, near, low, high = bits32(x.view(np.int32), n)
+def measure32(address: int, n: int, spare: int, lanes: Any, keys: int, out: Any, counts: Any) -> bool:
+    """Measure `n` float32 at an address; False when they hold NaN or infinities.
+
+    `spare` is the address of another such block, `keys` of 32 bytes.
+    """
+    bits = carray(pointer(address, np.int32), n)
+    zeros, near, low, high = bits32(bits, n)
     far: Any = max(high, np.int32(~low))
     if far < _INF:
-        _finite32(x, n, zeros, near, low, high, lanes, keys, out, counts)
+        _finite32(address, n, zeros, near, low, high, lanes, keys, out, counts)
         return True
-    kept, above, below = keep_finite(x.view(np.int32), n, spare.view(np.int32))
+    kept, above, below = keep_finite(bits, n, carray(pointer(spare, np.int32), BLOCK))
     counts[:] = 0
     counts[7] = 1023 << 32
     if kept:
-        zeros, near, low, high = bits32(spare.view(np.int32), kept)
+        zeros, near, low, high = bits32(carray(pointer(spare, np.int32), BLOCK), kept)
         _finite32(spare, kept, zeros, near, low, high, lanes, keys, out, counts)
     counts[1], counts[2], counts[3] = n - kept - above - below, above, below
     return False
 
 
 @kernel()
-def measure64(x: Any, narrow: Any, n: int, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
-    """Measure ``(n,) float64``, given its float32 too; False when it may hold NaN or infinities."""
-    if _fast64(x, narrow, n, lanes, keys, out, counts):
-        return True
-    exact(x, narrow, n, lanes, out, counts)
-    return False
-
-
-@kernel()
-def _finite32(
-    x: Any, n: int, zeros: int, near: int, low: int, high: int, lanes: Any, keys: Any, out: Any, counts: Any
-) -> None:
-    """A finite float32 block, after `bits32`."""
-    far: Any = max(high, np.int32(~low))
-    if far >= _LARGE32 or (far > 0 and (far < _SMALL32 or near < _FIRST_BIN)):
-        exact(x, x, n, lanes, out, counts)
-        return
-    total, absolute = sums(x, n)
-    center = np.float32(total / np.float32(n))
-    first, second = spread(x, n, center)
-    count_bins(x.view(np.uint32), n, lanes)
-    edge = keys.view(np.int32)
-    edge[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
-    edge[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))
-    ends = keys.view(np.float32)
-    _store(n, zeros, np.float64(ends[0]), np.float64(ends[1]), np.float64(center), first, second, out, counts)
-    out[4] = absolute
-    counts[7] = (np.int64(near + 1 if far > 0 else 1023 << 21) >> 21) << 32 | (np.int64(far) >> 21)
-
-
-@kernel()
-def _fast64(x: Any, narrow: Any, n: int, lanes: Any, keys: Any, out: Any, counts: Any) -> bool:
-    """Measure a float64 block; False when it needs `exact`."""
-    zeros, near, low, high = bits64(x.view(np.int64), n)
-    far = max(high, ~low)
+def measure64(address: int, narrow: int, n: int, lanes: Any, keys: int, out: Any, counts: Any) -> bool:
+    """Measure `n` float64 at an address, float32 at another; False when they may hold NaN or infinities."""
+    x, bits = carray(pointer(address, np.float64), n), carray(pointer(narrow, np.uint32), n)
+    zeros, near, low, high = bits64(carray(pointer(address, np.int64), n), n)
+    far: Any = max(high, ~low)
     if far >= _LARGE64 or (far > 0 and (far < _SMALL64 or near < _FIRST64)):
+        exact(x, bits, n, lanes, out, counts)
         return False
     total, absolute = sums(x, n)
     center = total / n
     first, second = spread(x, n, center)
-    count_bins(narrow.view(np.uint32), n, lanes)
-    keys[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
-    keys[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
-    keys[2], keys[3] = near + 1 if far > 0 else 0, far
-    ends = keys.view(np.float64)
+    count_bins(bits, n, lanes)
+    integers, ends = carray(pointer(keys, np.int64), 4), carray(pointer(keys, np.float64), 4)
+    integers[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
+    integers[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
+    integers[2], integers[3] = near + 1 if far > 0 else 0, far
     _store(n, zeros, ends[0], ends[1], center, first, second, out, counts)
     out[4] = absolute
-    magnitudes = keys.view(np.float32)
     least, most = np.float32(ends[2]), np.float32(ends[3])
+    magnitudes, edge = carray(pointer(keys, np.float32), 2), carray(pointer(keys, np.int32), 2)
     magnitudes[0], magnitudes[1] = least, most
-    edge = keys.view(np.int32)
     nearest = np.int64(edge[0] >> 21) if far > 0 else np.int64(1023)
     counts[7] = nearest << 32 | np.int64(edge[1] >> 21)
     return True
+
+
+@kernel()
+def _finite32(
+    address: int,
+    n: int,
+    zeros: int,
+    near: int,
+    low: int,
+    high: int,
+    lanes: Any,
+    keys: int,
+    out: Any,
+    counts: Any,
+) -> None:
+    """A finite float32 block, after `bits32`."""
+    x, bits = carray(pointer(address, np.float32), n), carray(pointer(address, np.uint32), n)
+    far: Any = max(high, np.int32(~low))
+    if far >= _LARGE32 or (far > 0 and (far < _SMALL32 or near < _FIRST_BIN)):
+        exact(x, bits, n, lanes, out, counts)
+        return
+    total, absolute = sums(x, n)
+    center = np.float32(total / np.float32(n))
+    first, second = spread(x, n, center)
+    count_bins(bits, n, lanes)
+    integers, ends = carray(pointer(keys, np.int32), 2), carray(pointer(keys, np.float32), 2)
+    integers[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
+    integers[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))
+    low_end, high_end = np.float64(ends[0]), np.float64(ends[1])
+    _store(
+        n, zeros, low_end, high_end, np.float64(center), np.float64(first), np.float64(second), out, counts
+    )
+    out[4] = absolute
+    counts[7] = (np.int64(near + 1 if far > 0 else 1023 << 21) >> 21) << 32 | (np.int64(far) >> 21)
 
 
 @kernel()
@@ -113,7 +122,6 @@ def _store(
     out: Any,
     counts: Any,
 ) -> None:
-    first, second = np.float64(first), np.float64(second)
     counts[:] = 0
     counts[0], counts[4] = n, zeros
     out[0], out[1] = low + 0.0, high + 0.0

@@ -57,7 +57,10 @@ def summarize(
 
 
 def warm_up() -> None:
-    """Compile the kernels, or load them from the cache. Safe from any thread, and again."""
+    """Load the kernels; where the cache has none yet, wait for a child process that compiles them.
+
+    Safe from any thread, and again; never raises. Meant for a thread beside training.
+    """
     engine().warm_up()
 
 

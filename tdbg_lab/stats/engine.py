@@ -5,11 +5,15 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import subprocess
+import sys
 import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +43,13 @@ _ALIGN = 2048
 _MOST_BINS = 2040
 _MOST_THREADS = 8
 _PLAN, _SWEEP, _JOIN, _MEASURE = range(4)  # as in `tdbg_lab.stats.sweep`, which imports numba
+_CHILD = """
+import os
+getattr(os, "nice", int)(10)
+from tdbg_lab.stats.engine import engine
+engine().compile()
+"""
+_CHILD_TIMEOUT_S = 600
 _NO_CHANNELS = np.zeros(0, np.float32)
 
 
@@ -124,10 +135,39 @@ class CpuEngine:
         return self.ready
 
     def warm_up(self) -> None:
-        """Compile or load the kernels; never raises."""
+        """Make `ready` without burdening this process; never raises.
+
+        Where the cache has no kernels yet, a child process of low priority compiles them: compiling
+        here, in a thread, would hold the GIL against training for the better part of half a minute.
+        """
+        with self._warming:
+            if not self.ready and not self._broken:
+                self._compile_elsewhere()
+                self._warm_up()
+
+    def compile(self) -> None:
+        """Make `ready` in this process: load the kernels, or compile and cache them; never raises."""
         with self._warming:
             if not self.ready and not self._broken:
                 self._warm_up()
+
+    def _compile_elsewhere(self) -> None:
+        try:
+            marker = _marker()
+            if marker is None or marker.exists() or not sys.executable:
+                return
+            path = os.pathsep.join(entry for entry in sys.path if entry)
+            subprocess.run(
+                [sys.executable, "-c", _CHILD],
+                env=os.environ | {"PYTHONPATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_CHILD_TIMEOUT_S,
+                check=False,
+            )
+        except Exception:
+            log.debug("The kernels could not be compiled in a child process.", exc_info=True)
 
     def _warm_up(self) -> None:
         try:
@@ -138,8 +178,11 @@ class CpuEngine:
         except Exception:
             self._broken = True
             log.warning("The numba kernels cannot be used; statistics fall back to numpy.", exc_info=True)
-        else:
-            self.ready = True
+            return
+        self.ready = True
+        with suppress(OSError):
+            if (marker := _marker()) is not None:
+                marker.touch()
 
     def measure(
         self, memories: Sequence[Memory | tuple[int, int, int, int, int]], *, threads: int | None = None
@@ -167,23 +210,25 @@ class CpuEngine:
         address = table.buffer_info()[0]
         n_channels = sum(table[3::5])
         columns = np.empty(13 * n_rows + 2, np.int64)
+        floats = columns[5 * n_rows : 11 * n_rows].view(np.float64)
         channels = np.empty(2 * n_channels, np.float32) if n_channels else _NO_CHANNELS
         if threads == 1 and total <= _PIECE_LIMIT:
             space = self._workspace(n_rows, min(total, n_rows * _MOST_BINS), n_channels, 1)
-            extreme = run(_MEASURE, address, n_rows, total + 1, 0, 0, space.addresses, columns, channels)
+            extreme = run(
+                _MEASURE, address, n_rows, total + 1, 0, 0, space.addresses, columns, floats, channels
+            )
         else:
-            space, extreme = self._measure_in_threads(table, total, threads, columns, channels)
+            space, extreme = self._measure_in_threads(table, total, threads, (columns, floats, channels))
         if extreme:
-            _measure_again(table, columns[5 * n_rows : 11 * n_rows].view(np.float64).reshape(6, n_rows))
-        return _block(n_rows, columns, channels, space)
+            _measure_again(table, floats.reshape(6, n_rows))
+        return _block(n_rows, columns, floats, channels, space)
 
     def _measure_in_threads(
         self,
         table: array[int],
         total: int,
         threads: int,
-        columns: NDArray[np.int64],
-        channels: NDArray[np.float32],
+        outputs: tuple[NDArray[Any], ...],
     ) -> tuple[_Workspace, int]:
         """Cut the tensors into pieces, share them among threads in runs of about equal length, join them."""
         run = self._run or _load_run()
@@ -192,7 +237,7 @@ class CpuEngine:
         most = n_rows + total // cut
         widest = sum(c * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True))
         space = self._workspace(most, most * _MOST_BINS, widest, threads)
-        rest = (space.addresses, columns, channels)
+        rest = (space.addresses, *outputs)
         n_pieces = run(_PLAN, address, n_rows, cut, 0, 0, *rest)
         bounds = _shares(space.pieces(n_pieces), threads)
 
@@ -222,6 +267,16 @@ class CpuEngine:
         return space
 
 
+def _marker() -> Path | None:
+    """The file that says that the cache has these kernels for this processor; None without a cache."""
+    from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
+
+    from tdbg_lab.stats.sweep import STAMP, run
+
+    folder = run.stats.cache_path  # type: ignore[attr-defined]
+    return Path(folder) / f"tdbg-{STAMP:08x}-{get_host_cpu_name()}.compiled" if folder else None
+
+
 def _load_run() -> Callable[..., Any]:
     from tdbg_lab.stats.sweep import run
 
@@ -239,10 +294,13 @@ def _shares(pieces: NDArray[np.int64], threads: int) -> list[int]:
 
 
 def _block(
-    n: int, columns: NDArray[np.int64], channels: NDArray[np.float32], space: _Workspace
+    n: int,
+    columns: NDArray[np.int64],
+    floats: NDArray[np.float64],
+    channels: NDArray[np.float32],
+    space: _Workspace,
 ) -> StatsBlock:
     """The block that `run` has left in its outputs. The columns are views of one array."""
-    floats = columns[5 * n : 11 * n].view(np.float64)
     offsets = columns[11 * n : 12 * n + 1]
     fill = offsets[n]
     half = len(channels) // 2

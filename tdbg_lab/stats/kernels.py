@@ -144,14 +144,14 @@ def keep_finite(bits: Any, n: int, out: Any) -> Any:
 
 
 @kernel()
-def exact(x: Any, narrow: Any, n: int, lanes: Any, out: Any, counts: Any) -> None:
+def exact(x: Any, bits: Any, n: int, lanes: Any, out: Any, counts: Any) -> None:
     """Any block, one element at a time in float64: for NaN, infinities, and extreme magnitudes.
 
     Parameters
     ----------
     x : (n,) float32 or float64
-    narrow : (n,) float32
-        The same, rounded to float32.
+    bits : (n,) uint32
+        Of the same, rounded to float32.
     lanes : (2048 * LANES,) uint32
         Receives bins other than 0 and 1024, which hold the zeros of the fast blocks.
     out : (5,) float64
@@ -164,7 +164,6 @@ def exact(x: Any, narrow: Any, n: int, lanes: Any, out: Any, counts: Any) -> Non
     nearest: Any = 1023
     farthest: Any = 0
     low, high, total, absolute = np.inf, -np.inf, 0.0, 0.0
-    bits = narrow.view(np.uint32)
     for i in range(n):
         v = np.float64(x[i])
         if v != v:

@@ -9,16 +9,19 @@ a good part of a microsecond: `SPACE` names them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
 from tdbg_lab.stats.dtypes import Code
-from tdbg_lab.stats.jit import kernel, pointer
+from tdbg_lab.stats.jit import kernel, pointer, source_stamp
 from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow
 from tdbg_lab.stats.widen import widen32, widen64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "COUNTS",
@@ -30,6 +33,7 @@ __all__ = [
     "PLAN",
     "SCRATCH",
     "SPACE",
+    "STAMP",
     "SWEEP",
     "run",
 ]
@@ -56,7 +60,7 @@ _MOST_BINS = 2040
 
 
 @kernel()
-def run(
+def _run(
     what: int,
     memory: int,
     rows: int,
@@ -65,27 +69,9 @@ def run(
     last: int,
     space: Any,
     columns: Any,
+    floats: Any,
     channels: Any,
 ) -> Any:
-    """Do one of four things.
-
-    ``PLAN``: cut tensors into pieces of at most `cut` elements; returns their number.
-    ``SWEEP``: measure pieces `first` to `last` (exclusive) with scratch `cut`; returns `last`.
-    ``JOIN``: join `first` pieces into the block; returns the rows too extreme for float64 squares.
-    ``MEASURE``: all of it, tensors uncut; returns as ``JOIN``.
-
-    Parameters
-    ----------
-    memory : int
-        Address of the table of `rows` tensors.
-    space : (10 + threads,) int64
-        Addresses of the buffers.
-    columns : (13 * rows + 2,) int64
-        Receives counts ``(5, rows)``, floats ``(6, rows)`` by their bits, the offsets of histograms
-        and of channels, ``rows + 1`` each.
-    channels : (2 * C,) float32
-        Receives shares of zeros, then means.
-    """
     if what == PLAN:
         return _plan(memory, rows, cut, space)
     if what == SWEEP:
@@ -94,7 +80,7 @@ def run(
     if what == MEASURE:
         pieces = _plan(memory, rows, cut, space)
         _sweep(0, pieces, 0, space)
-    return _join(pieces, rows, space, columns, channels)
+    return _join(pieces, rows, space, columns, floats, channels)
 
 
 @kernel()
@@ -137,12 +123,16 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
     moments = carray(pointer(space[2], np.float64), (1 << 40, MOMENTS))
     bins, found = carray(pointer(space[3], np.uint16), 1 << 40), carray(pointer(space[4], np.int64), 1 << 40)
     tables = carray(pointer(space[9], np.float32), (5, 256))
-    scratch = carray(pointer(space[10 + thread], np.uint32), SCRATCH)
-    narrow, spare = scratch[0:BLOCK].view(np.float32), scratch[BLOCK : 2 * BLOCK].view(np.float32)
-    wide, lanes = scratch[2 * BLOCK : 4 * BLOCK].view(np.float64), scratch[5 * BLOCK :]
-    block = scratch[4 * BLOCK : 4 * BLOCK + 10].view(np.float64)
-    block_counts = scratch[4 * BLOCK + 16 : 4 * BLOCK + 32].view(np.int64)
-    keys = scratch[4 * BLOCK + 32 : 4 * BLOCK + 40].view(np.int64)
+    narrow = space[10 + thread]
+    spare, wide, small, tail = (
+        narrow + 4 * BLOCK,
+        narrow + 8 * BLOCK,
+        narrow + 16 * BLOCK,
+        narrow + 20 * BLOCK,
+    )
+    lanes = carray(pointer(tail, np.uint32), 2048 * LANES)
+    block = carray(pointer(small, np.float64), MOMENTS)
+    block_counts, keys = carray(pointer(small + 64, np.int64), 8), small + 128
     fill = counts[first, 7] if last > first else np.int64(0)
     for p in range(first, last):
         code, start, stop, size = pieces[p, 1], pieces[p, 2], pieces[p, 3], _size(pieces[p, 1])
@@ -156,19 +146,19 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
             n = min(BLOCK, stop - at)
             address = pieces[p, 0] + at * size
             if code < _WIDE or code >= _FLOAT8:
-                if code == _FLOAT32:
-                    x = carray(pointer(address, np.float32), BLOCK)
-                else:
+                if code != _FLOAT32:
                     widen32(address, code, n, tables, narrow)
-                    x = narrow
-                finite = measure32(x, n, spare, lanes, keys, block, block_counts)
+                    address = narrow
+                finite = measure32(address, n, spare, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
-                    _channels(x, n, at, finite, pieces[p], space)
+                    x32 = carray(pointer(address, np.float32), n)
+                    _channels(x32, n, at, finite, pieces[p], space)
             else:
                 widen64(address, code, n, wide, narrow)
                 finite = measure64(wide, narrow, n, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
-                    _channels(wide, n, at, finite, pieces[p], space)
+                    x64 = carray(pointer(wide, np.float64), n)
+                    _channels(x64, n, at, finite, pieces[p], space)
             add(mine[0], moment, block_counts[0], block)
             for k in range(7):
                 mine[k] += block_counts[k]
@@ -240,15 +230,13 @@ def _size(code: int) -> int:
 
 
 @kernel()
-def _join(n_pieces: int, rows: int, space: Any, columns: Any, channels: Any) -> Any:
+def _join(n_pieces: int, rows: int, space: Any, columns: Any, floats: Any, channels: Any) -> Any:
     """Join pieces into rows. Histograms close up at the front of their buffers."""
     pieces = carray(pointer(space[0], np.int64), (n_pieces, 8))
     counts = carray(pointer(space[1], np.int64), (n_pieces, COUNTS))
     moments = carray(pointer(space[2], np.float64), (n_pieces, MOMENTS))
     bins, found = carray(pointer(space[3], np.uint16), 1 << 40), carray(pointer(space[4], np.int64), 1 << 40)
     dense = carray(pointer(space[8], np.int64), 2048)
-    ints = columns[: 5 * rows].reshape(5, rows)
-    floats = columns[5 * rows : 11 * rows].view(np.float64).reshape(6, rows)
     offsets, channel_offsets = columns[11 * rows : 12 * rows + 1], columns[12 * rows + 1 :]
     p, fill, extreme, channel = 0, np.int64(0), np.int64(0), np.int64(0)
     offsets[0], channel_offsets[0] = 0, 0
@@ -258,24 +246,25 @@ def _join(n_pieces: int, rows: int, space: Any, columns: Any, channels: Any) -> 
         finite = counts[p, 0]
         flagged = counts[p, 9]
         for k in range(1, 5):
-            ints[k, row] = counts[p, k]
+            columns[k * rows + row] = counts[p, k]
         p += 1
         while p < n_pieces and pieces[p, 7] == row:
             add(finite, moment, counts[p, 0], moments[p])
             finite += counts[p, 0]
             flagged |= counts[p, 9]
             for k in range(1, 5):
-                ints[k, row] += counts[p, k]
+                columns[k * rows + row] += counts[p, k]
             p += 1
-        ints[0, row] = finite + ints[1, row] + ints[2, row] + ints[3, row]
+        total = finite + columns[rows + row] + columns[2 * rows + row] + columns[3 * rows + row]
+        columns[row] = total
         extreme += flagged
-        _finish(finite, moment, floats, row)
+        _finish(finite, moment, floats, rows, row)
         if flagged:
-            floats[3, row] = -1.0
+            floats[3 * rows + row] = -1.0
         fill = _join_histograms(counts, begin, p, bins, found, dense, fill)
         offsets[row + 1] = fill
         if pieces[begin, 4]:
-            _join_channels(pieces[begin:p], ints[0, row], channel, space, channels)
+            _join_channels(pieces[begin:p], total, channel, space, channels)
             channel += pieces[begin, 4]
         channel_offsets[row + 1] = channel
     return extreme
@@ -300,16 +289,17 @@ def _join_channels(pieces: Any, count: int, at: int, space: Any, out: Any) -> No
 
 
 @kernel()
-def _finish(n: int, moment: Any, columns: Any, row: int) -> None:
+def _finish(n: int, moment: Any, floats: Any, rows: int, row: int) -> None:
     if n == 0:
-        columns[:, row] = np.nan
+        for k in range(6):
+            floats[k * rows + row] = np.nan
         return
     low, high, mean, second = moment[0], moment[1], moment[2], moment[3]
     mean = min(max(mean, low), high) + 0.0
-    columns[0, row], columns[1, row], columns[2, row] = low + 0.0, high + 0.0, mean
-    columns[3, row] = 0.0 if low == high else np.sqrt(second / n)
-    columns[4, row] = moment[4]
-    columns[5, row] = np.sqrt(second + n * mean * mean)
+    floats[row], floats[rows + row], floats[2 * rows + row] = low + 0.0, high + 0.0, mean
+    floats[3 * rows + row] = 0.0 if low == high else np.sqrt(second / n)
+    floats[4 * rows + row] = moment[4]
+    floats[5 * rows + row] = np.sqrt(second + n * mean * mean)
 
 
 @kernel()
@@ -329,3 +319,58 @@ def _join_histograms(counts: Any, begin: int, end: int, bins: Any, found: Any, d
             dense[b] = 0
             fill += 1
     return fill
+
+
+STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "jit", "dtypes")
+"""Of the sources that `run` is compiled from."""
+
+
+def _entry(stamp: int) -> Callable[..., Any]:
+    """The function that Python calls. Only it is cached on disk: it has all the others inside.
+
+    numba knows a cached function by its own file and closure, and would not see a change elsewhere;
+    `stamp` in the closure does.
+    """
+
+    @kernel(cache=True)
+    def run(
+        what: int,
+        memory: int,
+        rows: int,
+        cut: int,
+        first: int,
+        last: int,
+        space: Any,
+        columns: Any,
+        floats: Any,
+        channels: Any,
+    ) -> Any:
+        """Do one of four things.
+
+        ``PLAN``: cut tensors into pieces of at most `cut` elements; returns their number.
+        ``SWEEP``: measure pieces `first` to `last` (exclusive) with scratch `cut`; returns `last`.
+        ``JOIN``: join `first` pieces into the block; returns the rows too extreme for float64 squares.
+        ``MEASURE``: all of it, tensors uncut; returns as ``JOIN``.
+
+        Parameters
+        ----------
+        memory : int
+            Address of the table of `rows` tensors.
+        space : (10 + threads,) int64
+            Addresses of the buffers.
+        columns : (13 * rows + 2,) int64
+            Receives counts ``(5, rows)`` and, behind the floats, the offsets of histograms and of
+            channels, ``rows + 1`` each.
+        floats : (6 * rows,) float64
+            Part of `columns`: min, max, mean, std, l1, l2.
+        channels : (2 * C,) float32
+            Receives shares of zeros, then means.
+        """
+        if stamp < 0:
+            return 0
+        return _run(what, memory, rows, cut, first, last, space, columns, floats, channels)
+
+    return run
+
+
+run = _entry(STAMP)

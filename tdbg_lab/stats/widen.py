@@ -49,15 +49,16 @@ def _half(half: Any, n: int, bits: Any, out: Any) -> None:
 
 
 @kernel()
-def widen32(address: int, code: int, n: int, tables: Any, out: Any) -> None:
-    """Read `n` elements at `address` into `out`, ``(>= n,) float32``; exact for these types."""
+def widen32(address: int, code: int, n: int, tables: Any, target: int) -> None:
+    """Read `n` elements at `address` into float32 at `target`; exact for these types."""
+    out = carray(pointer(target, np.float32), n)
     if code == _BFLOAT16:
         brain = carray(pointer(address, np.uint16), n)
-        bits = out.view(np.uint32)
+        bits = carray(pointer(target, np.uint32), n)
         for i in range(n):
             bits[i] = np.uint32(brain[i]) << np.uint32(16)
     elif code == _FLOAT16:
-        _half(carray(pointer(address, np.uint16), n), n, out.view(np.int32), out)
+        _half(carray(pointer(address, np.uint16), n), n, carray(pointer(target, np.int32), n), out)
     elif code >= _FLOAT8:
         table = tables[code - _FLOAT8]
         byte = carray(pointer(address, np.uint8), n)
@@ -86,8 +87,9 @@ def widen32(address: int, code: int, n: int, tables: Any, out: Any) -> None:
 
 
 @kernel()
-def widen64(address: int, code: int, n: int, wide: Any, out: Any) -> None:
-    """Read `n` elements into `wide` (float64) and, rounded once, into `out` (float32)."""
+def widen64(address: int, code: int, n: int, wide_target: int, target: int) -> None:
+    """Read `n` elements into float64 at one address and, rounded once, into float32 at another."""
+    wide, out = carray(pointer(wide_target, np.float64), n), carray(pointer(target, np.float32), n)
     if code == _FLOAT64:
         double = carray(pointer(address, np.float64), n)
         for i in range(n):

@@ -117,6 +117,7 @@ def test_engine_does_not_wait_for_a_warm_up_elsewhere():
         engine.ready = True
 
     engine._warm_up = slow
+    engine._compile_elsewhere = lambda: None
     worker = threading.Thread(target=engine.warm_up)
     worker.start()
     assert inside.wait(30)
