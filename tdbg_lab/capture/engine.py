@@ -66,6 +66,7 @@ class Engine:
         """Mode set by the user, instead of the model's own."""
         self.mask = 0
         self.module_mask = 0
+        self.module_bits = self.plan.mask_of(Kind.ACTIVATION, Kind.INPUT)
         self.open = True
         self.rootless = False
         """Root forwards are not seen: the model is called by its parts, or compiled elsewhere."""
@@ -98,7 +99,7 @@ class Engine:
         else:
             self.meter.skip()
         self._enter(mode, micro)
-        self.module_mask = self.mask
+        self.module_mask = self.mask & self.module_bits
         self._phase("forward" if mode is Mode.TRAIN else "eval")
 
     def end_forward(self) -> None:
@@ -106,7 +107,7 @@ class Engine:
         self._depth = max(0, self._depth - 1)
         if self._depth:
             return
-        self.module_mask = self.mask if self.rootless else 0
+        self.module_mask = self.mask & self.module_bits if self.rootless else 0
         self._phase("backward" if self.recorder.mode is Mode.TRAIN else "data")
 
     def enter_train_step(self) -> None:
@@ -143,7 +144,7 @@ class Engine:
         self.guard.step = self.step
         if self.rootless:
             self._enter(Mode.TRAIN, 0)
-            self.module_mask = self.mask
+            self.module_mask = self.mask & self.module_bits
 
     def _phase(self, phase: str) -> None:
         """Go on to another phase; phases that the user opened stay open around it."""
@@ -154,10 +155,6 @@ class Engine:
             phases.switch(phase, self.step)
         else:
             phases.begin(phase, self.step)
-
-    def due_next(self) -> int:
-        """The collections due in train mode at the current step."""
-        return self._due.mask(self.step, Mode.TRAIN, 0)
 
     def _add_cost(self) -> None:
         if not self.mask & self._costly:

@@ -10,7 +10,6 @@ import torch
 
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.records import Kind
-from tdbg_lab.stats.block import take
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ class ParameterProbe:
         """Collections that may want something of what is read here."""
         self._gradients = plan.mask_of(Kind.GRADIENT)
         self._values = plan.mask_of(Kind.WEIGHT, Kind.BIAS, Kind.BUFFER)
+        self._known: dict[str, tuple[torch.dtype, torch.Size, tuple[TensorKey, Membership]]] = {}
         self._frozen_versions: dict[str, tuple[int, int]] = {}
         for site in self.sites:  # so that patterns know all names from the start
             engine.plan.membership(site.name, site.kind, site.path)
@@ -113,7 +113,10 @@ class ParameterProbe:
     def _key(
         self, name: str, kind: Kind, site: ParameterSite, value: torch.Tensor
     ) -> tuple[TensorKey, Membership]:
-        return self._engine.key(
+        known = self._known.get(name)
+        if known is not None and known[0] is value.dtype and known[1] == value.shape:
+            return known[2]
+        found = self._engine.key(
             name,
             kind,
             path=site.path,
@@ -121,6 +124,8 @@ class ParameterProbe:
             dtype=dtype_name(value),
             shape=tuple(value.shape),
         )
+        self._known[name] = (value.dtype, value.shape, found)
+        return found
 
     def _unchanged(self, site: ParameterSite, value: torch.Tensor) -> bool:
         """Whether a frozen parameter is the one already written: it is written once."""
@@ -135,10 +140,9 @@ class ParameterProbe:
 
 def norm_of(block: StatsBlock, first: int = 0) -> float:
     """L2 norm over rows from `first` on; NaN or infinite when an element is."""
-    rows = take(block, slice(first, None)) if first else block
-    if rows.nan_count.any():
+    if block.nan_count[first:].any():
         return nan
-    if rows.pos_inf_count.any() or rows.neg_inf_count.any():
+    if block.pos_inf_count[first:].any() or block.neg_inf_count[first:].any():
         return inf
-    finite = rows.l2[rows.count > 0]
-    return sqrt(float((finite * finite).sum()))
+    finite = block.l2[first:][block.count[first:] > 0]
+    return sqrt(float(finite @ finite))

@@ -104,7 +104,7 @@ class TorchSession:
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
         if any(getattr(one, "_compiled_call_impl", None) is not None for one in models.values()):
             engine.rootless = True
-            engine.module_mask = engine.mask
+            engine.module_mask = engine.mask & engine.module_bits
         self._take_stance()
 
     # -- roots ------------------------------------------------------------------------------------
@@ -118,11 +118,12 @@ class TorchSession:
                 engine.before_step()
                 engine.close_step()
             engine.begin_forward(training=module.training)
-            if self.compiled and engine.module_mask:
+            if self.compiled and engine.module_mask and not engine.rootless:
                 self._force_eager()
 
         def end(_module: nn.Module, _args: Any, output: Any) -> None:
-            self._leave_stance()
+            if not engine.rootless:  # else it was taken for the whole step, from outside of the compiled call
+                self._leave_stance()
             engine.end_forward()
             loss = own_loss(output)
             if loss is not None:
@@ -183,7 +184,7 @@ class TorchSession:
     def _take_stance(self) -> None:
         """Run a step eagerly that is due, where root forwards are not seen."""
         engine = self.engine
-        if engine.rootless and "torch._dynamo" in sys.modules and engine.due_next() and engine.module_mask:
+        if engine.rootless and "torch._dynamo" in sys.modules and engine.module_mask:
             self._force_eager()
 
     def _force_eager(self) -> None:

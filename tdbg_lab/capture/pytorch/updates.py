@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SAMPLED_ELEMENTS", "UpdateProbe", "sampled"]
 
-SAMPLED_ELEMENTS = 65_536
+SAMPLED_ELEMENTS = 16_384
 """Elements looked at in a parameter that has more."""
 _BLOCK = 256
 
