@@ -154,13 +154,15 @@ def _lines(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> list[dic
     """Quantile lines in pairs around the median; a dark edge keeps the median readable on every colour."""
     found = quantile_lines(block, [q for _, q in QUANTILES])
     mode = "lines" if len(x) > 1 else "markers"
+    places = axis.forward(found)
+    places[found[:, 0] == found[:, -1]] = np.nan  # a single value: lines would hide its row
     traces: list[dict[str, Any]] = []
     for column, (label, q) in enumerate(QUANTILES):
         group, colour, width, dash = _LINES[round(min(q, 1 - q), 2)]
         common: dict[str, Any] = {
             "type": "scatter",
             "x": x,
-            "y": axis.forward(found[:, column]),
+            "y": places[:, column],
             "mode": mode,
         }
         common |= {"name": group, "legendgroup": group, "hoverinfo": "skip", "showlegend": False}

@@ -206,7 +206,9 @@ def _bar_ticks(
     codes: NDArray[np.uint8], low: float, high: float, column: Column, *, is_log: bool
 ) -> dict[str, Any]:
     """Ticks of the colour bar: round values, and the words that occur."""
-    places = _round_values(low, high, is_log=is_log)
+    has_words = bool(((codes == _ZERO) | (codes == _BAD)).any())
+    lowest = low + (high - low) * (0.04 if has_words else 0.0)  # room for the words below
+    places = [place for place in _round_values(low, high, is_log=is_log) if place >= lowest]
     vals = [_CODES + (place - low) / (high - low) * (255 - _CODES) for place in places]
     texts = [number(10**place if is_log else place, 3) for place in places]
     if column.sign == "share":

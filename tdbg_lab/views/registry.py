@@ -31,6 +31,8 @@ Axis = Literal["step", "time"]
 Draw = TypeVar("Draw", bound="Callable[..., Any]")
 
 ENTRY_POINTS = "tdbg_lab.views"
+_CELL = "__main__."
+"""Origin of what a notebook cell or a script defines: there a function may change its name."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -107,10 +109,11 @@ class Registry:
         self._loaded = False
 
     def add(self, new: View) -> None:
-        """Register `new`. Running the same definition again replaces it; a taken name is refused."""
+        """Register `new`. Running a definition or a cell again replaces it; a taken name is refused."""
         with self._lock:
             old = self._views.get(new.name)
-            if old is not None and old.origin != new.origin:
+            is_cell = old is not None and old.origin.startswith(_CELL) and new.origin.startswith(_CELL)
+            if old is not None and old.origin != new.origin and not is_cell:
                 raise ConfigError(
                     f"There is already a view {new.name!r} (from {old.origin}): choose another name."
                 )

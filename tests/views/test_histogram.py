@@ -49,6 +49,9 @@ def test_histogram_of_zeros_only_fills_the_row_of_zero(broken):
     assert abs(y[row]) < 1e-9
     assert z[row, 0] == pytest.approx(100)
     assert np.nansum(z[:, 0]) == pytest.approx(100)
+    lines = [trace for trace in figure.data if trace.legendgroup]
+    assert lines
+    assert all(np.isnan(trace.y).all() for trace in lines)
 
 
 def test_histogram_merges_ranks_unless_asked_for_one(ranks):

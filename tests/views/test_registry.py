@@ -83,11 +83,21 @@ def test_view_refuses_parameters_the_function_does_not_take():
 
 def test_view_refuses_a_name_that_is_taken_but_replaces_itself():
     registry = Registry()
-    registry.add(View("a", "A", "", print, origin="cell.one"))
-    registry.add(View("a", "B", "", print, origin="cell.one"))
+    registry.add(View("a", "A", "", print, origin="package.one"))
+    registry.add(View("a", "B", "", print, origin="package.one"))
     assert registry.find("a").title == "B"
     with pytest.raises(ConfigError, match="already a view 'a'"):
-        registry.add(View("a", "C", "", print, origin="cell.two"))
+        registry.add(View("a", "C", "", print, origin="package.two"))
+
+
+def test_view_of_a_notebook_cell_may_rename_its_function_but_not_take_a_package_view():
+    registry = Registry()
+    registry.add(View("a", "A", "", print, origin="__main__.one"))
+    registry.add(View("a", "B", "", print, origin="__main__.two"))
+    assert registry.find("a").title == "B"
+    registry.add(View("b", "B", "", print, origin="package.one"))
+    with pytest.raises(ConfigError):
+        registry.add(View("b", "C", "", print, origin="__main__.two"))
 
 
 @pytest.mark.parametrize("name", ["Upper", "", "a-b", "9a", "a" * 70, "../x"])
