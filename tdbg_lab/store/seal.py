@@ -68,9 +68,9 @@ def seal_segment(segment: SegmentFile) -> str | None:
         if reader.problem is None:
             segment.path.unlink()
         return reader.problem
-    table = pa.Table.from_batches(batches)
+    table = pa.Table.from_batches(batches).combine_chunks()  # `take` is slow over many chunks
     index = _index_stats(table) if segment.stream == "stats" else _index_events(table, segment.stream)
-    table = table.take(pa.array(index.order)).combine_chunks()
+    table = table.take(pa.array(index.order))
     metadata = {METADATA_KEY: json.dumps(reader.metadata).encode(), **index.metadata}
     _write(table.replace_schema_metadata(None), metadata, segment)
     segment.path.unlink()
@@ -80,6 +80,7 @@ def seal_segment(segment: SegmentFile) -> str | None:
 def _write(table: pa.Table, metadata: dict[bytes, bytes], segment: SegmentFile) -> None:
     target = segment_path(segment.path.parent, segment.stream, segment.number, SEALED)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    stats = segment.stream == "stats"
     try:
         with temporary.open("wb") as file:
             writer = pq.ParquetWriter(
@@ -87,7 +88,8 @@ def _write(table: pa.Table, metadata: dict[bytes, bytes], segment: SegmentFile) 
                 table.schema,
                 compression="zstd",
                 use_dictionary=[f.name for f in table.schema if f.type == pa.utf8()],
-                write_statistics=["tensor", "step"] if segment.stream == "stats" else True,
+                write_statistics=["tensor", "step"] if stats else True,
+                column_encoding={"hist_counts.list.element": "DELTA_BINARY_PACKED"} if stats else None,
             )
             with writer:
                 writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
