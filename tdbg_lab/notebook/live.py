@@ -10,7 +10,6 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
-import plotly.graph_objects as go
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
@@ -27,6 +26,8 @@ from tdbg_lab.views import call_view, find_view
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import plotly.graph_objects as go
+
     from tdbg_lab.run import Run
 
 __all__ = ["LiveView"]
@@ -42,10 +43,10 @@ class LiveView:
 
     Attributes
     ----------
-    figure
-        The Plotly figure on the screen.
     widget
         Controls, figure and one line of text.
+    drawings
+        How often it was drawn.
     """
 
     STILL_EVERY_S = 15.0
@@ -57,13 +58,13 @@ class LiveView:
         self.run = run
         self.view = find_view(view)
         self.params: dict[str, Any] = dict(params)
-        self.figure = go.FigureWidget(layout=themed(go.Figure()).layout)
-        self._screen = Screen(self.figure)
+        self._screen = Screen()
         self._pace = pace or Pace()
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self.drawings = 0
         self._pending = True
         self._still_s = 0.0
         self._still_version = -1
@@ -71,7 +72,7 @@ class LiveView:
         self._shell: Any = None
         self._controls = Controls(self.view.params, self.params, self._chosen)
         self._text = ipywidgets.HTML()
-        self.widget = ipywidgets.VBox([self._controls.box, self.figure, self._text])
+        self.widget = ipywidgets.VBox([self._controls.box, self._screen.box, self._text])
         self.widget.add_class("tdbg-live")
         weakref.finalize(self, self._stopping.set)
 
@@ -122,6 +123,7 @@ class LiveView:
             self._keep_still()
             for place in self._places[:2]:
                 place.update({"text/plain": ""}, raw=True)
+            self._screen.close()
             self.widget.close()
         self._forget_cells()
 
@@ -141,6 +143,7 @@ class LiveView:
             figure.layout.uirevision = repr(sorted(self.params.items(), key=str))
             self._screen.draw(themed(figure))
             self._say(self._caption(figure))
+            self.drawings += 1
             return True
 
     def _asked(self) -> dict[str, Any]:
@@ -185,12 +188,12 @@ class LiveView:
         while not self._stopping.is_set():
             started_s = time.thread_time()
             ended = self._ended()  # asked before the last drawing, which then has everything
-            self._turn()
+            drew = self._turn()
             if ended or time.monotonic() - self._still_s > self.STILL_EVERY_S:
                 self._keep_still()
             if ended:
                 return
-            self._rest(self._pace.wait_s(time.thread_time() - started_s))
+            self._rest(self._pace.wait_s(time.thread_time() - started_s, drew=drew))
 
     def _rest(self, wait_s: float) -> None:
         """Wait, but no longer than until a control is moved or the run's description is written again."""
@@ -222,12 +225,14 @@ class LiveView:
         if shell is not None:
             shell.events.unregister("post_run_cell", self._after_cell)
 
-    def _turn(self) -> None:
+    def _turn(self) -> bool:
         try:
-            self.refresh()
+            return self.refresh()
         except Exception:  # a picture must never end the thread, let alone a cell
             log.debug("could not draw the view %s", self.view.name, exc_info=True)
+            self._pending = True
             self._say("This view could not be drawn; it will be tried again.")
+            return False
 
     def _keep_still(self) -> None:
         """Bring the picture in the notebook, and what a reloaded page sees, up to date."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import plotly.graph_objects as go
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import plotly.graph_objects as go
 
 __all__ = ["Screen"]
 
@@ -15,43 +17,47 @@ _KEPT = {"uid", "type"}
 
 
 class Screen:
-    """A figure widget, and what it shows as plain JSON types.
+    """A place where figures are drawn, and what it shows as plain JSON types.
 
     Arrays travel in Plotly's base64 form, which costs a twentieth of the nested lists that a FigureWidget
     makes of arrays with two dimensions.
 
+    A browser that is still loading a widget misses the changes sent meanwhile, and a missed new trace would
+    spoil all that follows. So traces are never added: a figure of another structure gets a new widget, which
+    begins complete, and a widget that reports its first drawing gets everything once more.
+
     Attributes
     ----------
-    widget
-        The `FigureWidget`.
+    box
+        The widget to display.
     shown
         What it shows: ``{"data": [...], "layout": {...}}``.
     """
 
-    def __init__(self, widget: go.FigureWidget) -> None:
-        self.widget = widget
-        self.shown: dict[str, Any] = widget.to_plotly_json()
+    def __init__(self) -> None:
+        self.box = ipywidgets.VBox()
+        self.widget: go.FigureWidget | None = None
+        """None until there is something to draw."""
+        self.shown: dict[str, Any] = {"data": [], "layout": {}}
+        self._lock = threading.RLock()  # the browser reports in another thread than the one that draws
 
     def draw(self, figure: go.Figure) -> None:
         """Show `figure`, sending only what differs.
 
-        Traces of the same types in the same order are updated where they stand, so zoom and hidden
-        traces stay as the reader left them; otherwise they are replaced.
+        Traces of the same types in the same order are updated where they stand, so zoom and hidden traces
+        stay as the reader left them. A figure without traces clears the screen.
         """
-        old, new = self.shown, figure.to_plotly_json()
-        same = [trace["type"] for trace in old["data"]] == [trace["type"] for trace in new["data"]]
-        if not same:
-            self.widget.data = ()
-        with self.widget.batch_update():
-            if same:
-                for trace, before, after in zip(self.widget.data, old["data"], new["data"], strict=True):
-                    _set(trace, _changes(before, after))
-            _set(self.widget.layout, _changes(old["layout"], new["layout"]))
-        if not same:
-            self.widget.add_traces(new["data"])
-        self.shown = new
-        if not same:
-            self.remember()
+        new = figure.to_plotly_json()
+        with self._lock:
+            old, self.shown = self.shown, new
+            if self.widget is None or _structure(old) != _structure(new):
+                self._replace()
+                return
+            try:
+                self._change(self.widget, old)
+            except Exception:
+                self._replace()  # begins anew with what is right, whatever got lost half-way
+                raise
 
     def remember(self) -> None:
         """Tell the kernel's copy of the widget what it shows.
@@ -59,7 +65,46 @@ class Screen:
         Plotly sends changes as messages and leaves the synchronised state as it was at the beginning; a
         page that is loaded again asks for that state.
         """
-        self.widget._repr_mimebundle_()  # what showing it does: copies data and layout into the state
+        if self.widget is not None:
+            self.widget._repr_mimebundle_()  # what showing it does: copies data and layout into the state
+
+    def close(self) -> None:
+        """Take everything off the page; safe to call twice."""
+        for widget in (self.widget, self.box):
+            if widget is not None:
+                widget.close()
+
+    def _replace(self) -> None:
+        old, self.widget = self.widget, None
+        if self.shown["data"]:
+            self.widget = go.FigureWidget(self.shown)
+            self.widget.observe(self._repeat, names="_js2py_layoutDelta")
+        self.box.children = () if self.widget is None else (self.widget,)
+        if old is not None:
+            old.close()
+
+    def _change(self, widget: go.FigureWidget, old: Mapping[str, Any]) -> None:
+        with widget.batch_update():
+            for trace, before, after in zip(widget.data, old["data"], self.shown["data"], strict=True):
+                _set(trace, _changes(before, after))
+            _set(widget.layout, _changes(old["layout"], self.shown["layout"]))
+
+    def _repeat(self, change: Any) -> None:
+        """The browser has drawn the widget for the first time: send what it may have missed."""
+        widget = change["owner"]
+        if change["new"] is None or widget is not self.widget:
+            return
+        widget.unobserve(self._repeat, names="_js2py_layoutDelta")
+        with self._lock:
+            # the public ways send nothing, because nothing has changed on this side
+            for index, trace in enumerate(self.shown["data"]):
+                style = {key: [value] for key, value in trace.items() if key not in _KEPT}
+                widget._send_restyle_msg(style, index)  # noqa: SLF001
+            widget._send_relayout_msg(dict(self.shown["layout"]))  # noqa: SLF001
+
+
+def _structure(shown: Mapping[str, Any]) -> list[str]:
+    return [trace.get("type", "scatter") for trace in shown["data"]]
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def _of(messages, kind):
 
 def _drawings(messages):
     """Messages that change a figure in the browser."""
-    states = [content["data"].get("state", {}) for content in _of(messages, "comm_msg")]
+    changes = [*_of(messages, "comm_open"), *_of(messages, "comm_msg")]
+    states = [content["data"].get("state", {}) for content in changes]
     return [
         state for state in states if any(k.startswith("_py2js") and v is not None for k, v in state.items())
     ]
@@ -68,12 +69,14 @@ from tdbg_lab.testing.fake import FakeTraining
 training = FakeTraining("runs/fake")
 %load_ext tdbg_lab
 %tdbg show histograms --tensor layer1
+live = next(iter(get_ipython()._tdbg_live_views.values()))
+live._pace.share = 1.0  # the machine of a test may be busy with other things
 """
 
 BUSY = """
 import time
-end_s = time.monotonic() + 6
-while time.monotonic() < end_s:
+end_s, enough = time.monotonic() + 90, live.drawings + 4
+while live.drawings < enough and time.monotonic() < end_s:
     training.step()
     time.sleep(0.02)
 print("busy no more")
@@ -88,14 +91,9 @@ def test_live_view_moves_while_a_cell_is_busy_and_leaves_a_still(kernel):
     messages = kernel.run(BUSY)
     said = next(i for i, message in enumerate(messages) if message["msg_type"] == "stream")
     during = _drawings(messages[:said])
-    assert 3 <= len(during) <= 14  # about one a second, a few messages when traces appear
+    assert len(during) >= 2  # the first drawing comes as a new widget, the last may come after the print
 
-    messages = kernel.run(
-        "training.end('finished')\n"
-        "live = next(iter(get_ipython()._tdbg_live_views.values()))\n"
-        "live._thread.join(60)\n"
-        "print(live)"
-    )
+    messages = kernel.run("training.end('finished')\nlive._thread.join(60)\nprint(live)")
     assert "at rest" in _of(messages, "stream")[-1]["text"]
     still = _of(messages, "update_display_data")[-1]
     assert still["transient"] == shown[2]["transient"]
@@ -108,10 +106,9 @@ def test_live_view_controls_work_after_the_end_of_the_run(kernel):
     messages = kernel.run(
         "for _ in range(5): training.step()\n"
         "training.end('finished')\n"
-        "live = next(iter(get_ipython()._tdbg_live_views.values()))\n"
         "live._thread.join(60)\n"
         "live._controls._parts['tensor'].value = 'gradient/layer0.weight'\n"
-        "print(live.figure.layout.meta)\n"
+        "print(live._screen.shown['layout']['meta'])\n"
     )
     assert "gradient/layer0.weight" in _of(messages, "stream")[-1]["text"]
 
@@ -135,7 +132,6 @@ def test_live_view_survives_a_run_directory_that_goes_away(kernel):
     kernel.run(SHOW)
     messages = kernel.run(
         "import shutil, time\n"
-        "live = next(iter(get_ipython()._tdbg_live_views.values()))\n"
         "training.end('finished'); shutil.rmtree(training.path)\n"
         "live._thread.join(60)\n"
         "print(live.alive)"

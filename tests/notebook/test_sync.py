@@ -11,21 +11,28 @@ from tdbg_lab.notebook.sync import Screen
 
 
 @pytest.fixture
-def sent():
-    """Names of the messages a figure widget sends, in order."""
-    return []
+def screen():
+    screen = Screen()
+    yield screen
+    screen.close()
 
 
 @pytest.fixture
-def widget(sent):
-    widget = go.FigureWidget()
-    widget.observe(lambda change: sent.append(change["name"]) if change["new"] is not None else None)
-    return widget
+def sent(screen):
+    """What the widget on the screen sends from now on: `sent()` begins, and gives the list."""
 
+    def begin():
+        messages = []
+        screen.widget.observe(
+            lambda change: (
+                messages.append((change["name"], change["new"]))
+                if change["name"].startswith("_py2js") and change["new"] is not None
+                else None
+            )
+        )
+        return messages
 
-@pytest.fixture
-def screen(widget):
-    return Screen(widget)
+    return begin
 
 
 def _values(array):
@@ -40,38 +47,71 @@ def _heat(width, **layout):
     )
 
 
-def test_draw_makes_the_widget_equal_to_the_figure(screen, widget):
+def test_draw_makes_the_widget_equal_to_the_figure(screen):
     for figure in (_heat(2, title={"text": "a"}), _heat(5, title={"text": "b"}, height=300), _heat(5)):
         screen.draw(figure)
-        np.testing.assert_array_equal(_values(widget.data[0].z), figure.data[0].z)
-        shown = {key: value for key, value in widget.layout.to_plotly_json().items() if value != {}}
+        np.testing.assert_array_equal(_values(screen.widget.data[0].z), figure.data[0].z)
+        shown = {key: value for key, value in screen.widget.layout.to_plotly_json().items() if value != {}}
         assert shown == figure.layout.to_plotly_json()
 
 
-def test_draw_updates_a_trace_of_the_same_type_where_it_stands(screen, widget, sent):
+def test_draw_updates_traces_of_the_same_types_where_they_stand(screen, sent):
     screen.draw(_heat(2))
-    trace, sent[:] = widget.data[0], []
+    widget, messages = screen.widget, sent()
     screen.draw(_heat(4))
-    assert widget.data[0] is trace
-    assert [name for name in sent if name.startswith("_py2js")] == ["_py2js_update"]
+    assert screen.widget is widget
+    assert [name for name, _ in messages] == ["_py2js_update"]
+    assert list(messages[0][1]["style_data"]) == ["z"]
 
 
 def test_draw_sends_nothing_when_nothing_changed(screen, sent):
     screen.draw(_heat(4))
-    sent.clear()
+    messages = sent()
     screen.draw(_heat(4))
-    assert [name for name in sent if name.startswith("_py2js")] == []
+    assert messages == []
 
 
-def test_draw_replaces_traces_of_other_types(screen, widget):
+def test_draw_begins_a_complete_widget_for_a_figure_of_another_structure(screen):
+    """A browser that still loads would miss a message about a new trace."""
     screen.draw(_heat(2))
-    screen.draw(go.Figure([go.Scatter(y=[1, 2]), go.Bar(y=[3])]))
-    assert [trace.type for trace in widget.data] == ["scatter", "bar"]
+    first = screen.widget
+    screen.draw(go.Figure([go.Scatter(y=[1, 2]), go.Bar(y=[3])], layout={"title": {"text": "two"}}))
+    assert screen.box.children == (screen.widget,)
+    assert first.comm is None
+    state = screen.widget.get_state()
+    assert [trace["type"] for trace in state["_widget_data"]] == ["scatter", "bar"]
+    assert state["_widget_layout"]["title"]["text"] == "two"
+
+
+def test_draw_clears_the_screen_for_a_figure_without_traces(screen):
     screen.draw(go.Figure())
-    assert widget.data == ()
+    assert screen.box.children == ()
+    screen.draw(_heat(2))
+    screen.draw(go.Figure())
+    assert screen.box.children == ()
 
 
-def test_draw_removes_what_the_new_figure_does_not_have(screen, widget):
+def test_draw_begins_anew_after_an_update_that_failed_half_way(screen, monkeypatch):
+    screen.draw(_heat(2))
+    monkeypatch.setattr(go.FigureWidget, "batch_update", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        screen.draw(_heat(3))
+    assert _values(screen.widget.data[0].z).shape == (3, 3)
+
+
+def test_screen_sends_everything_once_more_when_the_browser_has_first_drawn(screen, sent):
+    screen.draw(_heat(2))
+    screen.draw(_heat(4, title={"text": "now"}))
+    messages = sent()
+    screen.widget._js2py_layoutDelta = {"layout_delta": {}, "layout_edit_id": 0}
+    assert [name for name, _ in messages] == ["_py2js_restyle", "_py2js_relayout"]
+    assert _values(messages[0][1]["restyle_data"]["z"][0]).shape == (3, 4)
+    assert messages[1][1]["relayout_data"]["title"]["text"] == "now"
+    screen.widget._js2py_layoutDelta = {"layout_delta": {}, "layout_edit_id": 9}
+    assert len(messages) == 2
+
+
+def test_draw_removes_what_the_new_figure_does_not_have(screen):
     screen.draw(
         go.Figure(
             go.Scatter(y=[1, 2], text=["a", "b"], line={"dash": "dot"}),
@@ -79,16 +119,16 @@ def test_draw_removes_what_the_new_figure_does_not_have(screen, widget):
         ),
     )
     screen.draw(go.Figure(go.Scatter(y=[1, 2])))
-    assert widget.data[0].text is None
-    assert widget.data[0].line.dash is None
-    assert widget.layout.annotations == ()
+    assert screen.widget.data[0].text is None
+    assert screen.widget.data[0].line.dash is None
+    assert screen.widget.layout.annotations == ()
 
 
-def test_remember_gives_a_reloaded_page_the_picture_as_it_is(screen, widget):
+def test_remember_gives_a_reloaded_page_the_picture_as_it_is(screen):
     screen.draw(_heat(2))
     screen.draw(_heat(4, title={"text": "now"}))
     screen.remember()
-    state = widget.get_state()
+    state = screen.widget.get_state()
     assert _values(state["_widget_data"][0]["z"]).shape == (3, 4)
     assert state["_widget_layout"]["title"]["text"] == "now"
 
