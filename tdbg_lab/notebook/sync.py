@@ -91,8 +91,8 @@ class Screen:
 
     def _repeat(self, change: Any) -> None:
         """The browser has drawn the widget for the first time: send what it may have missed."""
-        widget = change["owner"]
-        if change["new"] is None or widget is not self.widget:
+        widget = self.widget
+        if change["new"] is None or widget is None or change["owner"] is not widget:
             return
         widget.unobserve(self._repeat, names="_js2py_layoutDelta")
         with self._lock:
