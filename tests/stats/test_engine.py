@@ -1,0 +1,93 @@
+import os
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+from tdbg_lab.stats import cpu, engine, jit, reference
+from tdbg_lab.stats.engine import CpuEngine
+
+
+def _engine(monkeypatch, marker):
+    """An engine whose cache has this marker, and the commands of the children that it starts."""
+    started = []
+    monkeypatch.setattr(engine, "_marker", lambda: marker)
+    monkeypatch.setattr(engine.subprocess, "run", lambda command, **_: started.append(command))
+    fresh = CpuEngine()
+    fresh._warm_up = lambda: setattr(fresh, "ready", True)
+    return fresh, started
+
+
+def test_warm_up_compiles_in_a_child_when_the_cache_is_cold(monkeypatch, tmp_path):
+    fresh, started = _engine(monkeypatch, tmp_path / "none")
+    fresh.warm_up()
+    fresh.warm_up()
+    assert len(started) == 1
+    assert fresh.ready
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_warm_up_starts_no_child_when_the_cache_is_warm_or_missing(monkeypatch, tmp_path, cached):
+    (tmp_path / "marker").touch()
+    fresh, started = _engine(monkeypatch, tmp_path / "marker" if cached else None)
+    fresh.warm_up()
+    assert started == []
+    assert fresh.ready
+
+
+def test_warm_up_goes_on_when_the_child_cannot_start(monkeypatch, tmp_path):
+    fresh, _ = _engine(monkeypatch, tmp_path / "none")
+
+    def refuse(*_, **__):
+        raise subprocess.SubprocessError
+
+    monkeypatch.setattr(engine.subprocess, "run", refuse)
+    fresh.warm_up()
+    assert fresh.ready
+
+
+def test_engine_that_cannot_compile_falls_back_and_says_so_once(monkeypatch, caplog):
+    def fail():
+        raise ImportError("no numba")
+
+    monkeypatch.setattr(engine, "_load_run", fail)
+    fresh = CpuEngine()
+    assert fresh.usable() is False
+    assert fresh.usable() is False
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_engine_works_in_a_forked_child(assert_agree):
+    array = np.arange(600_000, dtype=np.float32)
+    want = cpu.summarize([array], threads=2)  # the pool of threads exists now
+    child = os.fork()
+    if child == 0:
+        block = cpu.summarize([array], threads=2)
+        os._exit(0 if block.zero_count[0] == 1 and block.count[0] == len(array) else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert_agree(want, reference.summarize([array]))
+
+
+def test_engine_serves_several_threads_at_once(assert_agree):
+    arrays = [np.random.default_rng(seed).standard_normal(300_000).astype(np.float32) for seed in range(6)]
+    got = {}
+
+    def work(i):
+        got[i] = cpu.summarize([arrays[i]] * 2, threads=2)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for i in range(6):
+        assert_agree(got[i], reference.summarize([arrays[i]] * 2))
+
+
+def test_source_stamp_tells_sources_apart():
+    assert jit.source_stamp("jit") != jit.source_stamp("kernels")
+    assert jit.source_stamp("jit") == jit.source_stamp("jit")
+    assert jit.source_stamp("no_such_module") == 0
