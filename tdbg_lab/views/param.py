@@ -22,7 +22,7 @@ ParamKind = Literal["tensor", "tensors", "regex", "choice", "int", "bool", "step
 _MAX_TEXT = 1024
 _MAX_ITEMS = 1000
 _MAX_STEP = 2**53
-_NESTED_REPEAT = re.compile(r"[+*}]\)?[+*{]|\([^)]*[+*][^)]*\)[+*{]")
+_NESTED_REPEAT = re.compile(r"[+*}]\)?[+*{]|\([^)]*[+*|][^)]*\)[+*{]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def test_call_view_names_an_unknown_parameter_and_a_near_one(plain):
         ("slices", {"at": "0,1"}, "a list of steps"),
         ("statistics", {"regex": "("}, "not a regular expression"),
         ("statistics", {"regex": "(a+)+$"}, "simple pattern"),
+        ("statistics", {"regex": "(a|aa)+$"}, "simple pattern"),
         ("statistics", {"regex": "a" * 300}, "simple pattern"),
         ("statistics", {"tensors": ["gradient/layer0.weight"] * 2000}, "at most"),
         ("statistics", {"statistic": "L2"}, "Did you mean"),
