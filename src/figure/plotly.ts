@@ -33,7 +33,6 @@ export interface IPlotly {
   relayout(node: HTMLElement, update: JSONObject): Promise<unknown>;
   purge(node: HTMLElement): void;
   downloadImage(node: HTMLElement, options: JSONObject): Promise<unknown>;
-  readonly Plots: { resize(node: HTMLElement): Promise<unknown> | void };
 }
 
 /** Loads Plotly once; a chunk of its own, so that Lab starts without it. */

@@ -19,6 +19,22 @@ export interface IFigureTheme {
   readonly fontSize: number;
 }
 
+/** What the figure is drawn into. */
+export interface IFigureFrame {
+  /** Zoom and pan are kept while it stays the same. */
+  readonly revision: string;
+  /** px */
+  readonly width: number;
+  /** px */
+  readonly height: number;
+}
+
+/** Below this, legends leave too little room for the picture, px. */
+const COMPACT = { width: 300, height: 190 };
+
+/** Width of a letter of an axis title, px. */
+const LETTER = 6.2;
+
 /** Read the theme in force at `node`. */
 export function readTheme(node: Element = document.body): IFigureTheme {
   const style = getComputedStyle(node);
@@ -42,14 +58,12 @@ export function readTheme(node: Element = document.body): IFigureTheme {
  *
  * #### Notes
  * Most goes into the template, so that what a view set itself wins; backgrounds and the font are
- * always the host's.
- *
- * @param revision - zoom and pan are kept while it stays the same
+ * always the host's. In a small frame the legend and titles that would run into each other go.
  */
 export function themed(
   figure: IFigureJson,
   theme: IFigureTheme,
-  revision: string
+  frame: IFigureFrame
 ): { data: ReadonlyArray<JSONObject>; layout: JSONObject } {
   const layout = figure.layout ?? {};
   const template = object(layout['template']);
@@ -113,8 +127,12 @@ export function themed(
   for (const name of axes) {
     const own = object(layout[name]);
     // Zoom of this axis is forgotten with the rest, not when the view sets a range.
-    patched[name] = { ...own, uirevision: revision };
+    patched[name] = { ...own, uirevision: frame.revision };
+    if (name.startsWith('y') && !titleFits(own, frame.height)) {
+      patched[name] = { ...object(patched[name]), title: { text: '' } };
+    }
   }
+  const compact = frame.width < COMPACT.width || frame.height < COMPACT.height;
   const kept: JSONObject = { ...layout };
   // The panel has a size of its own.
   delete kept['width'];
@@ -148,7 +166,8 @@ export function themed(
       paper_bgcolor: theme.background,
       plot_bgcolor: theme.background,
       template: { ...template, layout: templateLayout },
-      uirevision: revision
+      ...(compact ? { showlegend: false } : {}),
+      uirevision: frame.revision
     }
   };
 }
@@ -170,6 +189,20 @@ function themedTrace(trace: JSONObject, colorbar: JSONObject): JSONObject {
     };
   }
   return patched;
+}
+
+/** Whether the title of a y axis is no longer than the axis. */
+function titleFits(axis: JSONObject, height: number): boolean {
+  const title = axis['title'];
+  const text = typeof title === 'string' ? title : object(title)['text'];
+  const domain = axis['domain'];
+  const share =
+    Array.isArray(domain) && domain.length === 2
+      ? Number(domain[1]) - Number(domain[0])
+      : 1;
+  return (
+    typeof text !== 'string' || text.length * LETTER <= share * (height - 60)
+  );
 }
 
 /** Room for what has no room of its own: axes, legends and colour bars push further by themselves. */

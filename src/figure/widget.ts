@@ -49,6 +49,9 @@ export class FigureWidget extends Widget {
       plot: this._plot,
       cursor: this._model.run.cursor
     });
+    if (typeof ResizeObserver !== 'undefined') {
+      this._observer = new ResizeObserver(() => this._onSize());
+    }
     this._model.changed.connect(this._onModel, this);
     this._model.run.cursor.rangeChanged.connect(this._applyRange, this);
   }
@@ -89,11 +92,13 @@ export class FigureWidget extends Widget {
   protected override onAfterAttach(msg: Message): void {
     super.onAfterAttach(msg);
     document.addEventListener('visibilitychange', this);
+    this._observer?.observe(this.node);
     this._updateActive();
   }
 
   protected override onBeforeDetach(msg: Message): void {
     document.removeEventListener('visibilitychange', this);
+    this._observer?.disconnect();
     this._model.isActive = false;
     super.onBeforeDetach(msg);
   }
@@ -111,14 +116,23 @@ export class FigureWidget extends Widget {
 
   protected override onResize(msg: Widget.ResizeMessage): void {
     super.onResize(msg);
-    this._isResized = true;
-    this.update();
+    this._onSize();
   }
 
   protected override onUpdateRequest(msg: Message): void {
     super.onUpdateRequest(msg);
     if (this.isVisible) {
       void this._draw();
+    }
+  }
+
+  /** The toolbar or the foot may have changed the room without a message. */
+  private _onSize(): void {
+    const { clientWidth, clientHeight } = this.node;
+    if (clientWidth !== this._size[0] || clientHeight !== this._size[1]) {
+      this._size = [clientWidth, clientHeight];
+      this._isResized = true;
+      this.update();
     }
   }
 
@@ -145,9 +159,15 @@ export class FigureWidget extends Widget {
       if (this.isDisposed) {
         return;
       }
-      if (this._drawn !== figure) {
+      if (this._drawn !== figure || this._isResized) {
+        // How much is written around the picture depends on its size.
         const { revision } = this._model;
-        const { data, layout } = themed(figure, readTheme(this.node), revision);
+        this._isResized = false;
+        const { data, layout } = themed(figure, readTheme(this.node), {
+          revision,
+          width: this.node.clientWidth,
+          height: this.node.clientHeight
+        });
         await plotly.react(this._plot, data, layout, CONFIG);
         if (this.isDisposed) {
           plotly.purge(this._plot);
@@ -155,10 +175,7 @@ export class FigureWidget extends Widget {
         }
         this._afterDraw(revision);
         this._drawn = figure;
-      } else if (this._isResized) {
-        await plotly.Plots.resize(this._plot);
       }
-      this._isResized = false;
       const { meta } = this._model;
       this._plot.setAttribute(
         'aria-label',
@@ -253,10 +270,12 @@ export class FigureWidget extends Widget {
   private _line: CursorLine;
   private _loader: PlotlyLoader;
   private _model: FigureModel;
+  private _observer: ResizeObserver | null = null;
   private _plot: IPlotElement;
   private _plotly: IPlotly | null = null;
   private _revision = '';
   private _settings: TdbgSettings;
+  private _size: readonly [number, number] = [0, 0];
 }
 
 /** Statics of the widget. */

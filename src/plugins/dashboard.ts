@@ -38,6 +38,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const tracker = new WidgetTracker<Dashboard>({
       namespace: 'tdbg-dashboard'
     });
+    tracker.currentChanged.connect((_, dashboard) => {
+      if (dashboard) {
+        service.setCurrent(dashboard.run.id);
+      }
+    }, service);
     commands.addCommand(CommandIDs.openDashboard, {
       label: trans.__('Open Dashboard'),
       caption: trans.__('Show all pictures of the run in one tab'),

@@ -51,6 +51,11 @@ const plugin: JupyterFrontEndPlugin<IPanelRegistry> = {
     const views = new ViewManager({ app, service, trans });
     addOpenCommands(app, service, trans, views);
     addPanelCommands(app, trans, views);
+    views.tabs.currentChanged.connect((_, panel) => {
+      if (panel) {
+        service.setCurrent(panel.model.run.id);
+      }
+    }, service);
     themes?.themeChanged.connect(views.refreshTheme, views);
     if (restorer) {
       void restorer.restore(views.tabs, {

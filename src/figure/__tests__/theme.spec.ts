@@ -44,11 +44,11 @@ describe('themed()', () => {
       template: { layout: { xaxis: { gridcolor: 'white', ticks: 'outside' } } }
     }
   };
-  const { data, layout } = themed(
-    figure as unknown as IFigureJson,
-    THEME,
-    'r1'
-  );
+  const { data, layout } = themed(figure as unknown as IFigureJson, THEME, {
+    revision: 'r1',
+    width: 600,
+    height: 400
+  });
   const template = layout['template'] as {
     layout: { xaxis: Record<string, unknown> };
   };
@@ -83,6 +83,24 @@ describe('themed()', () => {
       title: { text: 'share', font: { color: 'muted' } }
     });
     expect(data[1]).toEqual(figure.data[1]);
+  });
+
+  it('drops in a small frame what would hide the picture', () => {
+    const small = themed(
+      {
+        data: [],
+        layout: {
+          yaxis: { title: { text: 'Loss' }, domain: [0.5, 1] },
+          yaxis2: { title: { text: 'Learning rate' }, domain: [0, 0.3] }
+        }
+      },
+      THEME,
+      { revision: 'r1', width: 280, height: 180 }
+    ).layout;
+    expect(small['showlegend']).toBe(false);
+    expect(small['yaxis']).toMatchObject({ title: { text: 'Loss' } });
+    expect(small['yaxis2']).toMatchObject({ title: { text: '' } });
+    expect(layout).not.toHaveProperty('showlegend');
   });
 
   it('does not touch the figure itself', () => {
