@@ -81,6 +81,7 @@ class _Follower:
         self._headers: dict[Path, tuple[tuple[int, int], Header]] = {}
         """Headers of sealed segments, with inode and modification time of the file."""
         self._refused: dict[Path, tuple[int, int]] = {}
+        self._stamps: dict[Path, tuple[int, int]] = {}
 
     def look(self) -> Iterator[Chunk]:
         """What is new now."""
@@ -108,14 +109,20 @@ class _Follower:
         present = {segment.path for segment in segments}
         for path in [p for p in self._readers if p not in present and _belongs(p, segments)]:
             del self._readers[path]
-        for segment in self._ahead(segments, position):
+        try:
+            ahead = self._ahead(segments, position)
+        except OSError:  # something vanished under the look
+            return
+        for segment in ahead:
             try:
                 batches = self._sealed(segment, position) if segment.sealed else self._live(segment, position)
+            except PermissionError:  # not ours to read; what comes after it may be
+                continue
             except OSError:  # sealed, deleted or replaced meanwhile: the next look sees what is there
                 self._readers.pop(segment.path, None)
                 return
             except ValueError:
-                self._refused[segment.path] = _stamp(segment.path)
+                self._refused[segment.path] = self._stamps.get(segment.path, (0, 0))
                 continue
             for seq, table in batches:
                 position.seq = seq + 1
@@ -142,22 +149,41 @@ class _Follower:
         return header is not None and (header.run != last.run or header.created_ns > last.created_ns)
 
     def _header(self, segment: SegmentFile) -> Header | None:
-        """Who a segment is; None when that is not readable (yet)."""
+        """Who a segment is; None when that is not readable (yet).
+
+        Raises
+        ------
+        OSError
+            If it vanished.
+        """
         try:
             if not segment.sealed:
-                reader = self._reader(segment)
-                reader.check()
+                reader = self._checked_reader(segment)
                 return read_header(reader.metadata) if reader.metadata else None
-            stamp = _stamp(segment.path)
+            stamp = self._stamps[segment.path] = _stamp(segment.path)
             known = self._headers.get(segment.path)
             if known is None or known[0] != stamp:
                 known = self._headers[segment.path] = (stamp, SealedFile(segment.path, segment.stream).header)
             return known[1]
+        except PermissionError:
+            return None
         except OSError:
             self._readers.pop(segment.path, None)
+            raise
         except ValueError:
-            pass
-        return None
+            return None
+
+    def _checked_reader(self, segment: SegmentFile) -> BatchReader:
+        reader = self._reader(segment)
+        try:
+            reader.check()
+        except (PermissionError, FileNotFoundError):
+            raise
+        except OSError:  # another file took the place of the one it knew
+            del self._readers[segment.path]
+            reader = self._reader(segment)
+            reader.check()
+        return reader
 
     def _reader(self, segment: SegmentFile) -> BatchReader:
         reader = self._readers.get(segment.path)
@@ -175,7 +201,7 @@ class _Follower:
 
     def _sealed(self, segment: SegmentFile, position: _Position) -> list[tuple[int, pa.Table]]:
         header = self._header(segment)
-        if header is None or self._refused.get(segment.path) == _stamp(segment.path):
+        if header is None or self._refused.get(segment.path) == self._stamps.get(segment.path):
             return []
         _enter(position, segment.number, header)
         if position.done:
