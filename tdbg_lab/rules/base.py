@@ -102,9 +102,7 @@ class Rule:
     def not_applicable(self, run: RunView) -> str:
         """Why this rule has nothing to say about the run as it is so far, or ``""``."""
         needs = self.needs()
-        if any(needs.match(key) for key in run.tensors()):
-            return ""
-        return f"No {needs} were recorded so far."
+        return "" if run.has(needs) else f"No {needs} were recorded so far."
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look at one recorded step.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -133,52 +132,73 @@ class DeadRelu(Rule):
 
     def _judge(self, key: TensorKey, frames: list[Frame]) -> _Layer | None:
         """Dead units of one layer; None when too little was seen."""
-        active: NDArray[np.float64] | None = None
-        observations, zeros, elements, batches = 0, 0, 0, 0
-        for frame in frames:
-            row = frame.get(key.name)
-            share = None if row is None else row.channel_zero_frac
-            if (
-                row is None
-                or share is None
-                or not len(share)
-                or (active is not None and len(active) != len(share))
-            ):
-                continue
-            count = int(row.count) // len(share)
-            fired = (1.0 - share.astype(np.float64)) * count
-            active = fired if active is None else active + fired
-            observations += count
-            batches += 1
-            zeros, elements = zeros + int(row.zero_count), elements + int(row.count)
-        if active is None or observations == 0:
+        seen = [one for frame in frames if (one := _activity(frame).get(key.name)) is not None]
+        seen = [one for one in seen if len(one.fired) == len(seen[-1].fired)]
+        observations = sum(one.observations for one in seen)
+        if not observations:
             return None
-        if not self.classic and (batches < self.patience or observations < self.min_observations):
+        if not self.classic and (len(seen) < self.patience or observations < self.min_observations):
             return None
-        activity = 100.0 * active / observations
+        fired = np.sum([one.fired for one in seen], axis=0)
         if self.classic:
-            dead = activity < (self.threshold_inactivity or 1.0)
+            dead = fired < (self.threshold_inactivity or 1.0) / 100.0 * observations
         else:  # shares are float32: half an observation is none
-            dead = activity <= max(self.threshold_inactivity, 50.0 / observations)
-        return _Layer(key, int(dead.sum()), len(active), observations, zeros / max(1, elements))
+            dead = fired <= max(self.threshold_inactivity / 100.0 * observations, 0.5)
+        zero_frac = sum(one.zero_count for one in seen) / max(1, sum(one.count for one in seen))
+        return _Layer(key, int(dead.sum()), len(fired), observations, zero_frac)
 
     def _candidates(self, run: RunView) -> list[TensorKey]:
         """ReLU outputs in the order of the forward pass."""
         activations = run.tensors(Kind.ACTIVATION)
-        named = [key for key in activations if "relu" in key.collections or re.search(self.regex, key.name)]
-        if self.classic or any("relu" in key.collections for key in named):
-            return named
-        return [key for key in activations if key in named or self._behaves(key, run)]
+        tagged = {key.name for key in activations if "relu" in key.collections}
+        chosen = tagged | {key.name for key in run.tensors(Kind.ACTIVATION, regex=self.regex)}
+        if not self.classic and not tagged:
+            chosen |= _behaving(run)
+        return [key for key in activations if key.name in chosen]
 
-    @staticmethod
-    def _behaves(key: TensorKey, run: RunView) -> bool:
-        """Never negative, with zeros every time, and not merely data that were passed on."""
-        frames = run.frames(Kind.ACTIVATION, 3)
-        rows = [row for frame in frames if (row := frame.get(key.name)) is not None]
-        if not rows or any(row.min != 0 or not row.zero_count for row in rows):
-            return False
-        index = frames[-1].index
-        place = index.get(key.name, -1)
-        trained = {one.module for one in run.tensors(Kind.WEIGHT)}
-        before = (one for one in run.tensors(Kind.ACTIVATION) if index.get(one.name, len(index)) < place)
-        return any(one.module in trained for one in before)
+
+@dataclass(frozen=True, slots=True)
+class _Activity:
+    """How often the units of one layer fired in one step."""
+
+    fired: NDArray[np.float64]
+    """Observations above zero of each unit, shape ``(C,)``."""
+    observations: int
+    """Of each unit."""
+    zero_count: int
+    count: int
+
+
+def _activity(frame: Frame) -> dict[str, _Activity]:
+    """Activity of every layer with channels, worked out once a frame."""
+    found: dict[str, _Activity] | None = frame.memo.get("activity")
+    if found is None:
+        found = {}
+        block = frame.block
+        for row in frame.rows(Kind.ACTIVATION):
+            zeros = block.channel_zero_frac[block.channel_offsets[row] : block.channel_offsets[row + 1]]
+            if len(zeros):
+                count = int(block.count[row])
+                fired = (1.0 - zeros.astype(np.float64)) * (count // len(zeros))
+                name = frame.keys[row].name
+                found[name] = _Activity(fired, count // len(zeros), int(block.zero_count[row]), count)
+        frame.memo["activity"] = found
+    return found
+
+
+def _behaving(run: RunView) -> set[str]:
+    """Layers that are never negative, have zeros every time, and are not merely data passed on."""
+    frames = run.frames(Kind.ACTIVATION, 3)
+    if not frames:
+        return set()
+    trained = {one.module for one in run.tensors(Kind.WEIGHT)}
+    places = [frames[-1].index.get(one.name) for one in run.tensors(Kind.ACTIVATION) if one.module in trained]
+    first = min((place for place in places if place is not None), default=None)
+    if first is None:
+        return set()
+    known = {one.name for one in run.tensors(Kind.ACTIVATION)}
+    for frame in frames:
+        rows = frame.rows(Kind.ACTIVATION)
+        like = (frame.block.min[rows] == 0) & (frame.block.zero_count[rows] > 0)
+        known -= {frame.keys[row].name for row in rows[~like]}
+    return {name for name in known if frames[-1].index.get(name, -1) > first}

@@ -35,6 +35,7 @@ class Judged:
     """Steps before it were checked by an earlier process."""
     step_checked: int = -1
     cost_ns: int = 0
+    suited: bool = False
     unsuited: int = 0
     """Steps in a row without anything the rule needs."""
     why_unsuited: str = ""
@@ -116,12 +117,15 @@ class Engine:
 
     @staticmethod
     def _ask(one: Judged, step: int, view: RunView) -> Change | None:
+        news = _something_new(one.rule, view)
+        if not news and one.suited:
+            return None
         one.why_unsuited = one.rule.not_applicable(view)
-        if one.why_unsuited:
-            one.unsuited += 1
+        one.suited = not one.why_unsuited
+        one.unsuited = 0 if one.suited else one.unsuited + 1
+        if not one.suited:
             return one.episodes.take(step, None)
-        one.unsuited = 0
-        if not _something_new(one.rule, view):
+        if not news:
             return None
         answer = one.rule.check(step, view)
         if answer is not None and not isinstance(answer, Finding):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
+from tdbg_lab.stats import take
 from tdbg_lab.store import tail
 from tdbg_lab.store.layout import list_ranks
 
@@ -88,17 +90,13 @@ class Feed:
                 yield self._give(step)
 
     def _next(self) -> _Part | None:
-        """The next batch that is there, of the rank that is furthest behind: ranks stay side by side."""
+        """What comes next, of the rank that is furthest behind: ranks stay side by side."""
         for number, _ in list_ranks(self._run_path) if not any(r.ahead for r in self._ranks.values()) else ():
             self._ranks.setdefault(number, _Rank(self._run_path, number))
         for rank in self._ranks.values():
             rank.look(self._decode)
-        ahead = [rank for rank in self._ranks.values() if rank.ahead is not None]
-        if not ahead:
-            return None
-        behind = min(ahead, key=lambda rank: rank.ahead.step if rank.ahead else 0)
-        part, behind.ahead = behind.ahead, None
-        return part
+        ahead = [rank.ahead for rank in self._ranks.values() if rank.ahead]
+        return min(ahead, key=lambda parts: parts[0].step).popleft() if ahead else None
 
     def _give(self, step: int) -> int:
         modes: dict[Mode, list[_Part]] = {}
@@ -110,14 +108,14 @@ class Feed:
         self._view.step = step
         return step
 
-    def _decode(self, table: pa.Table) -> _Part | None:
+    def _decode(self, table: pa.Table) -> list[_Part]:
         try:
-            return _Part(table, self._keys)
+            return _parts(table, self._keys)
         except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
             if not self._refused:
                 log.warning("A batch of statistics is left out: %s", error)
             self._refused = True
-            return None
+            return []
 
 
 class _Rank:
@@ -125,29 +123,44 @@ class _Rank:
 
     def __init__(self, run_path: Path, number: int) -> None:
         self._tail = tail(run_path, rank=number)
-        self.ahead: _Part | None = None
+        self.ahead: deque[_Part] = deque()
         """The next batch, read but not used."""
 
-    def look(self, decode: Callable[[pa.Table], _Part | None]) -> None:
+    def look(self, decode: Callable[[pa.Table], list[_Part]]) -> None:
         """Have the next batch at hand, if there is one."""
-        while self.ahead is None:
+        while not self.ahead:
             chunk = next(self._tail)
             if chunk is None:
                 return
-            self.ahead = decode(chunk.table)
+            self.ahead.extend(decode(chunk.table))
 
 
-class _Part:
-    """One batch: what one rank wrote at once of one step."""
+class _Part(NamedTuple):
+    """What one rank wrote at once of one step."""
 
-    def __init__(self, table: pa.Table, known: dict[str, TensorKey]) -> None:
-        if table.num_rows == 0:
-            raise ValueError("it has no rows")
-        self.step = int(table["step"][0].as_py())
-        self.mode = Mode(table["mode"][0].as_py())
-        self.time_ns = int(table["time_ns"][0].as_py())
-        self.keys = _keys(table, known)
-        self.block = _block(table)
+    step: int
+    mode: Mode
+    time_ns: int
+    keys: tuple[TensorKey, ...]
+    block: StatsBlock
+
+
+def _parts(table: pa.Table, known: dict[str, TensorKey]) -> list[_Part]:
+    """One batch: a step, or numbers of several steps of one mode that were written together."""
+    if table.num_rows == 0:
+        return []
+    mode = Mode(table["mode"][0].as_py())
+    steps = _numbers(table, "step", np.int64)
+    times = _numbers(table, "time_ns", np.int64)
+    keys, block = _keys(table, known), _block(table)
+    if (steps == steps[0]).all():
+        return [_Part(int(steps[0]), mode, int(times[-1]), keys, block)]
+    parts = []
+    for step in np.unique(steps):
+        rows = np.flatnonzero(steps == step)
+        own = tuple(keys[row] for row in rows)
+        parts.append(_Part(int(step), mode, int(times[rows[-1]]), own, take(block, rows)))
+    return parts
 
 
 def _keys(table: pa.Table, known: dict[str, TensorKey]) -> tuple[TensorKey, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Frame:
     keys: tuple[TensorKey, ...]
     """One per row of `block`, in the order of their first appearance within the step."""
     block: StatsBlock
+    memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What rules worked out of this frame and need again at later steps, by keys of their own."""
 
     @cached_property
     def index(self) -> dict[str, int]:

@@ -92,12 +92,14 @@ class LossNotDecreasing(Rule):
         return ""
 
     def check(self, step: int, run: RunView) -> Finding | None:
-        """Look at the loss up to this step."""
+        """Look at the loss up to this step: at every hundredth part of its points, once there are many."""
         if self._is_consequence(run):
             return None
         for name in [self.tensor] if self.tensor is not None else run.losses():
             loss = run.scalars(name)
             if len(loss.steps) and loss.steps[-1] == step:
+                if not self.classic and len(loss.steps) % max(1, len(loss.steps) // 100):
+                    return run.active
                 found = self._check_classic(name, loss) if self.classic else self._check(name, loss, run)
                 if found is not None:
                     return found

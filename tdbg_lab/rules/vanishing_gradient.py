@@ -9,11 +9,14 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
@@ -97,14 +100,29 @@ class VanishingGradient(Rule):
 
     def _vanished(self, frames: list[Frame], run: RunView) -> list[tuple[_Layer, float]]:
         """Layers that have vanished at every one of the steps, with their ratio at the last one."""
-        gone: dict[str, tuple[_Layer, float]] | None = None
-        for frame in frames:
-            layers = _strengths(frame, run)
-            top = max((layer.strength for layer in layers), default=0.0)
-            limit = np.inf if top < self.floor else self.ratio * top
-            now = {x.key.name: (x, x.strength / top if top else 0.0) for x in layers if x.strength < limit}
-            gone = now if gone is None else {name: pair for name, pair in now.items() if name in gone}
-        return list((gone or {}).values())
+        now = self._vanished_at(frames[-1], run)
+        for frame in frames[:-1]:
+            if not now:
+                return []
+            then = self._vanished_at(frame, run)
+            now = {name: pair for name, pair in now.items() if name in then}
+        return list(now.values())
+
+    def _vanished_at(self, frame: Frame, run: RunView) -> dict[str, tuple[_Layer, float]]:
+        """The same at one step, worked out once."""
+        memo = (self.name, self.ratio, self.floor)
+        if memo not in frame.memo:
+            rows, strength = _strengths(frame, run)
+            top = float(strength.max(initial=0.0))
+            gone = np.flatnonzero(strength < (np.inf if top < self.floor else self.ratio * top))
+            found: dict[str, tuple[_Layer, float]] = {}
+            for place in gone:
+                key, size = frame.keys[rows[place]], float(strength[place])
+                layer = _Layer(key, size, Row(frame.block, int(rows[place])).mean_abs)
+                found[key.name] = (layer, size / top if top else 0.0)
+            frame.memo[memo] = found
+        vanished: dict[str, tuple[_Layer, float]] = frame.memo[memo]
+        return vanished
 
     def _is_own_trouble(self, run: RunView) -> bool:
         """Gradients that are exactly zero come from dead units: first see whether that is found."""
@@ -163,21 +181,23 @@ class VanishingGradient(Rule):
         return None
 
 
-def _strengths(frame: Frame, run: RunView) -> list[_Layer]:
-    """Every weight with two or more dimensions, in order; gradients that are not finite do not count."""
-    weights = run.frames(Kind.WEIGHT, 1)
-    found = []
-    for key, row in frame.items(Kind.GRADIENT):
-        touched = int(row.count) - int(row.zero_count)
-        if len(key.shape) < 2 or row.not_finite or not row.count:
-            continue
-        weight = weights[0].get(key.name.removeprefix("gradient/")) if weights else None
-        scale = 1.0
-        if weight is not None and weight.l2 > 0 and weight.count > 0:
-            scale = weight.l2 / float(np.sqrt(weight.count))
-        rms = row.l2 / float(np.sqrt(touched)) if touched else 0.0
-        found.append(_Layer(key, rms / scale, row.mean_abs))
-    return found
+def _strengths(frame: Frame, run: RunView) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows of the gradients of weights with two or more dimensions, in order, and their strength.
+
+    Gradients that are not finite do not count.
+    """
+    block = frame.block
+    rows = np.array([row for row in frame.rows(Kind.GRADIENT) if len(frame.keys[row].shape) > 1], np.int64)
+    rows = rows[(block.finite_count[rows] == block.count[rows]) & (block.count[rows] > 0)]
+    touched = np.maximum(1, block.count[rows] - block.zero_count[rows])
+    size = block.l2[rows] / np.sqrt(touched)
+    weights = frame if len(frame.rows(Kind.WEIGHT)) else next(iter(run.frames(Kind.WEIGHT, 1)), None)
+    if weights is None:
+        return rows, size
+    names = (frame.keys[row].name.removeprefix("gradient/") for row in rows)
+    places = np.array([weights.index.get(name, -1) for name in names], np.int64)
+    scale = weights.block.l2[places] / np.sqrt(np.maximum(1, weights.block.count[places]))
+    return rows, size / np.where((places >= 0) & (scale > 0), scale, 1.0)
 
 
 def _loss_state(run: RunView, high_percent: float, min_z: float) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tdbg_lab.records import Finding, StatsBlock, TensorKey
+    from tdbg_lab.rules.base import Needs
 
 __all__ = ["RunView"]
 
@@ -41,6 +42,8 @@ class RunView:
         self._keep = keep
         self._keys: dict[str, TensorKey] = {}
         self._expected: dict[str, int] = {}
+        self._found: dict[tuple[tuple[Kind, ...], str | None], list[TensorKey]] = {}
+        self._met: set[Needs] = set()
         self._frames: dict[tuple[Mode, Kind], dict[int, Frame]] = {}
         self._series: dict[tuple[str, Mode], Series] = {}
 
@@ -50,13 +53,22 @@ class RunView:
 
     def tensors(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
         """Tensors seen so far, in the order of their first appearance."""
+        if (kinds, regex) in self._found:
+            return self._found[kinds, regex]
         found = sorted(self._keys.values(), key=lambda key: self._expected[key.name])
         pattern = None if regex is None else re.compile(regex)
-        return [
+        self._found[kinds, regex] = chosen = [
             key
             for key in found
             if (not kinds or key.kind in kinds) and (pattern is None or pattern.search(key.name))
         ]
+        return chosen
+
+    def has(self, needs: Needs) -> bool:
+        """Whether anything was recorded so far that a rule needs."""
+        if needs not in self._met and any(needs.match(key) for key in self.tensors()):
+            self._met.add(needs)
+        return needs in self._met
 
     @property
     def modes(self) -> list[Mode]:
@@ -121,6 +133,7 @@ class RunView:
         for key in keys:
             if key.name not in self._keys:
                 self._keys[key.name] = key
+                self._found.clear()
                 self._expected.setdefault(key.name, len(self._expected))
         place = np.array([self._expected[key.name] for key in keys])
         if np.all(place[1:] > place[:-1]):
