@@ -1,0 +1,30 @@
+/** A network whose ReLUs die: the finding shows, and the run stops by itself. */
+import { expect, test } from '@jupyterlab/galata';
+
+import { clearWork, copyExample, keepPicture, openDashboard, WORK } from './tdbg';
+
+test.use({ autoGoto: false });
+
+test.beforeEach(() => clearWork());
+
+test('the broken notebook is found out and stops by itself', async ({ page }) => {
+  copyExample('broken.ipynb', WORK);
+  await page.goto('tree/broken.ipynb');
+  await page.getByRole('menuitem', { name: 'Run', exact: true }).click();
+  await page.getByText('Run All Cells', { exact: true }).click();
+
+  await expect(
+    page.locator('.jp-OutputArea-output', { hasText: 'Training stopped at step' }).first()
+  ).toBeVisible({ timeout: 120_000 });
+  await expect(page.locator('.jp-OutputArea-output', { hasText: 'Traceback' })).toHaveCount(0);
+
+  const panel = await openDashboard(page, 'broken');
+  await expect(panel.getByText('stopped').first()).toBeVisible();
+  await expect(panel.getByText('critical').first()).toBeVisible();
+  await panel.getByRole('button', { name: 'Show me' }).first().click();
+  await expect(
+    panel.getByRole('tab', { name: /Histogram over steps: activation\// }).first()
+  ).toBeVisible();
+  await page.waitForTimeout(1500);
+  await keepPicture(page, 'broken');
+});
