@@ -27,7 +27,7 @@ function exited(process: ChildProcess): Promise<number | null> {
 }
 
 test('two runs at once are both live', async ({ page }) => {
-  running.push(trainScript(WORK, 'runs/one', 60), trainScript(WORK, 'runs/two', 60));
+  running.push(trainScript(WORK, 'runs/one', 2000), trainScript(WORK, 'runs/two', 2000));
   const one = await openDashboard(page, 'one');
   await figuresDrawn(one, 4);
   const first = await stepOf(one);
@@ -39,7 +39,7 @@ test('two runs at once are both live', async ({ page }) => {
 });
 
 test('a killed run reads as crashed', async ({ page }) => {
-  const victim = trainScript(WORK, 'runs/victim', 500);
+  const victim = trainScript(WORK, 'runs/victim', 2000);
   running.push(victim);
   const bar = await openSidebar(page);
   await expect(bar.getByText('victim', { exact: true })).toBeVisible({ timeout: 60_000 });

@@ -9,14 +9,6 @@ export const WORK = path.resolve(__dirname, '..', 'work');
 const EXAMPLES = path.resolve(__dirname, '..', '..', 'examples');
 const IMAGES = path.resolve(__dirname, '..', '..', 'docs', 'images');
 
-/** A folder of its own below the server's root, empty. */
-export function freshFolder(name: string): string {
-  const folder = path.join(WORK, name);
-  fs.rmSync(folder, { recursive: true, force: true });
-  fs.mkdirSync(folder, { recursive: true });
-  return folder;
-}
-
 /** Remove every run and notebook of earlier tests. */
 export function clearWork(): void {
   fs.mkdirSync(WORK, { recursive: true });
@@ -36,11 +28,11 @@ export function trainScript(
   epochs: number
 ): ChildProcess {
   copyExample('script.py', folder);
-  return spawn('python', ['script.py', '--store', store], {
-    cwd: folder,
-    env: { ...process.env, TDBG_EXAMPLE_EPOCHS: String(epochs) },
-    stdio: 'inherit'
-  });
+  return spawn(
+    'python',
+    ['script.py', '--store', store, '--epochs', String(epochs)],
+    { cwd: folder, stdio: 'inherit' }
+  );
 }
 
 export async function openSidebar(
