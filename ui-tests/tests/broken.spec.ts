@@ -1,17 +1,12 @@
 /** A network whose ReLUs die: the finding shows, and the run stops by itself. */
 import { expect, test } from '@jupyterlab/galata';
 
-import { clearWork, copyExample, keepPicture, openDashboard, WORK } from './tdbg';
-
-test.use({ autoGoto: false });
+import { clearWork, keepPicture, openDashboard, runNotebook } from './tdbg';
 
 test.beforeEach(() => clearWork());
 
 test('the broken notebook is found out and stops by itself', async ({ page }) => {
-  copyExample('broken.ipynb', WORK);
-  await page.goto('tree/broken.ipynb');
-  await page.getByRole('menuitem', { name: 'Run', exact: true }).click();
-  await page.getByText('Run All Cells', { exact: true }).click();
+  await runNotebook(page, 'broken.ipynb');
 
   await expect(
     page.locator('.jp-OutputArea-output', { hasText: 'Training stopped at step' }).first()

@@ -3,26 +3,20 @@ import { expect, test } from '@jupyterlab/galata';
 
 import {
   clearWork,
-  copyExample,
   dashboard,
   figuresDrawn,
   keepPicture,
   openDashboard,
-  stepOf,
-  WORK
+  runNotebook,
+  stepOf
 } from './tdbg';
-
-test.use({ autoGoto: false });
 
 test.beforeEach(() => clearWork());
 
 test('the quickstart is seen live in the sidebar, the dashboard and inline, and after a reload', async ({
   page
 }) => {
-  copyExample('quickstart.ipynb', WORK);
-  await page.goto('tree/quickstart.ipynb');
-  await page.getByRole('menuitem', { name: 'Run', exact: true }).click();
-  await page.getByText('Run All Cells', { exact: true }).click();
+  await runNotebook(page, 'quickstart.ipynb');
 
   // Inline, below its cell, while later cells are still to come.
   const inline = page.locator('.jp-Cell .plot-container');

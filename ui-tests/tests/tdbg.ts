@@ -35,6 +35,25 @@ export function trainScript(
   );
 }
 
+/** Open a notebook of the work folder and run all its cells, without waiting for them. */
+export async function runNotebook(
+  page: IJupyterLabPageFixture,
+  name: string
+): Promise<void> {
+  copyExample(name, WORK);
+  await page.evaluate(async path => {
+    await window.jupyterapp.commands.execute('docmanager:open', { path });
+  }, name);
+  // Without a saved preference JupyterLab asks for the kernel.
+  const select = page.locator('.jp-Dialog').getByRole('button', { name: 'Select', exact: true });
+  await page.addLocatorHandler(select, () => select.click());
+  await expect(page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')).toBeVisible({
+    timeout: 60_000
+  });
+  await page.getByRole('menuitem', { name: 'Run', exact: true }).first().click();
+  await page.getByText('Run All Cells', { exact: true }).click();
+}
+
 export async function openSidebar(
   page: IJupyterLabPageFixture
 ): Promise<Locator> {
