@@ -25,6 +25,7 @@ _PUBLIC = {
     "invoke_rule": "tdbg_lab.rules",
     "list_runs": "tdbg_lab.run",
     "open_run": "tdbg_lab.run",
+    "report": "tdbg_lab.views.report:write_report",
     "run_rules": "tdbg_lab.rules",
     "view": "tdbg_lab.views",
 }
@@ -41,7 +42,8 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # a source tree that is not installed
             return "0.0.0"
     if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
+        module, _, attribute = _PUBLIC[name].partition(":")
+        return getattr(import_module(module), attribute or name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,0 +1,21 @@
+"""The public names: all there, and loaded only when used."""
+
+from __future__ import annotations
+
+import pytest
+
+import tdbg_lab
+
+
+def test_every_public_name_can_be_had() -> None:
+    missing = [name for name in tdbg_lab.__all__ if getattr(tdbg_lab, name, None) is None]
+    assert missing == []
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert set(tdbg_lab.__all__) <= set(dir(tdbg_lab))
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'atach'"):
+        _ = tdbg_lab.atach
