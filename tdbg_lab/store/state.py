@@ -164,7 +164,7 @@ class RunState:
             opened = self._open(file)
             if opened is None:
                 return False
-            fresh = segment is None or segment.path == file.path
+            fresh = segment is None or segment.path == file.path or _grown(segment, opened)
             self._segments[place], self._stamps[place] = opened, stamp
             return self._poll(place, opened) or fresh
         return segment.problem is None and self._poll(place, segment)
@@ -203,6 +203,13 @@ class RunState:
     def _problem(self, text: str) -> None:
         if text not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(text)
+
+
+def _grown(live: Segment, sealed: Segment) -> bool:
+    """Whether the sealed form has rows that were written after the last look at the live one."""
+    if isinstance(live, LiveStats) and isinstance(sealed, SealedStats):
+        return not np.array_equal(live.steps(), sealed.steps())
+    return False
 
 
 def _said(error: Exception) -> str:
