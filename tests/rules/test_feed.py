@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tdbg_lab.records import Kind, Mode
+from tdbg_lab.records import Kind, Mode, TensorKey
 from tdbg_lab.rules.feed import Feed
 from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.view import RunView
@@ -139,3 +139,14 @@ def test_ranks_stay_side_by_side_after_the_fact(tmp_path: Path) -> None:
     feed, view = follow(made, keep=4)
     assert list(feed.steps(last=True)) == list(range(100))
     assert view.scalars("loss/a").values.tolist() == [1.0] * 100
+
+
+def test_numbers_of_several_steps_in_one_batch_are_steps_of_their_own(made: Made) -> None:
+    keys = [TensorKey("loss/a", Kind.LOSS), TensorKey("accuracy", Kind.SCALAR)]
+    made.writers[0].append_scalars(
+        [3, 3, 4, 5], [1, 1, 2, 3], [*keys, keys[0], keys[0]], [9.0, 0.5, 8.0, np.nan], mode=Mode.TRAIN
+    )
+    feed, view = follow(made)
+    seen = [(step, view.scalars("loss/a").values[-1]) for step in feed.steps(last=True)]
+    np.testing.assert_array_equal(seen, [(3, 9.0), (4, 8.0), (5, np.nan)])
+    assert view.scalars("accuracy").steps.tolist() == [3]
