@@ -16,6 +16,26 @@ __all__ = ["Screen"]
 _KEPT = {"uid", "type"}
 
 
+class _Figure(go.FigureWidget):  # type: ignore[misc, unused-ignore]
+    """A figure widget that is announced to the browser when it is complete.
+
+    Plotly's own announces itself empty and sends its figure afterwards; a browser that draws in between
+    shows empty axes for good.
+    """
+
+    _is_complete = False
+
+    def __init__(self, shown: Mapping[str, Any]) -> None:
+        super().__init__(shown)
+        self._is_complete = True
+        self.open()
+
+    def open(self) -> None:
+        """Announce the widget; called by ipywidgets too early, and by us."""
+        if self._is_complete:
+            super().open()
+
+
 class Screen:
     """A place where figures are drawn, and what it shows as plain JSON types.
 
@@ -77,7 +97,7 @@ class Screen:
     def _replace(self) -> None:
         old, self.widget = self.widget, None
         if self.shown["data"]:
-            self.widget = go.FigureWidget(self.shown)
+            self.widget = _Figure(self.shown)
             self.widget.observe(self._repeat, names="_js2py_layoutDelta")
         self.box.children = () if self.widget is None else (self.widget,)
         if old is not None:

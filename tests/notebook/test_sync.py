@@ -5,6 +5,7 @@ import base64
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from ipywidgets import Widget
 
 from tdbg_lab.notebook.still import PLOTLY_MIME, still
 from tdbg_lab.notebook.sync import Screen
@@ -81,6 +82,17 @@ def test_draw_begins_a_complete_widget_for_a_figure_of_another_structure(screen)
     state = screen.widget.get_state()
     assert [trace["type"] for trace in state["_widget_data"]] == ["scatter", "bar"]
     assert state["_widget_layout"]["title"]["text"] == "two"
+
+
+def test_draw_announces_a_widget_with_its_figure(screen, monkeypatch):
+    """A browser that draws between an empty announcement and the figure shows empty axes for good."""
+    announced = []
+    really = Widget.open
+    monkeypatch.setattr(Widget, "open", lambda widget: (announced.append(widget.get_state()), really(widget)))
+    screen.draw(_heat(4, title={"text": "now"}))
+    state = next(each for each in announced if "_widget_data" in each)
+    assert _values(state["_widget_data"][0]["z"]).shape == (3, 4)
+    assert state["_widget_layout"]["title"]["text"] == "now"
 
 
 def test_draw_clears_the_screen_for_a_figure_without_traces(screen):
