@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 _CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST)
-_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval"}
+_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture"}
 _WARN_UNMATCHED_AFTER = 2
 
 
@@ -128,7 +128,17 @@ class Engine:
         self._depth = 0
         self.module_mask = 0
         self.enter_train_step()
-        self._phase("optimizer")
+        self._phase("capture" if self.mask & self._costly else "optimizer")
+
+    def step_begins(self) -> None:
+        """What is read before the step has been read."""
+        if self.mask & self._costly:
+            self._phase("optimizer")
+
+    def step_ends(self) -> None:
+        """The optimizer has stepped; what is read after it comes now."""
+        if self.mask & self._costly:
+            self._phase("capture")
 
     def close_step(self) -> None:
         """The step is complete: write its rows and go on to the next one."""

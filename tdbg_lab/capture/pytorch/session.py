@@ -160,8 +160,10 @@ class TorchSession:
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._leave_stance()
         self.watch.before(optimizer, args, kwargs)
+        self.engine.step_begins()
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self.engine.step_ends()
         self.watch.after(optimizer, args, kwargs)
         self._take_stance()
 
