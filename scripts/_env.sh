@@ -105,9 +105,20 @@ ensure_browser() {
   export CHROMIUM
 }
 
+# Compiled once here, the kernels are quick in every process that follows.
+ensure_kernels() {
+  local hash
+  hash=$(cat tdbg_lab/stats/*.py scripts/constraints.txt | sha256sum | cut -d' ' -f1)
+  fresh kernels "$hash" && return
+  say "Compiling the statistics kernels"
+  "$VENV/bin/python" -c 'from tdbg_lab.stats.cpu import warm_up; warm_up()'
+  done_with kernels "$hash"
+}
+
 # set_up EXTRAS: the whole package, ready to use
 set_up() {
   ensure_venv
   ensure_labextension
   ensure_python "$1"
+  ensure_kernels
 }
