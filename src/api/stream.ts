@@ -24,6 +24,8 @@ export interface IRunStream extends IDisposable {
   readonly message: ISignal<IRunStream, StreamMessage>;
   /** Connect, and stay connected; once. */
   start(): void;
+  /** The server is there: do not wait any longer to connect again. */
+  reconnect(): void;
   /** Ask for immediate news of these runs, and of no others. */
   watch(runs: ReadonlyArray<string>): void;
 }
@@ -72,6 +74,12 @@ export class RunStream implements IRunStream {
     if (this._state === 'idle') {
       this._setState('connecting');
       void this._poll.start();
+    }
+  }
+
+  reconnect(): void {
+    if (this._state === 'closed') {
+      void this._poll.refresh();
     }
   }
 

@@ -153,6 +153,9 @@ export class FigureModel implements IDisposable {
 
   /** The picture is out of date. */
   invalidate(): void {
+    if (this._isDisposed) {
+      return;
+    }
     this._isDirty = true;
     if (this._isActive) {
       this._schedule();
@@ -283,6 +286,9 @@ export class FigureModel implements IDisposable {
     } catch (error) {
       if (!this._isDisposed && !abort.signal.aborted) {
         this._error = describeError(error);
+        // Whatever became of the job, the next picture tells.
+        this._pending = null;
+        clearTimeout(this._jobTimer);
       }
     }
     this._inFlight = null;

@@ -43,7 +43,7 @@ export class TdbgService implements ITdbgService {
       frequency: {
         interval: options.pollMs ?? 5000,
         backoff: true,
-        max: 60_000
+        max: 15_000
       },
       name: 'tdbg-lab:service',
       standby: options.standby ?? 'when-hidden'
@@ -180,6 +180,7 @@ export class TdbgService implements ITdbgService {
       await this._fetchList();
       if (!live) {
         await this._refreshOpened();
+        this._stream.reconnect();
       }
       this._lastLook = Date.now();
     } catch (error) {
@@ -236,6 +237,9 @@ export class TdbgService implements ITdbgService {
         // What was missed meanwhile.
         this._listThrottle.invoke().catch(this._onBackground);
         void this._refreshOpened();
+        for (const figure of this._figures) {
+          figure.invalidate();
+        }
         this.views.refresh().catch(this._onBackground);
       }
     } else if (this._stream.state === 'closed') {
@@ -283,7 +287,8 @@ export class TdbgService implements ITdbgService {
   }
 
   private _announce(run: string, finding: IFinding): void {
-    const key = `${run}/${finding.id || finding.message}`;
+    // The same trouble is told again when it has become worse.
+    const key = `${run}/${finding.severity}/${finding.id || finding.message}`;
     if (this._announced.has(key)) {
       return;
     }

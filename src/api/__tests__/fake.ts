@@ -213,6 +213,8 @@ export class FakeStream implements IRunStream {
   state: StreamState = 'idle';
   watched: ReadonlyArray<string> = [];
   isDisposed = false;
+  /** How often it was told that the server is there. */
+  reconnects = 0;
 
   get stateChanged(): ISignal<this, StreamState> {
     return this._stateChanged;
@@ -224,6 +226,10 @@ export class FakeStream implements IRunStream {
 
   start(): void {
     this.setState('connecting');
+  }
+
+  reconnect(): void {
+    this.reconnects += 1;
   }
 
   watch(runs: ReadonlyArray<string>): void {

@@ -71,6 +71,7 @@ describe('TdbgService', () => {
     server.failure = null;
     await pass(60_000);
     expect(service.connection.state).toBe('stale');
+    expect(stream.reconnects).toBeGreaterThan(0);
     stream.setState('open');
     expect(service.connection.state).toBe('live');
   });
@@ -131,7 +132,7 @@ describe('TdbgService', () => {
     expect(count('runs') - before).toBeGreaterThanOrEqual(1);
   });
 
-  it('tells each finding once', async () => {
+  it('tells each finding once, and again when it becomes worse', async () => {
     const told: string[] = [];
     service.findingAdded.connect((_, event) => told.push(event.finding.id));
     stream.say({ type: 'finding', run: 'a', finding: finding() });
@@ -142,6 +143,9 @@ describe('TdbgService', () => {
     });
     stream.say({ type: 'finding', run: 'b', finding: finding() });
     expect(told).toEqual(['f1', 'f1']);
+    const worse = finding({ severity: 'critical' });
+    stream.say({ type: 'finding', run: 'a', finding: worse });
+    expect(told.length).toBe(3);
   });
 
   it('renames at once', async () => {

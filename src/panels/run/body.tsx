@@ -151,9 +151,11 @@ function RunActions(
     <div className="jp-TdbgRun-actions">
       <button
         className="jp-TdbgButton jp-mod-primary"
+        aria-label={trans.__('Open dashboard')}
+        title={trans.__('Open dashboard')}
         onClick={execute(CommandIDs.openDashboard)}
       >
-        {trans.__('Open dashboard')}
+        {trans.__('Dashboard')}
       </button>
       <button className="jp-TdbgButton" onClick={execute(CommandIDs.openRules)}>
         {trans.__('Rules')}

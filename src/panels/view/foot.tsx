@@ -58,24 +58,20 @@ function Foot(props: IViewFootProps): JSX.Element {
     run.cursor.changed,
     service.connection.changed
   );
-  const { meta } = model;
-  const notes = [
-    meta.caption,
-    outdated(props) && trans.__('As of %1', formatTime(model.asOf ?? 0)),
-    model.figure && model.error
-  ].filter(Boolean);
+  const { caption } = model.meta;
+  const failure = model.figure ? model.error : '';
   return (
     <>
       {model.pending && <Job {...props} />}
       <StepSlider cursor={run.cursor} trans={trans} />
       <div className="jp-TdbgViewFoot-line">
-        <span
-          className={`jp-TdbgViewFoot-caption${
-            model.error ? ' jp-mod-error' : ''
-          }`}
-          title={notes.join('\n')}
-        >
-          {notes.join(' · ')}
+        {(failure || outdated(props)) && (
+          <span className="jp-TdbgViewFoot-asOf" title={failure}>
+            {trans.__('As of %1', formatTime(model.asOf ?? 0))}
+          </span>
+        )}
+        <span className="jp-TdbgViewFoot-caption" title={caption}>
+          {caption}
         </span>
         <span className="jp-TdbgViewFoot-step">
           {trans.__('Step %1', formatStep(run.cursor.step))}
