@@ -152,7 +152,7 @@ class DeadRelu(Rule):
         activations = run.tensors(Kind.ACTIVATION)
         tagged = {key.name for key in activations if "relu" in key.collections}
         chosen = tagged | {key.name for key in run.tensors(Kind.ACTIVATION, regex=self.regex)}
-        if not self.classic and not tagged:
+        if not tagged:
             chosen |= _behaving(run)
         return [key for key in activations if key.name in chosen]
 

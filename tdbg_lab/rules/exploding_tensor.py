@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplodingTensor"]
 
 _LAYERED = (Kind.GRADIENT, Kind.WEIGHT, Kind.ACTIVATION, Kind.BIAS, Kind.INPUT, Kind.BUFFER)
+_DERIVED = (Kind.OPTIMIZER, Kind.COST)
 _PARAMETERS = (Kind.WEIGHT, Kind.BIAS)
 _SKIPPED = "optimizer/skipped_steps"
 
@@ -49,7 +51,7 @@ class ExplodingTensor(Rule):
     warning. A scaler that starts at 2^16 skips fewer than that before it has settled."""
     classic: bool = False
     regex: str | None = None
-    """Classic: tensors to look at, by name; None for all."""
+    """Classic: tensors to look at, by name; None for all but what we work out ourselves (update ratios)."""
     only_nan: bool = False
     """Classic: pass over infinities."""
 
@@ -127,7 +129,8 @@ class ExplodingTensor(Rule):
             frame = run.frame(mode)
             for key, row in frame.items():
                 bad = int(row.nan_count) if self.only_nan else row.not_finite
-                if bad and Needs(regex=self.regex).match(key):
+                chosen = key.kind not in _DERIVED if self.regex is None else re.search(self.regex, key.name)
+                if bad and chosen:
                     return self.finding(
                         step,
                         f"{key.name} holds {bad} values that are not finite.",
