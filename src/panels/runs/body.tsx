@@ -68,8 +68,9 @@ function Runs(props: IRunsProps): JSX.Element {
         <input
           type="search"
           className="jp-TdbgFilter-input"
-          placeholder={trans.__('Filter runs by name, tag or state')}
+          placeholder={trans.__('Filter runs')}
           aria-label={trans.__('Filter runs')}
+          title={trans.__('Filter runs by name, tag, note or state')}
           value={runs.filter}
           onChange={event => {
             runs.filter = event.target.value;
@@ -244,9 +245,7 @@ function NoRuns(props: IRunsProps): JSX.Element {
       return runs.isLoaded ? (
         <EmptyState
           title={trans.__('No runs yet')}
-          code={
-            'import tdbg_lab as tdbg\nhandle = tdbg.attach(model, optimizer=optimizer)'
-          }
+          code={'import tdbg_lab as tdbg\ntdbg.attach(model, optimizer=opt)'}
         >
           {trans.__('Put these lines before your training loop and run it:')}
         </EmptyState>
