@@ -30,6 +30,8 @@ MAX_WATCHED_FOLDERS = 512
 """Folders in which new runs are noticed at once; in the others with the next full scan."""
 SCAN_INTERVAL_S = 10.0
 """Time between full scans."""
+AGAIN_S = 1.0
+"""Time to the next full scan after one that found other folders."""
 SCAN_SHARE = 0.05
 """A scan may take at most this share of the time."""
 SETTLE_S = 0.2
@@ -76,8 +78,9 @@ class Follower:
                 if self._woken.is_set() or loop.time() >= next_scan_s:
                     self._woken.clear()
                     changed = await self._catalog.scan()
-                    self._watch_folders()
-                    next_scan_s = loop.time() + max(SCAN_INTERVAL_S, self._catalog.scan_took_s / SCAN_SHARE)
+                    # what came before the folders were watched is seen by another scan soon
+                    interval_s = AGAIN_S if self._watch_folders() else SCAN_INTERVAL_S
+                    next_scan_s = loop.time() + max(interval_s, self._catalog.scan_took_s / SCAN_SHARE)
                 else:
                     changed = await self._catalog.poll()
                 self._follow_running()
@@ -92,13 +95,16 @@ class Follower:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._woken.wait(), self._poll_interval_s)
 
-    def _watch_folders(self) -> None:
+    def _watch_folders(self) -> bool:
+        """Watch the folders of the last scan; True when they are others than before."""
         folders = self._catalog.snapshot.folders[:MAX_WATCHED_FOLDERS]
         names = frozenset(map(str, folders))
-        if names != self._folders:
-            self._stop_watching()
-            self._stop_watching = self._watch.add(folders, self._woken.set)
-            self._folders = names
+        if names == self._folders:
+            return False
+        self._stop_watching()
+        self._stop_watching = self._watch.add(folders, self._woken.set)
+        self._folders = names
+        return True
 
     def _follow_running(self) -> None:
         snapshot = self._catalog.snapshot
