@@ -240,6 +240,8 @@ class LiveView:
         try:
             with self._lock:
                 self._still_version = self.run.version
+                if self._ended():
+                    self._screen.settle()
                 self._screen.remember()
                 if self._places:
                     text = f"{self.view.title} of run {self.run.info.name}"

@@ -59,6 +59,7 @@ class Screen:
         self.widget: go.FigureWidget | None = None
         """None until there is something to draw."""
         self.shown: dict[str, Any] = {"data": [], "layout": {}}
+        self._is_seen = False
         self._lock = threading.RLock()  # the browser reports in another thread than the one that draws
 
     def draw(self, figure: go.Figure) -> None:
@@ -88,6 +89,12 @@ class Screen:
         if self.widget is not None:
             self.widget._repr_mimebundle_()  # what showing it does: copies data and layout into the state
 
+    def settle(self) -> None:
+        """After the last drawing: begin a new widget if the browser has not said that it drew this one."""
+        with self._lock:
+            if not self._is_seen:
+                self._replace()
+
     def close(self) -> None:
         """Take everything off the page; safe to call twice."""
         for widget in (self.widget, self.box):
@@ -96,6 +103,7 @@ class Screen:
 
     def _replace(self) -> None:
         old, self.widget = self.widget, None
+        self._is_seen = False
         if self.shown["data"]:
             self.widget = _Figure(self.shown)
             self.widget.observe(self._repeat, names="_js2py_layoutDelta")
@@ -116,6 +124,7 @@ class Screen:
             return
         widget.unobserve(self._repeat, names="_js2py_layoutDelta")
         with self._lock:
+            self._is_seen = True
             # the public ways send nothing, because nothing has changed on this side
             for index, trace in enumerate(self.shown["data"]):
                 style = {key: [value] for key, value in trace.items() if key not in _KEPT}

@@ -136,6 +136,17 @@ def test_draw_removes_what_the_new_figure_does_not_have(screen):
     assert screen.widget.layout.annotations == ()
 
 
+def test_settle_begins_a_complete_widget_unless_the_browser_has_drawn_this_one(screen):
+    screen.draw(_heat(2))
+    unseen = screen.widget
+    screen.settle()
+    seen = screen.widget
+    assert seen is not unseen
+    seen._js2py_layoutDelta = {"layout_delta": {}, "layout_edit_id": 0}
+    screen.settle()
+    assert screen.widget is seen
+
+
 def test_remember_gives_a_reloaded_page_the_picture_as_it_is(screen):
     screen.draw(_heat(2))
     screen.draw(_heat(4, title={"text": "now"}))
