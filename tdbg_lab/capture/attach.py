@@ -115,6 +115,7 @@ def attach(
         strict=strict,
         phases=profiler,
         first_step=_first_step(folder.path) if if_exists == "resume" else 0,
+        chief=_rank() == 0,
     )
     handle = Handle(engine, request=request, on_stop=on_stop)
     try:
@@ -216,5 +217,5 @@ def _accompany(engine: Engine, rules: Any, *, profiler: bool) -> None:
     path = engine.folder.path
     if profiler:
         engine.guard.run("sampler", _start_sampler, path)
-    if rules is not None and rules != "none":
+    if engine.chief and rules is not None and rules != "none":
         engine.guard.run("rules", companions.start_rules, path, rules)

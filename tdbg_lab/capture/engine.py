@@ -51,8 +51,11 @@ class Engine:
         strict: bool = False,
         phases: bool = True,
         first_step: int = 0,
+        chief: bool = True,
     ) -> None:
         self.folder = folder
+        self.chief = chief
+        """Whether this rank speaks for the run; the others only write their rows."""
         self.writer = writer
         self.guard = Guard(strict=strict)
         self.plan = Plan(config)
@@ -221,7 +224,8 @@ class Engine:
         if self.phases is not None:
             self.guard.run("spans", self.phases.close)
         self.guard.run("store.close", self.writer.close)
-        self.guard.run("store.status", self._say_status, status, error)
+        if self.chief:
+            self.guard.run("store.status", self._say_status, status, error)
 
     def _say_status(self, status: RunStatus, error: str | None) -> None:
         self.folder.set_status(status, error, last_step=max(0, self.step - 1))

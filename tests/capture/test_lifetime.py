@@ -230,3 +230,16 @@ def test_memory_does_not_grow_over_ten_thousand_steps(attach):
     handle.detach()
     assert after - before < 600_000, f"{after - before} bytes more after 6000 steps"
     assert handle.step == 10_000
+
+
+def test_other_ranks_write_rows_and_leave_the_status_to_the_chief(tmp_path):
+    for rank in ("0", "1"):
+        script = tmp_path / "script.py"
+        script.write_text(SCRIPT.format(end="import os; os.environ['RANK'] == '0' and os._exit(0)"))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RANK": rank, "WORLD_SIZE": "2"}
+        command = [sys.executable, script, tmp_path / "run"]
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+    run = open_run(tmp_path / "run")
+    assert run.ranks() == [0, 1]
+    assert str(run.status) == "crashed", "only the chief says that the run has ended, and it was killed"
+    assert run.tensor("weight").stats(0).count[0] == 2 * 3
