@@ -336,6 +336,11 @@ def verdict(row):
     return f"{'met' if row['overhead'] <= target else 'missed'} (<= {target:.0%})"
 
 
+def ratio(theirs, ours):
+    """Theirs over ours; None when ours drowned in noise."""
+    return theirs / ours if ours > 0 else None
+
+
 def ratios(rows):
     """How much less tdbg costs than each peer, by model and threads."""
     own = {(r["model"], r["threads"]): r for r in rows if r["arm"] == "tdbg-1"}
@@ -348,9 +353,10 @@ def ratios(rows):
                     "model": row["model"],
                     "threads": row["threads"],
                     "peer": row["arm"],
-                    "times_less_wall": row["extra_ms"] / max(ours["extra_ms"], 1e-9),
-                    "times_less_thread_cpu": row["extra_thread_cpu_ms"]
-                    / max(ours["extra_thread_cpu_ms"], 1e-9),
+                    "times_less_wall": ratio(row["extra_ms"], ours["extra_ms"]),
+                    "times_less_thread_cpu": ratio(
+                        row["quiet_extra_thread_cpu_ms"], ours["quiet_extra_thread_cpu_ms"]
+                    ),
                 }
             )
     return found
@@ -373,16 +379,18 @@ def as_markdown(result):
         ]
         for row in result["rows"]
     ]
+    kinds = ("times_less_wall", "times_less_thread_cpu")
     peers = [
         [
             *(row["model"], str(row["threads"]), row["peer"]),
-            *(f"{row['times_less_wall']:.1f}", f"{row['times_less_thread_cpu']:.1f}"),
+            *("noise" if row[name] is None else f"{row[name]:.1f}" for name in kinds),
         ]
         for row in result["ratios"]
     ]
     return "\n".join(
         [
             "# What capture costs\n",
+            *([f"**{result['note']}**\n"] if "note" in result else []),
             f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}, torch {facts['torch']}.",
             f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
             "Every weight, gradient and leaf output (wandb.watch: no outputs; smdebug: no histogram).",
