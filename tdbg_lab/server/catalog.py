@@ -52,10 +52,15 @@ class Catalog:
         self._depth = depth
         self._max_runs = max_runs
         self._snapshot = Snapshot({}, {}, (), truncated=False)
+        self._began_s = float("-inf")
         self._scanned_s = float("-inf")
-        self._scanning: asyncio.Task[bool] | None = None
+        self._scanning = asyncio.Lock()
+        self.revision = 0
+        """Grows whenever the list changes, whoever asked for the look that found it."""
         self.scan_took_s = 0.0
         """Duration of the last scan."""
+        self.scan_cpu_s = 0.0
+        """Processor time of the last scan."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -89,30 +94,32 @@ class Catalog:
             await self.scan()
         return self._snapshot
 
-    async def scan(self) -> bool:
-        """Look at the roots again; True when anything changed. Callers at the same time share one scan."""
-        if self._scanning is None or self._scanning.done():
-            self._scanning = asyncio.ensure_future(self._scan())
-        return await asyncio.shield(self._scanning)
+    async def scan(self) -> None:
+        """Look at the roots again, in a scan that begins now or later; who waits meanwhile shares it.
 
-    async def poll(self) -> bool:
-        """Look again at the runs that say they are running; True when anything changed."""
+        A scan that is under way may have passed the folder that the caller asks because of.
+        """
+        asked_s = time.monotonic()
+        async with self._scanning:
+            if self._began_s < asked_s:
+                await self._scan()
+
+    async def poll(self) -> None:
+        """Look again at the runs that say they are running."""
         running = [
             found
             for run_id, found in self._snapshot.entries.items()
             if (line := self._snapshot.lines.get(run_id)) and line.status is RunStatus.RUNNING
         ]
         if not running:
-            return False
+            return
         before = self._snapshot
         lines = await asyncio.get_running_loop().run_in_executor(
             self._pool, _read_lines, running, before.lines
         )
-        if self._snapshot is not before:  # a scan came in between and knows better
-            return False
-        after = {**before.lines, **lines}
-        self._snapshot = Snapshot(before.entries, after, before.folders, truncated=before.truncated)
-        return _differ(before.lines, after)
+        if self._snapshot is before:  # else a scan came in between and knows better
+            after = {**before.lines, **lines}
+            self._set(Snapshot(before.entries, after, before.folders, truncated=before.truncated))
 
     async def reread(self, found: Entry) -> None:
         """Look again at one run: it was edited."""
@@ -134,18 +141,29 @@ class Catalog:
         """Make the next request scan."""
         self._scanned_s = float("-inf")
 
-    async def _scan(self) -> bool:
-        started = time.monotonic()
+    async def _scan(self) -> None:
+        self._began_s = time.monotonic()
         before = self._snapshot
         after = await asyncio.get_running_loop().run_in_executor(self._pool, self._look, before.lines)
-        self._snapshot = after
         self._scanned_s = time.monotonic()
-        self.scan_took_s = self._scanned_s - started
         if after.truncated and not before.truncated:
             log.warning("There are more runs or folders under the run roots than are looked at.")
-        return _differ(before.lines, after.lines)
+        self._set(after)
+
+    def _set(self, after: Snapshot) -> None:
+        before, self._snapshot = self._snapshot, after
+        if _differ(before.lines, after.lines):
+            self.revision += 1
 
     def _look(self, known: Mapping[str, Line]) -> Snapshot:
+        """Scan all roots. Runs in the pool."""
+        started_s, cpu_s = time.monotonic(), time.thread_time()
+        after = self._read(known)
+        self.scan_took_s = time.monotonic() - started_s
+        self.scan_cpu_s = time.thread_time() - cpu_s
+        return after
+
+    def _read(self, known: Mapping[str, Line]) -> Snapshot:
         entries: dict[str, Entry] = {}
         folders: list[Path] = []
         truncated = False

@@ -28,12 +28,12 @@ MAX_FOLLOWED = 16
 """Running runs that are kept open without being watched; the latest ones."""
 MAX_WATCHED_FOLDERS = 512
 """Folders in which new runs are noticed at once; in the others with the next full scan."""
-SCAN_INTERVAL_S = 10.0
-"""Time between full scans."""
-AGAIN_S = 1.0
-"""Time to the next full scan after one that found other folders."""
-SCAN_SHARE = 0.05
-"""A scan may take at most this share of the time."""
+SCAN_INTERVAL_S = 3.0
+"""Time between full scans when nothing is noticed: folders may be watched badly, or not at all."""
+SCAN_CPU_SHARE = 0.05
+"""These scans may take at most this share of a core."""
+SCAN_SHARE = 0.25
+"""The same of the time, which passes faster on a busy machine."""
 SETTLE_S = 0.2
 """Pause after a change in a folder: several things are made at once."""
 
@@ -53,6 +53,8 @@ class Follower:
         self._followed: dict[str, tuple[Entry, Callable[[], None]]] = {}
         self._stop_watching: Callable[[], None] = lambda: None
         self._folders: frozenset[str] = frozenset()
+        self._next_scan_s = 0.0
+        self._told_revision = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -69,42 +71,46 @@ class Follower:
             self._drop(run_id)
         self._stop_watching()
         self._folders = frozenset()
+        self._next_scan_s = 0.0
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
-        next_scan_s = 0.0
         while True:
             try:
-                if self._woken.is_set() or loop.time() >= next_scan_s:
-                    self._woken.clear()
-                    changed = await self._catalog.scan()
-                    # what came before the folders were watched is seen by another scan soon
-                    interval_s = AGAIN_S if self._watch_folders() else SCAN_INTERVAL_S
-                    next_scan_s = loop.time() + max(interval_s, self._catalog.scan_took_s / SCAN_SHARE)
-                else:
-                    changed = await self._catalog.poll()
-                self._follow_running()
-                if changed:
-                    self._hub.runs_changed()
+                await self._look()
             except Exception:
                 log.exception("The list of runs could not be refreshed")
+                self._next_scan_s = 0.0  # what woke us is still to be seen
             await self._pause()
 
+    async def _look(self) -> None:
+        """Look at the folders when something happened in them or it is time, else at the running runs."""
+        loop = asyncio.get_running_loop()
+        if self._woken.is_set() or loop.time() >= self._next_scan_s:
+            self._woken.clear()  # before the scan: what happens during it is seen by the next one
+            await self._catalog.scan()
+            self._next_scan_s = loop.time() + _rest_s(self._catalog.scan_took_s, self._catalog.scan_cpu_s)
+        else:
+            await self._catalog.poll()
+        self._watch_folders()
+        self._follow_running()
+        if self._told_revision != self._catalog.revision:
+            self._told_revision = self._catalog.revision
+            self._hub.runs_changed()
+
     async def _pause(self) -> None:
-        await asyncio.sleep(SETTLE_S)
+        await asyncio.sleep(max(SETTLE_S, self._catalog.scan_took_s))
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._woken.wait(), self._poll_interval_s)
 
-    def _watch_folders(self) -> bool:
-        """Watch the folders of the last scan; True when they are others than before."""
+    def _watch_folders(self) -> None:
+        """Watch the folders of the last scan. The watch wakes us once it stands: see `FolderWatch.add`."""
         folders = self._catalog.snapshot.folders[:MAX_WATCHED_FOLDERS]
         names = frozenset(map(str, folders))
         if names == self._folders:
-            return False
+            return
         self._stop_watching()
         self._stop_watching = self._watch.add(folders, self._woken.set)
         self._folders = names
-        return True
 
     def _follow_running(self) -> None:
         snapshot = self._catalog.snapshot
@@ -131,3 +137,8 @@ class Follower:
             self._hub.runs_changed()
         else:
             self._hub.run_changed(tail.entry.id)
+
+
+def _rest_s(took_s: float, cpu_s: float) -> float:
+    """Time from a scan to the next one when nothing is noticed."""
+    return max(SCAN_INTERVAL_S, took_s / SCAN_SHARE, cpu_s / SCAN_CPU_SHARE)

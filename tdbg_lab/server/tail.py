@@ -28,8 +28,9 @@ __all__ = ["IDLE_INTERVAL_S", "LIVE_INTERVAL_S", "RunTail"]
 
 log = logging.getLogger(__name__)
 
-LIVE_INTERVAL_S = 0.1
-"""Shortest time between two refreshes of a run that somebody looks at."""
+LIVE_INTERVAL_S = 0.06
+"""Shortest time between two refreshes of a run that somebody looks at: what is written just after one
+waits that long, and a step must be told within 100 ms."""
 IDLE_INTERVAL_S = 1.0
 """The same, of a run that is only listed."""
 REST_S = 0.02

@@ -25,6 +25,10 @@ STEP_MS = 10
 """How often the thread looks at the events that came; half of the delay it adds."""
 DEBOUNCE_MS = 40
 """Longest time events are gathered while more of them come."""
+STANDING_MS = 100
+"""How long after a watch stands those who asked for it are woken, at the latest."""
+RETRY_S = 10.0
+"""Time to the next attempt after one to watch has failed: others may use up all watches there are."""
 MAX_FOLDERS = 1024
 """Folders watched at once; the others are left to polling."""
 
@@ -50,7 +54,11 @@ class FolderWatch:
         self._thread: threading.Thread | None = None
 
     def add(self, folders: Iterable[Path], callback: Callable[[], None]) -> Callable[[], None]:
-        """Watch `folders`; call the returned function to stop (twice does no harm)."""
+        """Watch `folders`; call the returned function to stop (twice does no harm).
+
+        Folders are not watched at once, and not while the set of all folders changes. What happens
+        meanwhile is not told, so everybody is called once whenever the watch stands again.
+        """
         names = [str(folder) for folder in folders]
         with self._lock:
             for name in names:
@@ -89,12 +97,12 @@ class FolderWatch:
             with self._lock:
                 wanted = list(self._callbacks)[:MAX_FOLDERS]
             folders = [name for name in wanted if Path(name).is_dir()]
-            if folders:
-                self._follow(folders)
-            self._restart.wait()
+            stood = self._follow(folders) if folders else True
+            self._restart.wait(None if stood else RETRY_S)
 
-    def _follow(self, folders: list[str]) -> None:
-        """Deliver events of `folders` until the set of folders changes."""
+    def _follow(self, folders: list[str]) -> bool:
+        """Deliver events of `folders` until the set of folders changes; False when that failed."""
+        stands = False
         try:
             for changes in watch(
                 *folders,
@@ -102,13 +110,18 @@ class FolderWatch:
                 step=STEP_MS,
                 debounce=DEBOUNCE_MS,
                 stop_event=self._restart,
+                rust_timeout=STANDING_MS,
+                yield_on_timeout=True,
                 recursive=self._recursive,
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
-                self._tell({path for _, path in changes})
+                self._tell({path for _, path in changes} if stands else set(folders))
+                stands = True
         except (OSError, RuntimeError) as error:
             log.warning("Folders cannot be watched, polling instead: %s", error)
+            return False
+        return True
 
     def _tell(self, paths: set[str]) -> None:
         called: set[Callable[[], None]] = set()

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tdbg_lab.server import catalog as module
+from tdbg_lab.server.catalog import Catalog
+from tdbg_lab.server.roots import make_roots
+from tdbg_lab.testing import fake_run
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """Run `act(catalog)` on an event loop, over the runs below `tmp_path`."""
+
+    def play(act):
+        async def run():
+            with ThreadPoolExecutor(2) as pool:
+                return await act(
+                    Catalog(make_roots([str(tmp_path)], str(tmp_path)), pool=pool, depth=3, max_runs=100)
+                )
+
+        return asyncio.run(run())
+
+    return play
+
+
+def test_scan_asked_for_during_another_sees_what_that_one_missed(scene, tmp_path, monkeypatch):
+    really, looked, go_on = module.scan, threading.Event(), threading.Event()
+
+    def slow(*args, **kwargs):
+        found = really(*args, **kwargs)
+        looked.set()
+        assert go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(module, "scan", slow)
+
+    async def act(catalog):
+        first = asyncio.ensure_future(catalog.scan())
+        await asyncio.get_running_loop().run_in_executor(None, looked.wait, 20)
+        fake_run(tmp_path / "late", steps=1)
+        later = [asyncio.ensure_future(catalog.scan()) for _ in range(3)]
+        await asyncio.sleep(0)
+        go_on.set()
+        await first
+        before = len(catalog.snapshot.entries)
+        await asyncio.gather(*later)
+        return before, len(catalog.snapshot.entries)
+
+    assert scene(act) == (0, 1)
+
+
+def test_revision_grows_with_a_change_whoever_finds_it(scene, tmp_path):
+    async def act(catalog):
+        await catalog.scan()
+        revisions = [catalog.revision]
+        fake_run(tmp_path / "new", steps=1)
+        catalog.expire()
+        await catalog.fresh()  # as a request for the list does
+        revisions.append(catalog.revision)
+        await catalog.scan()
+        revisions.append(catalog.revision)
+        return revisions
+
+    assert scene(act) == [0, 1, 1]
