@@ -118,6 +118,23 @@ class Engine:
         if self.recorder.mode is not Mode.TRAIN or self.recorder.step != self.step:
             self._enter(Mode.TRAIN, max(0, self._micro.get(Mode.TRAIN, 0) - 1))
 
+    def enter_mode(self, mode: Mode) -> None:
+        """The user says that `mode` begins: what is recorded before its first forward belongs to it."""
+        if self._depth or not self.open:
+            return
+        if mode is Mode.TRAIN:
+            self.enter_train_step()
+        else:
+            self.meter.skip()
+            self._enter(mode, max(0, self._micro.get(mode, 0) - 1))
+        self.module_mask = self.mask & self.module_bits if self.rootless else 0
+
+    def leave_mode(self) -> None:
+        """The mode that the user set is over; where forwards are not seen, training goes on at once."""
+        if self.rootless and not self._depth and self.open and self.override is None:
+            self.enter_train_step()
+            self.module_mask = self.mask & self.module_bits
+
     def _enter(self, mode: Mode, micro: int) -> None:
         self.guard.step = self.step
         self.guard.run("store", self.recorder.move_to, self.step, mode, micro)
@@ -195,15 +212,20 @@ class Engine:
         module: Any = None,
         dtype: str = "",
         shape: tuple[int, ...] = (),
+        marks: tuple[str, ...] = (),
     ) -> tuple[TensorKey, Membership]:
-        """The key of a tensor and its collections: the same objects for the same tensor."""
+        """The key of a tensor and its collections: the same objects for the same tensor.
+
+        `marks` are names beside those of its collections that say what the tensor is.
+        """
         identity = (name, kind, dtype, shape)
         found = self._keys.get(identity)
         if found is None:
             if len(self._keys) > 20_000:  # shapes that never repeat
                 self._keys.clear()
             membership = self.plan.membership(name, kind, path, module)
-            key = TensorKey(name, kind, path, dtype, shape, membership.names)
+            names = tuple(dict.fromkeys((*membership.names, *marks)))
+            key = TensorKey(name, kind, path, dtype, shape, names)
             found = self._keys[identity] = (key, membership)
         return found
 

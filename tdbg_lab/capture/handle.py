@@ -167,17 +167,19 @@ class Handle:
 
     @contextmanager
     def mode(self, mode: str | Mode) -> Iterator[None]:
-        """Forwards within the ``with`` block are of this mode, whatever the model says."""
+        """What happens within the ``with`` block is of this mode, whatever the model says."""
         try:
             wanted = Mode(mode)
         except ValueError:
             raise CaptureError(f"mode is {mode!r}; expected 'train', 'eval' or 'predict'.") from None
         engine = self._engine
         before, engine.override = engine.override, wanted
+        engine.guard.run("steps", engine.enter_mode, wanted)
         try:
             yield
         finally:
             engine.override = before
+            engine.guard.run("steps", engine.leave_mode)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -185,7 +185,7 @@ class Due:
     @staticmethod
     def _saves_pass(schedule: SaveSchedule, seen: _Pass, step: int, micro: int) -> bool:
         every = schedule.every
-        if seen.step != step or micro == 0:
+        if seen.step != step:
             far = every is not None and (seen.last_saved is None or step - seen.last_saved >= every)
             seen.due = not schedule.off and (step in schedule.steps or (far and schedule.covers(step)))
             seen.step = step

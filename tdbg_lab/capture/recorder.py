@@ -119,7 +119,9 @@ class Recorder:
         self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
 
     def move_to(self, step: int, mode: Mode, micro: int) -> None:
-        """Write what belongs to the old place and go to a new one."""
+        """Write what belongs to the old place and go to a new one; nothing happens at the same place."""
+        if (step, mode, micro) == (self.step, self.mode, self.micro):
+            return
         try:
             self.flush()
         finally:

@@ -50,7 +50,7 @@ def test_collection_holds_what_it_chooses(attach, chosen, names):
     handle.detach()
     own = {key.name for key in handle.run.tensors() if key.kind is not Kind.COST}
     assert own == names
-    assert {key.collections for key in handle.run.tensors() if key.name in names} == {("mine",)}
+    assert {key.collections[0] for key in handle.run.tensors() if key.name in names} == {"mine"}
 
 
 def test_tensor_in_two_collections_follows_both_schedules(attach):

@@ -270,3 +270,29 @@ def test_steps_can_be_ended_by_hand(attach):
         handle.advance()
     handle.detach()
     assert handle.run.scalars("x").steps.tolist() == [0, 1]
+
+
+def test_what_is_recorded_in_a_mode_without_a_forward_belongs_to_that_mode(attach):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, save_every=10)
+    for _ in range(2):
+        model(torch.randn(5, 3)).sum().backward()
+        optimizer.step()
+    with handle.mode("eval"):
+        handle.record("latent", torch.ones(4, 2))
+        handle.log(accuracy=0.5)
+        model(torch.randn(5, 3))
+    with handle.mode("eval"):  # a second time at the same step
+        handle.log(f1=0.25)
+    model(torch.randn(5, 3)).sum().backward()
+    optimizer.step()
+    handle.detach()
+    run = handle.run
+    assert run.steps(mode="eval", tensor="latent").tolist() == [2]
+    assert run.tensor("latent").value(2, mode="eval").shape == (4, 2)
+    assert run.tensor("activation/Linear").stats(2, mode="eval").count[0] == 5
+    assert run.scalars("accuracy", mode="eval").values.tolist() == [0.5]
+    assert run.scalars("f1", mode="eval").steps.tolist() == [2]
+    assert run.steps(mode="train", tensor="weight").tolist() == [0]
+    assert handle.step == 3

@@ -321,3 +321,15 @@ def test_recorded_arrays_numbers_and_bfloat16_are_taken(attach):
     assert run.scalars("val/accuracy").values.tolist() == [0.5]
     assert np.isnan(run.scalars("bad").values[0])
     assert not handle.problems
+
+
+def test_outputs_of_rectifiers_are_marked_whatever_their_modules_are_called(attach):
+    model = nn.Sequential(
+        nn.Linear(4, 3), nn.ReLU(), nn.ReLU6(), nn.Threshold(0, 0), nn.Threshold(0.5, 0), nn.LeakyReLU()
+    )
+    handle = attach(model, collections=["default", "inputs"])
+    model(torch.rand(16, 4))
+    handle.detach()
+    marked = {key.name for key in handle.run.tensors(collection="relu")}
+    assert marked == {"activation/1", "activation/2", "activation/3"}
+    assert handle.run.tensor("activation/1").key.collections == ("activations", "relu")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
 from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import torch
-    from torch import nn
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
 
-__all__ = ["ModuleProbe", "hook_modules"]
+__all__ = ["ModuleProbe", "hook_modules", "is_relu"]
 
 _MAX_CALLS = 64
 _MAX_SHAPES = 64
+_RELU = ("relu",)
+"""What outputs of rectifiers are marked with: a rule looks for units that never fire."""
 
 
 def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> list[RemovableHandle]:
@@ -42,6 +45,13 @@ def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> 
                     probe.register(ModuleHook(owner, engine, mask, probe.base, probe.take), module)
                 )
     return handles
+
+
+def is_relu(module: nn.Module) -> bool:
+    """Whether the module is exactly zero for all negative inputs."""
+    if isinstance(module, nn.Threshold):
+        return module.threshold == 0 and module.value == 0
+    return isinstance(module, nn.ReLU | nn.ReLU6)
 
 
 class ModuleProbe:
@@ -111,6 +121,7 @@ class ModuleProbe:
                 module=module,
                 dtype=dtype_name(tensor),
                 shape=shape,
+                marks=_RELU if self.kind is Kind.ACTIVATION and is_relu(module) else (),
             )
             axis = default_channel_axis(shape, type(module).__name__)
             found = self._known[identity] = (key, membership, axis)
