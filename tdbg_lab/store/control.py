@@ -13,6 +13,8 @@ from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
 from tdbg_lab.store.layout import entries, make_subfolder, read_json, subfolder, write_json
 from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_REQUESTS, MAX_TEXT_CHARS
 
+CONTROL = "control"
+"""The folder of requests in a run directory."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MAX_FILE_BYTES = 1024 * 1024
@@ -46,7 +48,7 @@ def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") 
     if not _KIND.fullmatch(kind):
         raise ConfigError(f"{kind[:80]!r} is not a kind of request.")
     try:
-        directory = make_subfolder(Path(run_path), "control")
+        directory = make_subfolder(Path(run_path), CONTROL)
     except OSError as error:
         raise StoreError(f"Cannot ask run {Path(run_path).name}: {error.strerror}.") from error
     identity = uuid.uuid4().hex
@@ -67,7 +69,7 @@ def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") 
 def requests(run_path: str | Path) -> list[Request]:
     """All requests, oldest first; what cannot be read is left out."""
     found: list[Request] = []
-    directory = subfolder(Path(run_path), "control")
+    directory = subfolder(Path(run_path), CONTROL)
     if directory is None:
         return []
     for entry in entries(directory):
@@ -96,7 +98,7 @@ class ControlPoll:
     def __call__(self) -> list[Request]:
         """Requests without an answer, oldest first."""
         try:
-            changed_ns = (self._path / "control").lstat().st_mtime_ns
+            changed_ns = (self._path / CONTROL).lstat().st_mtime_ns
         except OSError:  # nobody asked anything yet
             return []
         # A change within the clock's grain of the last look would go unseen: look again for a while.
@@ -116,7 +118,7 @@ def answer(run_path: str | Path, identity: str, state: Literal["done", "refused"
     StoreError
         If it cannot be written.
     """
-    directory = subfolder(Path(run_path), "control")
+    directory = subfolder(Path(run_path), CONTROL)
     if directory is None or not _ID.fullmatch(identity):
         raise NotFoundError("There is no such request.")
     path = directory / f"{identity}.json"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
-from tdbg_lab.store.control import Request, pending
+from tdbg_lab.store.control import CONTROL, Request, pending
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.jsonable import jsonable
 from tdbg_lab.store.layout import read_json, write_json
@@ -159,11 +159,14 @@ def _claim(path: Path, if_exists: str) -> tuple[Path, dict[str, Any]]:
 
 
 def _is_free(folder: Path) -> bool:
-    """Take an empty folder by making its ``run.json``; of several processes one succeeds."""
+    """Take an empty folder by making its ``control``; of several processes one succeeds.
+
+    Not by making ``run.json``: that file appears at once, whole.
+    """
     if any(folder.iterdir()):
         return False
     try:
-        os.close(os.open(folder / RUN_FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        (folder / CONTROL).mkdir()
     except FileExistsError:
         return False
     return True

@@ -62,7 +62,8 @@ def test_rule_from_a_cell_runs_in_the_runner_and_stops_the_run(tmp_path):
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     run = open_run(tmp_path / "runs" / "own")
     finding = next(each for each in run.findings() if each.rule == "counts_steps")
-    assert finding.message == "Step 3 is past 3."
+    assert finding.step_first == 3
+    assert finding.message == f"Step {finding.step_last} is past 3."  # it grew until the run stopped
     assert run.status == RunStatus.STOPPED
     assert {state.rule for state in run.rule_states()} >= {"counts_steps", "dead_relu"}
     assert "Training stopped at step" in notebook.cells[1].outputs[-1]["text"]

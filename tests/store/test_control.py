@@ -74,6 +74,7 @@ def test_garbage_in_control_is_left_out(path):
 def test_control_behind_a_link_is_neither_read_nor_written(path, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    (path / "control").rmdir()
     (path / "control").symlink_to(elsewhere)
     with pytest.raises(StoreError):
         request(path, "stop")

@@ -61,6 +61,17 @@ def test_create_run_raises_when_asked_to(tmp_path):
         create_run(tmp_path / "run", if_exists="error")
 
 
+def test_run_json_is_whole_from_its_first_moment(tmp_path):
+    for attempt in range(20):
+        folder = tmp_path / f"run{attempt}"
+        maker = threading.Thread(target=create_run, args=(folder,))
+        maker.start()
+        while not (folder / "run.json").exists():
+            pass
+        assert json.loads((folder / "run.json").read_text())["status"] == "running"
+        maker.join()
+
+
 def test_create_run_many_at_once_make_one_folder_each(tmp_path):
     made = []
     threads = [
