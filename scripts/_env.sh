@@ -56,11 +56,13 @@ ensure_python() {
   fresh python "$hash" && return
   say "Installing Python packages ($extras)"
   "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt torch
+  # Serve the front end from the checkout, so that a rebuild needs no reinstall. The link must not be
+  # there while pip installs: pip would write through it.
+  local served="$VENV/share/jupyter/labextensions/tdbg-lab"
+  rm -rf "$served"
   "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt -e ".[$extras]"
-  # Serve the front end from the checkout, so that a rebuild needs no reinstall.
-  mkdir -p "$VENV/share/jupyter/labextensions"
-  rm -rf "$VENV/share/jupyter/labextensions/tdbg-lab"
-  ln -s "$ROOT/tdbg_lab/labextension" "$VENV/share/jupyter/labextensions/tdbg-lab"
+  rm -rf "$served"
+  ln -s "$ROOT/tdbg_lab/labextension" "$served"
   done_with python "$hash"
 }
 
