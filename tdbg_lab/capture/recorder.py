@@ -183,7 +183,7 @@ class Recorder:
             self.writer.append_scalars(
                 waiting.steps,
                 waiting.time_ns,
-                waiting.keys,
+                self._intern(waiting.keys),
                 waiting.values,
                 mode=waiting.mode,
                 micro=waiting.micro,

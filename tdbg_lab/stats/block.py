@@ -19,6 +19,8 @@ __all__ = ["columns", "concat", "dense", "empty_block", "merge", "quantile", "sc
 
 _COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
 _FLOATS = ("min", "max", "mean", "std", "l1", "l2")
+_SMALL, _LARGE = 1e-37, 1e38
+"""Magnitudes well within float32."""
 _RAGGED = (
     ("hist_offsets", ("hist_bins", "hist_counts")),
     ("channel_offsets", ("channel_zero_frac", "channel_mean")),
@@ -56,8 +58,7 @@ def concat(blocks: Sequence[StatsBlock]) -> StatsBlock:
         name: np.concatenate([getattr(block, name) for block in blocks]) for name in (*_COUNTS, *_FLOATS)
     }
     for offsets, values in _RAGGED:
-        lengths = np.concatenate([np.diff(getattr(block, offsets)) for block in blocks])
-        fixed[offsets] = _offsets(lengths)
+        fixed[offsets] = _joined_offsets([getattr(block, offsets) for block in blocks])
         for name in values:
             fixed[name] = np.concatenate([_owned(block, offsets, name) for block in blocks])
     reasons: tuple[str | None, ...] = ()
@@ -86,6 +87,9 @@ def scalar_block(values: Sequence[float]) -> StatsBlock:
     """N numbers, each the one element of its row; `StatsBlock.scalar_values` gives them back."""
     x = np.asarray(values, dtype=np.float64).reshape(-1)
     n = len(x)
+    magnitude = np.abs(x)
+    if n and ((magnitude > _SMALL) & (magnitude < _LARGE)).all():
+        return _ordinary_scalars(x, magnitude)
     finite = np.isfinite(x)
     value = np.where(finite, x, np.nan) + 0.0  # -0.0 becomes 0.0
     binned = finite & (x != 0)
@@ -105,6 +109,31 @@ def scalar_block(values: Sequence[float]) -> StatsBlock:
         hist_bins=bin_of(x[binned]),
         hist_counts=np.ones(int(binned.sum()), np.int64),
         channel_offsets=np.zeros(n + 1, np.int64),
+        channel_zero_frac=np.zeros(0, np.float32),
+        channel_mean=np.zeros(0, np.float32),
+    )
+
+
+def _ordinary_scalars(x: NDArray[np.float64], magnitude: NDArray[np.float64]) -> StatsBlock:
+    """`scalar_block` of numbers that are neither zero nor beyond float32: the usual case, and quick."""
+    n = len(x)
+    none, zero = np.zeros(n + 1, np.int64), np.zeros(n)
+    return StatsBlock(
+        count=(one := np.ones(n, np.int64)),
+        nan_count=none[:n],
+        pos_inf_count=none[:n],
+        neg_inf_count=none[:n],
+        zero_count=none[:n],
+        min=x,
+        max=x,
+        mean=x,
+        std=zero,
+        l1=magnitude,
+        l2=magnitude,
+        hist_offsets=np.arange(n + 1),
+        hist_bins=(x.astype(np.float32).view(np.uint32) >> 21).astype(np.uint16),
+        hist_counts=one,
+        channel_offsets=none,
         channel_zero_frac=np.zeros(0, np.float32),
         channel_mean=np.zeros(0, np.float32),
     )
@@ -154,8 +183,21 @@ def _offsets(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return offsets
 
 
+def _joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Offsets of tables that are put one behind the other."""
+    joined: NDArray[np.int64] = np.empty(sum(map(len, parts)) - len(parts) + 1, np.int64)
+    joined[0] = row = fill = 0
+    for part in parts:
+        end = row + len(part) - 1
+        shift = fill - int(part[0])
+        np.add(part[1:], shift, out=joined[row + 1 : end + 1])
+        fill = int(part[-1]) + shift
+        row = end
+    return joined
+
+
 def _owned(block: StatsBlock, offsets: str, name: str) -> NDArray[Any]:
     """The part of a ragged column that the rows own: a slice of a table may hold more."""
-    bounds = getattr(block, offsets)
-    owned: NDArray[Any] = getattr(block, name)[bounds[0] : bounds[-1]]
+    bounds, values = getattr(block, offsets), getattr(block, name)
+    owned: NDArray[Any] = values[bounds[0] : bounds[-1]]
     return owned

@@ -36,6 +36,10 @@ log = logging.getLogger(__name__)
 
 _PARALLEL_FROM = 1 << 18
 """Elements per thread that are worth waking it: about 0.2 ms of work."""
+_RUNS = 4
+"""Runs of pieces per thread: a thread that is late leaves its runs to the others."""
+_LEAST_PIECE = 1 << 16
+"""Elements below which a tensor is not cut."""
 _PIECE_LIMIT = 1 << 30
 """Elements per piece: the 32-bit counters of a histogram must not overflow."""
 _ALIGN = 2048
@@ -230,26 +234,34 @@ class CpuEngine:
         threads: int,
         outputs: tuple[NDArray[Any], ...],
     ) -> tuple[_Workspace, int]:
-        """Cut the tensors into pieces, share them among threads in runs of about equal length, join them."""
+        """Cut the tensors into pieces, share them among threads in runs of about equal length, join them.
+
+        Every thread takes the next run when it is done with one. The caller waits for no thread that
+        has not begun: the other cores may be taken, by the threads of a framework that spin, say.
+        """
         run = self._run or _load_run()
         n_rows, address = len(table) // 5, table.buffer_info()[0]
-        cut = min(-(-total // threads // _ALIGN) * _ALIGN, _PIECE_LIMIT)
+        cut = -(-total // (threads * _RUNS) // _ALIGN) * _ALIGN
+        cut = min(max(cut, _LEAST_PIECE), _PIECE_LIMIT)
         most = n_rows + total // cut
         widest = sum(c * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True))
         space = self._workspace(most, most * _MOST_BINS, widest, threads)
         rest = (space.addresses, *outputs)
         n_pieces = run(_PLAN, address, n_rows, cut, 0, 0, *rest)
-        bounds = _shares(space.pieces(n_pieces), threads)
+        bounds = _shares(space.pieces(n_pieces), threads * _RUNS)
+        runs = iter(range(len(bounds) - 1))  # shared: `next` of it is atomic
 
         def sweep(k: int) -> None:
-            run(_SWEEP, 0, 0, k, bounds[k], bounds[k + 1], *rest)
+            for i in runs:
+                run(_SWEEP, 0, 0, k, bounds[i], bounds[i + 1], *rest)
 
         others = [self._submit(sweep, k) for k in range(1, threads)]
         try:
             sweep(0)
         finally:
             for other in others:
-                other.result()
+                if not other.cancel():
+                    other.result()
         return space, run(_JOIN, address, n_rows, 0, n_pieces, 0, *rest)
 
     def _submit(self, run: Any, k: int) -> Any:
@@ -283,12 +295,12 @@ def _load_run() -> Callable[..., Any]:
     return run
 
 
-def _shares(pieces: NDArray[np.int64], threads: int) -> list[int]:
-    """Bounds of the pieces of each thread: ``threads + 1`` indices."""
+def _shares(pieces: NDArray[np.int64], runs: int) -> list[int]:
+    """Bounds of runs of pieces of about equal length: ``runs + 1`` indices."""
     lengths = pieces[:, 3] - pieces[:, 2]
     middle = np.cumsum(lengths) - lengths / 2
-    share = max(float(lengths.sum()) / threads, 1.0)
-    bounds: list[int] = np.searchsorted(middle, share * np.arange(threads + 1)).tolist()
+    share = max(float(lengths.sum()) / runs, 1.0)
+    bounds: list[int] = np.searchsorted(middle, share * np.arange(runs + 1)).tolist()
     bounds[0], bounds[-1] = 0, len(pieces)
     return bounds
 

@@ -114,17 +114,17 @@ class StatsEncoder:
         block, n = rows.block, len(rows.keys)
         if len(block) != n:
             raise ValueError(f"{n} keys but {len(block)} rows of statistics")
+        step, time_ns, places, *scalars = _fixed(rows, seq)
         arrays = [
-            _numbers(np.full(n, rows.step, np.int64), _INT64),
+            step,
             _numbers(np.full(n, rows.micro, np.int32), _INT32),
             self._constant(str(rows.mode), n),
-            _numbers(np.full(n, rows.time_ns, np.int64), _INT64),
+            time_ns,
             *self._key_columns(rows.keys),
-            *[_numbers(np.asarray(getattr(block, name), np.int64), _INT64) for name in COUNTS],
-            *[_numbers(np.asarray(getattr(block, name), np.float64), _FLOAT64) for name in FLOATS],
+            *scalars,
             *_lists(block, n),
             pa.array(block.reasons, pa.utf8()) if block.reasons else self._constant("", n),
-            _numbers(np.full(n, seq, np.int64), _INT64),
+            places,
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -161,6 +161,24 @@ def _numbers(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
     """`values` without a copy; a third of the time of `pa.array`."""
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _fixed(rows: StatsRows, seq: int) -> list[pa.Array]:
+    """The columns of 64-bit numbers, slices of one buffer: step, time, seq, `COUNTS` and `FLOATS`."""
+    block, n = rows.block, len(rows.keys)
+    table = np.empty((3 + len(SCALARS), n), np.int64)
+    table[0], table[1], table[2] = rows.step, rows.time_ns, seq
+    row = 3
+    for name in COUNTS:
+        table[row] = getattr(block, name)
+        row += 1
+    floats = table.view(np.float64)
+    for name in FLOATS:
+        floats[row] = getattr(block, name)
+        row += 1
+    shared = [None, pa.py_buffer(table)]
+    make, first_float = pa.Array.from_buffers, 3 + len(COUNTS)
+    return [make(_INT64 if i < first_float else _FLOAT64, n, shared, 0, i * n) for i in range(row)]
 
 
 def _lists(block: StatsBlock, n: int) -> list[pa.Array]:

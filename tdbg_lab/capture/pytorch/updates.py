@@ -39,6 +39,14 @@ def sampled(value: torch.Tensor) -> torch.Tensor:
     return value.view(-1)[: rows * _BLOCK].view(rows, _BLOCK)[::stride]
 
 
+def _norms(tensors: list[torch.Tensor]) -> torch.Tensor:
+    norms = list(torch._foreach_norm(tensors))  # noqa: SLF001
+    dtype = norms[0].dtype
+    if any(one.dtype is not dtype for one in norms):
+        norms = [one.float() for one in norms]
+    return torch.stack(norms).float()
+
+
 class UpdateProbe:
     """Copies before the step, compares after it."""
 
@@ -69,10 +77,9 @@ class UpdateProbe:
         if not before:
             return
         old = [buffer for _, _, buffer in before]
-        size = torch.stack([one.float() for one in torch._foreach_norm(old)])  # noqa: SLF001
+        size = _norms(old)
         torch._foreach_sub_(old, [sampled(value) for _, value, _ in before])
-        moved = torch.stack([one.float() for one in torch._foreach_norm(old)])  # noqa: SLF001
-        ratios: list[float] = (moved / size).tolist()
+        ratios: list[float] = (_norms(old) / size).tolist()
         for (key, _, _), ratio in zip(before, ratios, strict=True):
             self._engine.recorder.add_scalar(key, ratio)
 
