@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
@@ -30,8 +31,12 @@ class Controls:
     ) -> None:
         self._on_change = on_change
         self._params = {param.name: param for param in params}
-        self._quiet = False
+        self._quiet: int | None = None
+        """The thread that sets values, if any: readers choose in another one meanwhile."""
         self._parts: dict[str, ipywidgets.Widget] = {}
+        self._growing = {name for name in self._params if values.get(name) is None}
+        """Ranges that end where the run ends, until the reader chooses another end."""
+        self._chosen: set[str] = set()
         for param in params:
             part = _part(param, values.get(param.name, param.default))
             if part is not None:
@@ -54,42 +59,48 @@ class Controls:
         part = self._parts.get(name)
         if part is None or value is None:
             return
-        self._quiet = True
+        self._quiet = threading.get_ident()
         try:
             options = getattr(part, "options", None)
             if options is not None and isinstance(value, str) and value not in options:
                 part.options = [*options, value]
             part.value = value
         finally:
-            self._quiet = False
+            self._quiet = None
 
-    def follow(self, run: Run) -> None:
-        """Offer the tensors and steps that `run` has by now."""
-        self._quiet = True
+    def follow(self, run: Run) -> dict[str, Any]:
+        """Offer the tensors and steps that `run` has by now; the ranges chosen "to the end" that grew."""
+        self._quiet = threading.get_ident()
+        grown: dict[str, Any] = {}
         try:
             for name, part in self._parts.items():
                 param = self._params[name]
                 if param.kind in {"tensor", "tensors"}:
                     _offer(part, tensors_of(run, param.tensor_kinds))
-                elif param.kind in {"step", "range"}:
-                    self._stretch(part, max(run.last_step, 0))
+                elif param.kind == "step":
+                    part.max = max(part.max, run.last_step)
+                    if self._latest.value:
+                        part.value = max(run.last_step, 0)
+                elif param.kind == "range" and run.last_step > part.max:
+                    part.max = run.last_step
+                    if name in self._growing:
+                        part.value = (part.value[0], part.max)
+                        if name in self._chosen:
+                            grown[name] = list(part.value)
         finally:
-            self._quiet = False
-
-    def _stretch(self, part: Any, last: int) -> None:
-        grown = last > part.max
-        part.max = max(part.max, last)
-        if isinstance(part, ipywidgets.IntSlider):
-            if self._latest.value:
-                part.value = last
-        elif grown and part.value[1] == part.max:
-            part.value = (part.value[0], last)
+            self._quiet = None
+        return grown
 
     def _hear(self, name: str) -> Callable[[Any], None]:
         def heard(change: Any) -> None:
-            if self._quiet:
+            if self._quiet == threading.get_ident():
                 return
             value = change["new"]
+            if isinstance(change["owner"], ipywidgets.IntRangeSlider):
+                self._chosen.add(name)
+                self._growing.discard(name)
+                if value[1] >= change["owner"].max:
+                    self._growing.add(name)
             if name == "step":
                 value = self._step(change["owner"])
             elif value in (_NONE, ()):
@@ -101,9 +112,9 @@ class Controls:
     def _step(self, owner: Any) -> int | None:
         if owner is self._latest:
             return None if self._latest.value else int(self._parts["step"].value)
-        self._quiet = True
+        quiet, self._quiet = self._quiet, threading.get_ident()
         self._latest.value = False
-        self._quiet = False
+        self._quiet = quiet
         return int(owner.value)
 
 

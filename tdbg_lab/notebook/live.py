@@ -53,6 +53,8 @@ class LiveView:
     """How often the still follows a run that goes on, seconds."""
     STILL_AFTER_CELL_S = 3.0
     """The same at the end of a cell, seconds."""
+    LAST_TRIES = 5
+    """How often the last picture is tried again when it could not be drawn."""
 
     def __init__(self, run: Run, view: str, params: Mapping[str, Any], *, pace: Pace | None = None) -> None:
         self.run = run
@@ -134,10 +136,11 @@ class LiveView:
             if not (changed or self._pending):
                 return False
             self._pending = False
-            self._controls.follow(self.run)
+            self.params.update(self._controls.follow(self.run))
             try:
                 figure = call_view(self.run, self.view.name, self._asked())
             except TdbgError as error:
+                self._pending = True  # it may have to do with what is not written yet
                 self._say(str(error))
                 return False
             figure.layout.uirevision = repr(sorted(self.params.items(), key=str))
@@ -182,25 +185,40 @@ class LiveView:
             self._keep_still()
 
     def _ended(self) -> bool:
-        return self.run.status != RunStatus.RUNNING or not self.run.path.is_dir()
+        try:
+            return self.run.status != RunStatus.RUNNING or not self.run.path.is_dir()
+        except OSError:  # it cannot be told now whether its process lives
+            return False
 
     def _follow(self) -> None:
         while not self._stopping.is_set():
-            started_s = time.thread_time()
+            started_s, written_ns = time.thread_time(), self._written_ns()
             ended = self._ended()  # asked before the last drawing, which then has everything
             drew = self._turn()
-            if ended or time.monotonic() - self._still_s > self.STILL_EVERY_S:
-                self._keep_still()
-            if ended:
+            # rows are written before the run says that it has ended, and read after that
+            if ended or self.run.info.status != RunStatus.RUNNING:
+                self._finish()
                 return
-            self._rest(self._pace.wait_s(time.thread_time() - started_s, drew=drew))
+            if time.monotonic() - self._still_s > self.STILL_EVERY_S:
+                self._keep_still()
+            self._rest(self._pace.wait_s(time.thread_time() - started_s, drew=drew), written_ns)
 
-    def _rest(self, wait_s: float) -> None:
-        """Wait, but no longer than until a control is moved or the run's description is written again."""
+    def _finish(self) -> None:
+        """Leave the last picture of a run that has ended, also when drawing it fails at first."""
+        for _ in range(self.LAST_TRIES):
+            if not self._pending or self._stopping.wait(0.5):
+                break
+            self._turn()
+        self._keep_still()
+
+    def _rest(self, wait_s: float, written_ns: int) -> None:
+        """Wait, but no longer than until a control is moved or the run's description is written again.
+
+        `written_ns` is when it was written before the last drawing: the run may have ended during that.
+        """
         end_s = time.monotonic() + wait_s
-        written = self._written_ns()
-        while (left_s := end_s - time.monotonic()) > 0 and self._written_ns() == written:
-            if self._wake.wait(min(left_s, 1.0)):
+        while (left_s := end_s - time.monotonic()) > 0 and self._written_ns() == written_ns:
+            if self._wake.wait(min(left_s, 0.5)):
                 break
         self._wake.clear()
 

@@ -21,8 +21,8 @@ class Pace:
     """Shortest wait, seconds."""
     share: float = 0.03
     """Largest share of one core, 0 to 1."""
-    slowest_s: float = 20.0
-    """Longest wait, seconds: even a dear picture stays alive."""
+    slowest_s: float = 5.0
+    """Longest wait, seconds: even a dear picture stays alive, and few runs end before the second one."""
     _costs_s: deque[float] = field(default_factory=lambda: deque(maxlen=3))
     _is_warm: bool = False
 

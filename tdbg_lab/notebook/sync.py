@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Screen"]
 
 _KEPT = {"uid", "type"}
+_DRAWN = "_js2py_traceDeltas"
+"""What a browser sends after each drawing. It means to send the same of the layout, under a wrong name."""
 
 
 class _Figure(go.FigureWidget):  # type: ignore[misc, unused-ignore]
@@ -41,6 +44,10 @@ class Screen:
 
     Arrays travel in Plotly's base64 form, which costs a twentieth of the nested lists that a FigureWidget
     makes of arrays with two dimensions.
+
+    Plotly sends changes as messages and leaves the synchronised state as it was at the beginning. But a
+    browser draws from that state whenever it makes a view: late while it loads, again when the cell was
+    scrolled away or the page was reloaded. So each drawing brings the state up to date as well.
 
     A browser that is still loading a widget misses the changes sent meanwhile, and a missed new trace would
     spoil all that follows. So traces are never added: a figure of another structure gets a new widget, which
@@ -75,19 +82,24 @@ class Screen:
                 self._replace()
                 return
             try:
+                self.remember()
                 self._change(self.widget, old)
             except Exception:
                 self._replace()  # begins anew with what is right, whatever got lost half-way
                 raise
 
     def remember(self) -> None:
-        """Tell the kernel's copy of the widget what it shows.
+        """Make the synchronised state of the widget what it shows.
 
-        Plotly sends changes as messages and leaves the synchronised state as it was at the beginning; a
-        page that is loaded again asks for that state.
+        Not from the widget's own copy: it leaves out what the browser reports as its own.
         """
-        if self.widget is not None:
-            self.widget._repr_mimebundle_()  # what showing it does: copies data and layout into the state
+        widget = self.widget
+        if widget is None:
+            return
+        traces = zip(self.shown["data"], widget.data, strict=True)
+        with widget.hold_sync():
+            widget._widget_data = [{**deepcopy(trace), "uid": own.uid} for trace, own in traces]  # noqa: SLF001
+            widget._widget_layout = deepcopy(self.shown["layout"])  # noqa: SLF001
 
     def settle(self) -> None:
         """After the last drawing: begin a new widget if the browser has not said that it drew this one."""
@@ -105,8 +117,8 @@ class Screen:
         old, self.widget = self.widget, None
         self._is_seen = False
         if self.shown["data"]:
-            self.widget = _Figure(self.shown)
-            self.widget.observe(self._repeat, names="_js2py_layoutDelta")
+            self.widget = _Figure(deepcopy(self.shown))
+            self.widget.observe(self._repeat, names=_DRAWN)
         self.box.children = () if self.widget is None else (self.widget,)
         if old is not None:
             old.close()
@@ -122,7 +134,7 @@ class Screen:
         widget = self.widget
         if change["new"] is None or widget is None or change["owner"] is not widget:
             return
-        widget.unobserve(self._repeat, names="_js2py_layoutDelta")
+        widget.unobserve(self._repeat, names=_DRAWN)
         with self._lock:
             self._is_seen = True
             # the public ways send nothing, because nothing has changed on this side
@@ -146,4 +158,4 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 
 def _set(part: Any, changes: Mapping[str, Any]) -> None:
     for key, value in changes.items():
-        part[key] = value
+        part[key] = deepcopy(value)  # plotly takes out of its copy what the browser reports as its own

@@ -65,6 +65,7 @@ def _drawings(messages):
 
 
 SHOW = """
+import time
 from tdbg_lab.testing.fake import FakeTraining
 training = FakeTraining("runs/fake")
 %load_ext tdbg_lab
@@ -99,6 +100,22 @@ def test_live_view_moves_while_a_cell_is_busy_and_leaves_a_still(kernel):
     assert still["transient"] == shown[2]["transient"]
     assert len(still["data"][PLOTLY_MIME]["data"]) > 0
     assert "activation/layer1" in str(still["data"][PLOTLY_MIME]["layout"])
+
+
+def test_last_picture_shows_the_last_step_soon_after_the_end_however_slow_the_pace(kernel):
+    kernel.run(SHOW)
+    kernel.run("live._pace.interval_s = live._pace.slowest_s = 60.0; training.step(); time.sleep(3)")
+    messages = kernel.run(
+        "for _ in range(20): training.step()\n"
+        "training.end('finished')\n"
+        "live._thread.join(10)\n"
+        "print(live.alive, live.run.last_step, live._text.value)\n"
+    )
+    said = _of(messages, "stream")[-1]["text"]
+    assert said.startswith("False 20 ")
+    assert "finished, step 20" in said
+    last = _drawings(messages)[-1:] or _of(messages, "comm_open")[-1:]
+    assert last
 
 
 def test_live_view_controls_work_after_the_end_of_the_run(kernel):

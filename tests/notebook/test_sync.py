@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+from copy import deepcopy
 
 import numpy as np
 import plotly.graph_objects as go
@@ -115,11 +116,11 @@ def test_screen_sends_everything_once_more_when_the_browser_has_first_drawn(scre
     screen.draw(_heat(2))
     screen.draw(_heat(4, title={"text": "now"}))
     messages = sent()
-    screen.widget._js2py_layoutDelta = {"layout_delta": {}, "layout_edit_id": 0}
+    screen.widget._js2py_traceDeltas = {"trace_deltas": [], "trace_edit_id": 0}
     assert [name for name, _ in messages] == ["_py2js_restyle", "_py2js_relayout"]
     assert _values(messages[0][1]["restyle_data"]["z"][0]).shape == (3, 4)
     assert messages[1][1]["relayout_data"]["title"]["text"] == "now"
-    screen.widget._js2py_layoutDelta = {"layout_delta": {}, "layout_edit_id": 9}
+    screen.widget._js2py_traceDeltas = {"trace_deltas": [], "trace_edit_id": 9}
     assert len(messages) == 2
 
 
@@ -142,7 +143,7 @@ def test_settle_begins_a_complete_widget_unless_the_browser_has_drawn_this_one(s
     screen.settle()
     seen = screen.widget
     assert seen is not unseen
-    seen._js2py_layoutDelta = {"layout_delta": {}, "layout_edit_id": 0}
+    seen._js2py_traceDeltas = {"trace_deltas": [], "trace_edit_id": 0}
     screen.settle()
     assert screen.widget is seen
 
@@ -154,6 +155,27 @@ def test_remember_gives_a_reloaded_page_the_picture_as_it_is(screen):
     state = screen.widget.get_state()
     assert _values(state["_widget_data"][0]["z"]).shape == (3, 4)
     assert state["_widget_layout"]["title"]["text"] == "now"
+
+
+def test_draw_gives_a_view_that_is_made_later_the_picture_as_it_is(screen):
+    """A cell that was scrolled away, or that loads slowly, is drawn from the synchronised state."""
+    screen.draw(_heat(2))
+    screen.draw(_heat(4, title={"text": "now"}))
+    state = screen.widget.get_state()
+    assert _values(state["_widget_data"][0]["z"]).shape == (3, 4)
+    assert state["_widget_data"][0]["uid"] == screen.widget.data[0].uid
+    assert state["_widget_layout"]["title"]["text"] == "now"
+
+
+def test_browser_that_reports_data_as_its_own_does_not_empty_the_picture(screen):
+    screen.draw(_heat(2))
+    screen.draw(_heat(4))
+    widget = screen.widget
+    delta = {"uid": widget.data[0].uid, **deepcopy(screen.shown["data"][0])}
+    widget._js2py_traceDeltas = {"trace_deltas": [delta], "trace_edit_id": widget._last_trace_edit_id}
+    assert "z" not in widget.data[0].to_plotly_json()  # plotly counts it among the defaults now
+    screen.remember()
+    assert _values(widget.get_state()["_widget_data"][0]["z"]).shape == (3, 4)
 
 
 def test_still_is_drawn_without_a_kernel_and_without_us():
