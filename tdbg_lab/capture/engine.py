@@ -163,7 +163,8 @@ class Engine:
     def close_step(self) -> None:
         """The step is complete: write its rows and go on to the next one."""
         self.meter.step_done(self.guard.spent_ns)
-        self.guard.run("cost", self._add_cost)
+        if self.mask & self._costly:
+            self.guard.run("cost", self._add_cost)
         self.guard.run("store", self.recorder.flush_rows)
         self._warn_unmatched()
         self.step += 1
@@ -187,8 +188,6 @@ class Engine:
             phases.begin(phase, self.step)
 
     def _add_cost(self) -> None:
-        if not self.mask & self._costly:
-            return
         cost = self.meter.read(self.writer.bytes_written)
         if cost is not None:
             self.recorder.add_scalar(CAPTURE_KEY, cost.capture_ms)

@@ -171,14 +171,14 @@ class Due:
     def mask(self, step: int, mode: Mode, micro: int) -> int:
         """The collections that are due; in train mode `micro` does not matter."""
         due = 0
+        if mode is Mode.TRAIN:
+            for schedule, bits in self._groups[mode]:
+                if schedule.saves(step):
+                    due |= bits
+            return due
         for index, (schedule, bits) in enumerate(self._groups[mode]):
-            if mode is Mode.TRAIN:
-                saved = schedule.saves(step)
-            else:
-                saved = self._saves_pass(
-                    schedule, self._passes.setdefault((mode, index), _Pass()), step, micro
-                )
-            if saved:
+            seen = self._passes.setdefault((mode, index), _Pass())
+            if self._saves_pass(schedule, seen, step, micro):
                 due |= bits
         return due
 

@@ -113,8 +113,13 @@ class PhaseRecorder:
 
     def switch(self, phase: str, step: int = -1, *, name: str = "") -> None:
         """End the innermost span, if any, and begin another one at the same instant."""
-        self.end()
-        self.begin(phase, step, name=name)
+        if self.error is not None:
+            return
+        now = time.perf_counter_ns()
+        if self._open:
+            self._finish(self._open.pop(), now)
+            self._flush_when_due(now)
+        self._open.append(_Open(name or phase, phase, now, step))
 
     def end_all(self) -> None:
         """End every open span: what a step boundary does after lost ends."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.plan import Membership
     from tdbg_lab.capture.pytorch.naming import ModuleSite
+    from tdbg_lab.records import TensorKey
 
 __all__ = ["LossProbe", "hook_losses", "own_loss"]
 
@@ -50,6 +52,8 @@ def hook_losses(
 
 def own_loss(output: Any) -> torch.Tensor | None:
     """The loss a model returns with its output, under the name ``loss``."""
+    if isinstance(output, torch.Tensor):
+        return None
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     return loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 else None
 
@@ -57,7 +61,7 @@ def own_loss(output: Any) -> torch.Tensor | None:
 class LossProbe:
     """The values of one loss."""
 
-    __slots__ = ("_calls", "_engine", "_visit", "name", "path")
+    __slots__ = ("_calls", "_engine", "_last", "_visit", "name", "path")
 
     def __init__(self, engine: Engine, name: str, path: str = "") -> None:
         self._engine = engine
@@ -65,6 +69,7 @@ class LossProbe:
         self.path = path
         self._visit = -1
         self._calls = 0
+        self._last: tuple[tuple[Any, ...], tuple[TensorKey, Membership]] | None = None
 
     def take(self, module: nn.Module, _args: Any, output: Any) -> None:
         """Record what a loss module returned."""
@@ -80,7 +85,23 @@ class LossProbe:
         self._calls += 1
         if index >= _MAX_CALLS:
             return
-        key, membership = engine.key(
+        last = self._last
+        if last is not None and last[0] == (index, tensor.dtype, tensor.shape):
+            key, membership = last[1]
+        else:
+            key, membership = found = self._key(index, tensor, module)
+            self._last = (index, tensor.dtype, tensor.shape), found
+        if not membership.mask & engine.mask:
+            return
+        if single_number(tensor):
+            engine.recorder.add_scalar(key, float(tensor.detach()))
+        else:
+            engine.recorder.add([key], summarize_tensors([tensor.detach()]))
+
+    def _key(
+        self, index: int, tensor: torch.Tensor, module: nn.Module | None
+    ) -> tuple[TensorKey, Membership]:
+        return self._engine.key(
             self.name if index == 0 else f"{self.name}:{index}",
             Kind.LOSS,
             path=self.path,
@@ -88,9 +109,3 @@ class LossProbe:
             dtype=dtype_name(tensor),
             shape=tuple(tensor.shape),
         )
-        if not membership.mask & engine.mask:
-            return
-        if single_number(tensor):
-            engine.recorder.add_scalar(key, float(tensor.detach()))
-        else:
-            engine.recorder.add([key], summarize_tensors([tensor.detach()]))

@@ -57,10 +57,7 @@ def dtype_name(tensor: torch.Tensor) -> str:
 def single_number(tensor: torch.Tensor) -> bool:
     """Whether the value can be read as one number without waiting for a device."""
     return (
-        tensor.numel() == 1
-        and tensor.device.type == "cpu"
-        and tensor.layout is torch.strided
-        and not tensor.is_complex()
+        tensor.numel() == 1 and tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_complex()
     )
 
 
