@@ -50,6 +50,7 @@ class Backfill:
 
     async def _work(self) -> None:
         snapshot = self._catalog.snapshot
+        self._failed.intersection_update((run_id, line.stamp) for run_id, line in snapshot.lines.items())
         newest = sorted(snapshot.lines, key=lambda run_id: snapshot.lines[run_id].created_ns, reverse=True)
         for run_id in newest[:MAX_RUNS]:
             attempt = (run_id, snapshot.lines[run_id].stamp)
