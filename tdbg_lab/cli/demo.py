@@ -46,6 +46,7 @@ def command(port: int, folder: Path, *, no_browser: bool, synthetic: bool) -> in
         folder.mkdir(parents=True, exist_ok=True)
     else:
         copy_examples(folder)
+        _warm_up()
     click.echo(f"The demo is in {folder}. Press Ctrl+C twice to end it.")
     training = _start_training(folder / "runs" / "synthetic") if synthetic else None
     try:
@@ -54,6 +55,12 @@ def command(port: int, folder: Path, *, no_browser: bool, synthetic: bool) -> in
         if training is not None:
             training.terminate()
             training.wait()
+
+
+def _warm_up() -> None:
+    """Compile the kernels meanwhile, so that the first training step finds them ready."""
+    code = "from tdbg_lab.stats.cpu import warm_up; warm_up()"
+    subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _start_training(path: Path) -> subprocess.Popen[bytes]:
