@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.capture.pytorch.naming import ParameterSite
     from tdbg_lab.capture.pytorch.parameters import ParameterProbe
     from tdbg_lab.records import TensorKey
 
@@ -54,21 +56,24 @@ class UpdateProbe:
         self._engine = engine
         self._parameters = parameters
         self._buffers: dict[str, torch.Tensor] = {}
+        self._known: dict[str, tuple[TensorKey, Membership]] = {}
         self._before: list[tuple[TensorKey, torch.Tensor, torch.Tensor]] = []
 
     @torch.no_grad()
     def before(self, due: int, owned: Collection[int]) -> None:
         """Copy the parameters in `owned` (their ``id``) whose ratio is due."""
         self._before = []
+        now: list[torch.Tensor] = []
         for site, value in self._parameters.live():
             if id(value) not in owned or not value.requires_grad or value.grad is None:
                 continue
-            name = f"optimizer/update_ratio/{site.name}"
-            key, membership = self._engine.key(name, Kind.OPTIMIZER, path=site.path)
+            key, membership = self._known.get(site.name) or self._key(site)
             if membership.mask & due and value.is_floating_point() and value.layout is torch.strided:
-                self._before.append((key, value, self._buffer(site.name, sampled(value))))
-        if self._before:
-            torch._foreach_copy_([b for _, _, b in self._before], [sampled(v) for _, v, _ in self._before])
+                view = sampled(value)
+                now.append(view)
+                self._before.append((key, value, self._buffer(site.name, view)))
+        if now:
+            torch._foreach_copy_([buffer for _, _, buffer in self._before], now)
 
     @torch.no_grad()
     def after(self) -> None:
@@ -82,6 +87,11 @@ class UpdateProbe:
         ratios: list[float] = (_norms(old) / size).tolist()
         for (key, _, _), ratio in zip(before, ratios, strict=True):
             self._engine.recorder.add_scalar(key, ratio)
+
+    def _key(self, site: ParameterSite) -> tuple[TensorKey, Membership]:
+        name = f"optimizer/update_ratio/{site.name}"
+        found = self._known[site.name] = self._engine.key(name, Kind.OPTIMIZER, path=site.path)
+        return found
 
     def _buffer(self, name: str, like: torch.Tensor) -> torch.Tensor:
         buffer = self._buffers.get(name)
