@@ -1,3 +1,5 @@
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,6 +8,7 @@ from hypothesis.extra import numpy as npst
 
 from tdbg_lab.stats import (
     RELATIVE_ERROR,
+    bin_of,
     concat,
     dense,
     empty_block,
@@ -158,3 +161,22 @@ def test_quantile_of_taken_rows():
 def test_quantile_outside_of_0_to_1_is_clipped(q):
     block = _blocks(10)
     assert quantile(block, [q])[0, 0] in (block.min[0], block.max[0])
+
+
+def test_ordinary_numbers_give_the_same_rows_with_and_without_extreme_ones():
+    numbers = [0.1, -3.0, 1e-30, 7e30, 2.0**-100]
+    alone, mixed = scalar_block(numbers), scalar_block([*numbers, 0.0, np.nan])
+    for name in ("count", "nan_count", "zero_count", "min", "max", "mean", "std", "l1", "l2", "hist_bins"):
+        np.testing.assert_array_equal(getattr(alone, name), getattr(mixed, name)[: len(numbers)])
+    assert alone.hist_offsets.tolist() == mixed.hist_offsets[: len(numbers) + 1].tolist()
+
+
+def test_concat_joins_slices_of_tables():
+    block = scalar_block([1.0, 2.0, 0.0, 4.0])
+    ragged = ("hist_bins", "hist_counts", "channel_zero_frac", "channel_mean", "reasons")
+    columns = {one.name: getattr(block, one.name) for one in fields(block) if one.name not in ragged}
+    last_three = replace(block, **{name: column[1:] for name, column in columns.items()})
+    joined = concat([last_three, empty_block(), take(block, [3, 2])])
+    assert joined.hist_offsets.tolist() == [0, 1, 1, 2, 3, 3]
+    assert joined.mean.tolist() == [2.0, 0.0, 4.0, 4.0, 0.0]
+    assert joined.hist_bins.tolist() == bin_of(np.array([2.0, 4.0, 4.0])).tolist()

@@ -1,11 +1,13 @@
 import os
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tdbg_lab.stats import cpu, engine, jit, reference
+from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.engine import CpuEngine
 
 
@@ -91,3 +93,18 @@ def test_source_stamp_tells_sources_apart():
     assert jit.source_stamp("jit") != jit.source_stamp("kernels")
     assert jit.source_stamp("jit") == jit.source_stamp("jit")
     assert jit.source_stamp("no_such_module") == 0
+
+
+def test_caller_measures_alone_while_the_other_threads_are_busy(assert_agree):
+    values = np.random.default_rng(0).normal(size=1 << 21).astype(np.float32)
+    own = CpuEngine()
+    own.compile()
+    busy = threading.Event()
+    own._pool, own._pool_pid = ThreadPoolExecutor(1), os.getpid()
+    held = own._pool.submit(busy.wait, 60)
+    memory = (values.ctypes.data, int(Code.FLOAT32), len(values), 0, 0)
+    block = own.measure([memory], threads=2)
+    assert not held.done()
+    busy.set()
+    own._pool.shutdown()
+    assert_agree(block, reference.summarize([values]))
