@@ -1,25 +1,58 @@
 /** A network whose ReLUs die: the finding shows, and the run stops by itself. */
 import { expect, test } from '@jupyterlab/galata';
 
-import { clearWork, keepPicture, openDashboard, runNotebook } from './tdbg';
+import {
+  SLOW,
+  clearWork,
+  drawn,
+  keepPicture,
+  openDashboard,
+  picture,
+  picturesDrawn,
+  runNotebook,
+  runToolbar
+} from './tdbg';
 
 test.beforeEach(() => clearWork());
 
-test('the broken notebook is found out and stops by itself', async ({ page }) => {
+test('the broken notebook is found out and stops by itself', async ({
+  page
+}) => {
   await runNotebook(page, 'broken.ipynb');
-
+  const outputs = page.locator('.jp-OutputArea-output');
   await expect(
-    page.locator('.jp-OutputArea-output', { hasText: 'Training stopped at step' }).first()
-  ).toBeVisible({ timeout: 120_000 });
-  await expect(page.locator('.jp-OutputArea-output', { hasText: 'Traceback' })).toHaveCount(0);
+    outputs.filter({ hasText: 'Training stopped at step' })
+  ).toBeVisible({ timeout: SLOW });
+  await expect(outputs.filter({ hasText: 'The run is stopped' })).toBeVisible({
+    timeout: SLOW
+  });
+  await expect(outputs.filter({ hasText: 'Traceback' })).toHaveCount(0);
 
   const panel = await openDashboard(page, 'broken');
-  await expect(panel.getByText('stopped').first()).toBeVisible();
-  await expect(panel.getByText('critical').first()).toBeVisible();
-  await panel.getByRole('button', { name: 'Show me' }).first().click();
+  await expect(runToolbar(panel).getByText('stopped')).toBeVisible();
+  const finding = panel
+    .getByRole('listitem')
+    .filter({ hasText: 'critical' })
+    .filter({ hasText: 'Dead relu' })
+    .first();
+  await expect(finding).toBeVisible();
   await expect(
-    panel.getByRole('tab', { name: /Histogram over steps: activation\// }).first()
-  ).toBeVisible();
-  await page.waitForTimeout(1500);
+    finding.getByRole('list', { name: 'What to do' }).getByRole('listitem')
+  ).not.toHaveCount(0);
+  await picturesDrawn(panel, 4);
   await keepPicture(page, 'broken');
+
+  // From the finding to the picture that shows it, at the step where it happened.
+  await finding.getByRole('button', { name: 'Show me' }).click();
+  const shown = page
+    .getByRole('tabpanel', { name: /^Histogram over steps: activation\/relu/ })
+    .last();
+  await expect(shown.locator('.plot-container')).toBeVisible();
+  await finding.getByRole('button', { name: /^steps? / }).click();
+  await expect
+    .poll(async () => (await drawn(shown)).marked.length)
+    .toBeGreaterThan(0);
+  await expect(
+    picture(panel, 'Scalars').locator('.plot-container')
+  ).toBeVisible();
 });

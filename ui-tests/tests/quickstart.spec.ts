@@ -2,67 +2,118 @@
 import { expect, test } from '@jupyterlab/galata';
 
 import {
+  SLOW,
   clearWork,
-  dashboard,
-  figuresDrawn,
+  drawn,
+  goesOn,
+  grows,
   keepPicture,
+  lightness,
   openDashboard,
+  openSidebar,
+  picture,
+  picturesDrawn,
   runNotebook,
-  stepOf
+  runRow,
+  runToolbar,
+  stepOf,
+  stepSlider
 } from './tdbg';
 
 test.beforeEach(() => clearWork());
 
-test('the quickstart is seen live in the sidebar, the dashboard and inline, and after a reload', async ({
+test('the quickstart is seen live in the side bar, the dashboard and inline', async ({
   page
 }) => {
   await runNotebook(page, 'quickstart.ipynb');
+  const busy = page.locator(
+    '.jp-Notebook-ExecutionIndicator[data-status="busy"]'
+  );
 
-  // Inline, below its cell, while later cells are still to come.
-  const inline = page.locator('.jp-Cell .plot-container');
-  await expect(inline.first()).toBeVisible({ timeout: 90_000 });
-  const busy = page.locator('.jp-Notebook-ExecutionIndicator[data-status="busy"]');
+  // Inline, below its cell, while the cell after it trains.
+  const inline = page
+    .locator('.jp-Cell')
+    .filter({ has: page.locator('.js-plotly-plot') })
+    .last();
+  await expect(inline).toBeVisible({ timeout: SLOW });
+  await grows(inline);
+  await inline.scrollIntoViewIfNeeded();
   await expect(busy).toBeVisible();
+  await keepPicture(page, 'inline');
 
+  // In the side bar.
+  const row = runRow(await openSidebar(page), 'quickstart');
+  await expect(row.getByText('live')).toBeVisible();
+  await expect(row.getByText(/^step [\d,]+$/)).toBeVisible();
+  await expect(row.getByRole('img', { name: 'Loss over steps' })).toBeVisible();
+
+  // All four pictures of the dashboard, and they grow.
   const panel = await openDashboard(page, 'quickstart');
-  await figuresDrawn(panel, 5);
-  const before = await stepOf(panel);
-  await expect.poll(() => stepOf(panel)).toBeGreaterThan(before);
-  await expect(panel.getByText('live').first()).toBeVisible();
+  await picturesDrawn(panel, 5);
+  await expect(runToolbar(panel).getByText('live')).toBeVisible();
+  const histogram = picture(panel, /^Histogram over steps: activation\//);
+  await grows(histogram);
+  await grows(picture(panel, 'Scalars'));
+  const latent = picture(panel, /^Latent space/);
   await expect(
-    panel.getByRole('img', { name: /^PCA of \d+ points of latent/ })
-  ).toBeVisible({ timeout: 60_000 });
-  await expect(panel.getByRole('tab', { name: 'Timeline' })).toBeVisible();
-  await expect(panel.getByText('Dead relu').first()).toBeVisible();
+    latent.getByRole('img', { name: /\d+ points of latent/ })
+  ).toBeVisible({ timeout: SLOW });
+  const timeline = picture(panel, 'Timeline');
+  await expect(timeline.getByRole('img', { name: /forward/ })).toBeVisible({
+    timeout: SLOW
+  });
+  await expect(
+    panel.getByRole('row').filter({ hasText: 'Dead relu' })
+  ).toBeVisible();
+  await expect(busy).toBeVisible();
   await keepPicture(page, 'dashboard-light');
 
-  // Holding the cursor: every picture shows that moment, and the run goes on.
-  await panel.getByRole('button', { name: 'Follow the run' }).first().click();
+  // Drag the step cursor: every picture shows that moment, and the run goes on.
+  const slider = stepSlider(panel);
+  const box = (await slider.boundingBox())!;
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width - 8, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, y, { steps: 3 });
+  await page.mouse.move(box.x + box.width * 0.4, y, { steps: 3 });
+  await page.mouse.up();
+  const follow = runToolbar(panel).getByRole('button', {
+    name: 'Follow the run'
+  });
+  await expect(follow).toHaveAttribute('aria-pressed', 'false');
   const held = await stepOf(panel);
-  await page.waitForTimeout(2000);
-  expect(await stepOf(panel)).toBe(held);
-  await panel.getByRole('button', { name: 'Follow the run' }).first().click();
-  await expect.poll(() => stepOf(panel)).toBeGreaterThan(held);
+  expect(held).toBeGreaterThan(0);
+  for (const held_by_line of [histogram, picture(panel, 'Scalars')]) {
+    await expect
+      .poll(async () => (await drawn(held_by_line)).marked)
+      .toEqual([held]);
+  }
+  await expect.poll(async () => (await drawn(timeline)).step).toBe(held);
+  await expect
+    .poll(async () => (await drawn(latent)).step)
+    .toBeLessThanOrEqual(held);
+  await grows(histogram);
+  expect(await stepOf(panel), 'a held cursor stays').toBe(held);
+  await follow.click();
+  await goesOn(panel, held);
+  await expect.poll(async () => (await drawn(histogram)).marked).toEqual([]);
 
+  // Text is readable on the dark theme.
+  const text = histogram.locator('.plot-container text').first();
+  expect(await lightness(text, 'fill')).toBeLessThan(140);
   await page.theme.setDarkTheme();
-  await page.waitForTimeout(1500);
-  const text = panel.locator('.plot-container text').first();
-  const fill = await text.evaluate(node => getComputedStyle(node).fill);
-  const [red] = (fill.match(/\d+/g) ?? ['0']).map(Number);
-  expect(red, `text on the dark theme is light, found ${fill}`).toBeGreaterThan(120);
+  await expect.poll(() => lightness(text, 'fill')).toBeGreaterThan(140);
   await keepPicture(page, 'dashboard-dark');
   await page.theme.setLightTheme();
 
-  // A reload in mid-run brings everything back, live.
-  await page.reload({ waitForIsReady: false });
-  const again = dashboard(page, 'quickstart');
-  await page.getByRole('tab', { name: 'quickstart', exact: true }).first().click();
-  await figuresDrawn(again, 4);
-  const resumed = await stepOf(again);
-  await expect.poll(() => stepOf(again)).toBeGreaterThan(resumed);
-
-  // To the end: the run finishes by itself.
-  await expect(again.getByText('finished').first()).toBeVisible({
-    timeout: 180_000
+  // To the end: the run finishes by itself, and the last cells read it back.
+  await expect(runToolbar(panel).getByText('finished')).toBeVisible({
+    timeout: 2 * SLOW
   });
+  await expect(
+    page.locator('.jp-OutputArea-output', { hasText: 'finished - last step' })
+  ).toBeVisible({ timeout: SLOW });
+  await expect(
+    page.locator('.jp-OutputArea-output', { hasText: 'Traceback' })
+  ).toHaveCount(0);
 });

@@ -1,59 +1,78 @@
 /** What the browser tests do over and over, in the words of a user. */
-import { IJupyterLabPageFixture } from '@jupyterlab/galata';
-import { expect, Locator } from '@playwright/test';
-import { ChildProcess, spawn } from 'child_process';
+import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
+import type { Locator } from '@playwright/test';
+import { expect } from '@playwright/test';
+import type { ChildProcess } from 'child_process';
+import { spawn } from 'child_process';
 import * as fs from 'fs';
 import * as path from 'path';
 
+/** The root directory of the server under test. */
 export const WORK = path.resolve(__dirname, '..', 'work');
 const EXAMPLES = path.resolve(__dirname, '..', '..', 'examples');
 const IMAGES = path.resolve(__dirname, '..', '..', 'docs', 'images');
+
+/** For what needs a kernel, a process or PyTorch to start, ms. */
+export const SLOW = 120_000;
 
 /** Remove every run and notebook of earlier tests. */
 export function clearWork(): void {
   fs.mkdirSync(WORK, { recursive: true });
   for (const entry of fs.readdirSync(WORK)) {
-    fs.rmSync(path.join(WORK, entry), { recursive: true, force: true });
+    // A process of an earlier test may still be writing its last words.
+    fs.rmSync(path.join(WORK, entry), {
+      recursive: true,
+      force: true,
+      maxRetries: 10
+    });
   }
 }
 
-export function copyExample(name: string, folder: string): void {
-  fs.copyFileSync(path.join(EXAMPLES, name), path.join(folder, name));
-}
-
-/** Train `examples/script.py` in a process of its own; it writes its run below `folder`. */
-export function trainScript(
-  folder: string,
-  store: string,
-  epochs: number
-): ChildProcess {
-  copyExample('script.py', folder);
+/** Train `examples/script.py` in a process of its own; its run is `runs/NAME`. */
+export function trainScript(name: string, epochs: number): ChildProcess {
+  fs.copyFileSync(
+    path.join(EXAMPLES, 'script.py'),
+    path.join(WORK, 'script.py')
+  );
   return spawn(
     'python',
-    ['script.py', '--store', store, '--epochs', String(epochs)],
-    { cwd: folder, stdio: 'inherit' }
+    ['script.py', '--store', `runs/${name}`, '--epochs', String(epochs)],
+    { cwd: WORK, stdio: 'inherit' }
   );
 }
 
-/** Open a notebook of the work folder and run all its cells, without waiting for them. */
+/** Wait for a process to end by itself, and well. */
+export async function finished(process: ChildProcess): Promise<void> {
+  const code =
+    process.exitCode ??
+    (await new Promise(resolve => process.once('exit', resolve)));
+  expect(code, 'the training script ends well').toBe(0);
+}
+
+/** Open one of the examples and run all its cells, without waiting for them. */
 export async function runNotebook(
   page: IJupyterLabPageFixture,
   name: string
 ): Promise<void> {
-  copyExample(name, WORK);
-  await page.evaluate(async path => {
-    await window.jupyterapp.commands.execute('docmanager:open', { path });
+  fs.copyFileSync(path.join(EXAMPLES, name), path.join(WORK, name));
+  await page.evaluate(async file => {
+    const { commands } = window.jupyterapp;
+    const opened = await commands.execute('docmanager:open', {
+      path: file,
+      kernel: { name: 'python3' }
+    });
+    const { sessionContext } = opened.context;
+    await sessionContext.ready;
+    await sessionContext.session.kernel.info;
   }, name);
-  // Without a saved preference JupyterLab asks for the kernel.
-  const select = page.locator('.jp-Dialog').getByRole('button', { name: 'Select', exact: true });
-  await page.addLocatorHandler(select, () => select.click());
-  await expect(page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')).toBeVisible({
-    timeout: 60_000
-  });
-  await page.getByRole('menuitem', { name: 'Run', exact: true }).first().click();
+  await page.getByRole('menuitem', { name: 'Run', exact: true }).click();
   await page.getByText('Run All Cells', { exact: true }).click();
+  await expect(
+    page.locator('.jp-Notebook-ExecutionIndicator[data-status="busy"]')
+  ).toBeVisible({ timeout: SLOW });
 }
 
+/** Show the side bar; answers it. */
 export async function openSidebar(
   page: IJupyterLabPageFixture
 ): Promise<Locator> {
@@ -62,44 +81,152 @@ export async function openSidebar(
   if ((await tab.getAttribute('aria-selected')) !== 'true') {
     await tab.click();
   }
-  const bar = page.locator('#jp-left-stack');
-  await expect(bar.getByText('Runs', { exact: true }).first()).toBeVisible();
+  const bar = page.getByRole('region', {
+    name: 'Tensor Debugger',
+    exact: true
+  });
+  await expect(bar.getByText('Live', { exact: true })).toBeVisible();
   return bar;
 }
 
-/** Choose a run in the sidebar and open its dashboard; answers the dashboard. */
+/** The row of a run in the side bar. */
+export function runRow(bar: Locator, run: string): Locator {
+  return bar
+    .getByRole('listbox', { name: 'Runs' })
+    .getByRole('option')
+    .filter({ has: bar.page().getByText(run, { exact: true }) });
+}
+
+/** Choose a run in the side bar and open its dashboard; answers the dashboard. */
 export async function openDashboard(
   page: IJupyterLabPageFixture,
   run: string
 ): Promise<Locator> {
   const bar = await openSidebar(page);
-  await bar.getByText(run, { exact: true }).first().click({ timeout: 90_000 });
-  await bar.getByRole('button', { name: 'Open dashboard' }).first().click();
-  return dashboard(page, run);
+  await runRow(bar, run).click({ timeout: SLOW });
+  await bar.getByRole('button', { name: 'Open dashboard' }).last().click();
+  const panel = dashboard(page, run);
+  await expect(panel).toBeVisible();
+  return panel;
 }
 
+/** The dashboard of a run. */
 export function dashboard(page: IJupyterLabPageFixture, run: string): Locator {
   return page
     .getByRole('tabpanel', { name: run, exact: true })
     .filter({ has: page.getByRole('toolbar', { name: 'Run toolbar' }) });
 }
 
-/** The step a run's toolbar shows. */
-export async function stepOf(panel: Locator): Promise<number> {
-  const slider = panel
-    .getByRole('toolbar', { name: 'Run toolbar' })
-    .getByRole('slider', { name: 'Step' });
-  return Number(await slider.inputValue());
+/** The bar over a dashboard. */
+export function runToolbar(panel: Locator): Locator {
+  return panel.getByRole('toolbar', { name: 'Run toolbar' });
 }
 
-/** Wait until at least `count` figures are drawn. */
-export async function figuresDrawn(
+/** The slider of the step cursor over a dashboard. */
+export function stepSlider(panel: Locator): Locator {
+  return runToolbar(panel).getByRole('slider', { name: 'Step' });
+}
+
+/** The step that the bar over a dashboard tells; -1 while it tells none. */
+export async function stepOf(panel: Locator): Promise<number> {
+  const text = await stepSlider(panel).getAttribute('aria-valuetext');
+  const digits = (text ?? '').replace(/\D/g, '');
+  return digits ? Number(digits) : -1;
+}
+
+/** Wait until the run has gone on from `step`. */
+export async function goesOn(panel: Locator, step: number): Promise<void> {
+  await expect
+    .poll(() => stepOf(panel), { message: 'the step grows', timeout: SLOW })
+    .toBeGreaterThan(step);
+}
+
+/** A picture of a dashboard, by its title. */
+export function picture(panel: Locator, title: string | RegExp): Locator {
+  return panel.getByRole('tabpanel', { name: title });
+}
+
+/** Wait until at least `count` pictures are drawn. */
+export async function picturesDrawn(
   panel: Locator,
   count: number
 ): Promise<void> {
   await expect
-    .poll(() => panel.locator('.plot-container').count(), { timeout: 90_000 })
+    .poll(() => panel.locator('.plot-container').count(), {
+      message: 'pictures are drawn',
+      timeout: SLOW
+    })
     .toBeGreaterThanOrEqual(count);
+}
+
+/** What a picture tells of itself. */
+export interface IDrawn {
+  /** Where its x axis ends. */
+  readonly end: number;
+  /** The step it was asked for; null for the latest. */
+  readonly step: number | null;
+  /** The steps that its cursor lines mark, rounded. */
+  readonly marked: ReadonlyArray<number>;
+  /** Number of lines that it draws itself, without the host. */
+  readonly shapes: number;
+}
+
+/** Read what is really drawn out of Plotly and the page. */
+export function drawn(where: Locator): Promise<IDrawn> {
+  return where
+    .locator('.js-plotly-plot')
+    .first()
+    .evaluate(plot => {
+      interface IAxis {
+        range: number[];
+        _offset: number;
+        p2d(pixel: number): number;
+      }
+      const { _fullLayout: layout } = plot as unknown as {
+        _fullLayout: {
+          xaxis: IAxis;
+          shapes?: unknown[];
+          meta?: { tdbg?: { step?: number | null } };
+        };
+      };
+      const lines = plot.parentElement?.querySelectorAll<HTMLElement>(
+        '.jp-TdbgFigure-cursor:not([hidden])'
+      );
+      return {
+        end: Number(layout.xaxis?.range[1]),
+        step: layout.meta?.tdbg?.step ?? null,
+        marked: [...(lines ?? [])].map(line =>
+          Math.round(
+            layout.xaxis.p2d(parseFloat(line.style.left) - layout.xaxis._offset)
+          )
+        ),
+        shapes: layout.shapes?.length ?? 0
+      };
+    });
+}
+
+/** Wait until a picture reaches farther to the right than now. */
+export async function grows(where: Locator): Promise<void> {
+  const { end } = await drawn(where);
+  await expect
+    .poll(async () => (await drawn(where)).end, {
+      message: 'the picture grows',
+      timeout: SLOW
+    })
+    .toBeGreaterThan(end);
+}
+
+/** How light a colour of the page is: 0 for black, 255 for white. */
+export async function lightness(
+  where: Locator,
+  property: 'fill' | 'color'
+): Promise<number> {
+  const colour = await where.evaluate(
+    (node, name) => getComputedStyle(node).getPropertyValue(name),
+    property
+  );
+  const [red, green, blue] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
 /** Keep a picture as documentation, when asked for by TDBG_UPDATE_IMAGES=1. */
@@ -109,6 +236,7 @@ export async function keepPicture(
 ): Promise<void> {
   if (process.env.TDBG_UPDATE_IMAGES) {
     fs.mkdirSync(IMAGES, { recursive: true });
+    await page.mouse.move(0, 0);
     await page.screenshot({ path: path.join(IMAGES, `${name}.png`) });
   }
 }
