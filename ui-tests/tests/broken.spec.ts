@@ -7,7 +7,6 @@ import {
   drawn,
   keepPicture,
   openDashboard,
-  picture,
   picturesDrawn,
   runNotebook,
   runToolbar
@@ -40,6 +39,7 @@ test('the broken notebook is found out and stops by itself', async ({
     finding.getByRole('list', { name: 'What to do' }).getByRole('listitem')
   ).not.toHaveCount(0);
   await picturesDrawn(panel, 4);
+  await keepPicture(page, 'broken');
 
   // From the finding to the picture that shows it, at the step where it happened.
   await finding.getByRole('button', { name: 'Show me' }).click();
@@ -51,16 +51,4 @@ test('the broken notebook is found out and stops by itself', async ({
   await expect
     .poll(async () => (await drawn(shown)).marked.length)
     .toBeGreaterThan(0);
-
-  // From the tree: the layer takes the place of another in the dashboard, and is all zeros.
-  await page.getByRole('tab', { name: 'broken', exact: true }).click();
-  await page
-    .getByRole('tree', { name: 'Layers of broken' })
-    .getByRole('treeitem', { name: /^output 1/ })
-    .click();
-  const histogram = picture(panel, 'Histogram over steps: activation/relu1');
-  await expect(
-    histogram.getByRole('img', { name: /^activation\/relu1 at step/ })
-  ).toBeVisible();
-  await keepPicture(page, 'broken');
 });

@@ -216,19 +216,6 @@ export async function grows(where: Locator): Promise<void> {
     .toBeGreaterThan(end);
 }
 
-/** How light a colour of the page is: 0 for black, 255 for white. */
-export async function lightness(
-  where: Locator,
-  property: 'fill' | 'color'
-): Promise<number> {
-  const colour = await where.evaluate(
-    (node, name) => getComputedStyle(node).getPropertyValue(name),
-    property
-  );
-  const [red, green, blue] = (colour.match(/[\d.]+/g) ?? []).map(Number);
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-}
-
 /** Keep a picture as documentation, when asked for by TDBG_UPDATE_IMAGES=1. */
 export async function keepPicture(
   page: IJupyterLabPageFixture,
