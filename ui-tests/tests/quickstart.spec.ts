@@ -8,6 +8,7 @@ import {
   goesOn,
   grows,
   keepPicture,
+  labelLightness,
   openDashboard,
   openSidebar,
   picture,
@@ -94,4 +95,10 @@ test('the quickstart is seen live in the side bar, the dashboard and inline', as
   await follow.click();
   await goesOn(panel, held);
   await expect.poll(async () => (await drawn(histogram)).marked).toEqual([]);
+
+  // Text is readable on the dark theme.
+  await expect.poll(() => labelLightness(histogram)).toBeLessThan(140);
+  await page.theme.setDarkTheme();
+  await expect.poll(() => labelLightness(histogram)).toBeGreaterThan(140);
+  await keepPicture(page, 'dashboard-dark');
 });

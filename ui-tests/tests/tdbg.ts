@@ -216,6 +216,20 @@ export async function grows(where: Locator): Promise<void> {
     .toBeGreaterThan(end);
 }
 
+/** How light the labels below a picture are: 0 for black, 255 for white. */
+export function labelLightness(where: Locator): Promise<number> {
+  return where
+    .locator('.js-plotly-plot')
+    .first()
+    .evaluate(plot => {
+      // Found and read at once: a live picture replaces its labels all the time.
+      const label = plot.querySelector('.xtick text');
+      const fill = label ? getComputedStyle(label).fill : '';
+      const [red, green, blue] = (fill.match(/[\d.]+/g) ?? []).map(Number);
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    });
+}
+
 /** Keep a picture as documentation, when asked for by TDBG_UPDATE_IMAGES=1. */
 export async function keepPicture(
   page: IJupyterLabPageFixture,
