@@ -102,6 +102,12 @@ class RunView:
         series = self._series.get((name, mode))
         return Series().until(0) if series is None else series.until(self.step)
 
+    def value(self, name: str, step: int | None = None, mode: Mode = Mode.TRAIN) -> float | None:
+        """Value of a scalar at a step, the checked one by default; None when it was not recorded there."""
+        series = self.scalars(name, mode)
+        found = series.values[series.steps == (self.step if step is None else step)]
+        return float(found[0]) if len(found) else None
+
     def losses(self, mode: Mode = Mode.TRAIN) -> list[str]:
         """Names of training losses: of loss modules, else scalars that the user logged as a loss."""
         for kinds, pattern in (((Kind.LOSS,), ""), ((Kind.SCALAR, Kind.CUSTOM), _LOSS_NAME)):
