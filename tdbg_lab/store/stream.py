@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -48,9 +49,9 @@ class StreamWriter:
         self._pid = os.getpid()
         leftovers = list_segments(place.path)[stream]
         self._number = leftovers[-1].number if leftovers else 0
-        for segment in leftovers:
-            if sealer is not None and not segment.sealed:
-                sealer.add(segment)
+        if sealer is not None:
+            for segment in leftovers:
+                _finish_sealing(segment, sealer)
         self._descriptor = -1
         self._segment: SegmentFile | None = None
         self.schema: pa.Schema = SCHEMAS[stream]
@@ -150,3 +151,13 @@ class StreamWriter:
         if self._segment is not None:
             self._segment = None
             os.close(self._descriptor)
+
+
+def _finish_sealing(segment: SegmentFile, sealer: Sealer) -> None:
+    """Take up what a killed writer left: seal it, or remove the live form it had not removed yet."""
+    if not segment.sealed:
+        sealer.add(segment)
+        return
+    live = segment_path(segment.path.parent, segment.stream, segment.number, LIVE)
+    with contextlib.suppress(OSError):
+        live.unlink(missing_ok=True)

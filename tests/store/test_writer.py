@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tdbg_lab.records import Mode
+from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
 from tdbg_lab.store import stream as stream_module
 from tdbg_lab.store.ipc import BatchReader
@@ -234,3 +235,17 @@ def test_forked_child_writes_nothing(run_path):
     assert path.stat().st_size == size
     writer.append(rows(2))
     assert path.stat().st_size > size
+
+
+def test_writer_removes_the_live_form_that_a_killed_sealer_left_beside_the_sealed_one(run_path):
+    unsealed = RankWriter(run_path, seal=False)
+    unsealed.append(rows(0))
+    unsealed.close()
+    live = run_path / "rank-00000" / "stats-000001.arrows"
+    content = live.read_bytes()
+    RankWriter(run_path).close()
+    assert files(run_path) == ["stats-000001.parquet"]
+    live.write_bytes(content)  # killed between the rename of the one and the removal of the other
+    RankWriter(run_path).close()
+    assert files(run_path) == ["stats-000001.parquet"]
+    assert open_run(run_path).steps().tolist() == [0]
