@@ -6,6 +6,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 VENV="$ROOT/.venv"
 STAMPS="$VENV/stamps"
+DEV_EXTRAS=torch,test,frameworks,lint # what the checks and tests need
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
 export PATH="$VENV/bin:$PATH"
 
