@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-import threading
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.capture import companions
-from tdbg_lab.capture.engine import Engine
-from tdbg_lab.capture.handle import Handle
-from tdbg_lab.capture.registry import open_handles
+from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
-from tdbg_lab.store import RankWriter, create_run, join_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-    from tdbg_lab.store import RunFolder
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.handle import Handle
+    from tdbg_lab.capture.opening import IfExists
 
 __all__ = ["attach"]
-
-_log = logging.getLogger("tdbg_lab")
 
 
 def attach(
@@ -42,7 +34,7 @@ def attach(
     hyperparameters: Mapping[str, Any] | None = None,
     tags: Sequence[str] = (),
     notes: str = "",
-    if_exists: str = "new",
+    if_exists: IfExists = "new",
     sample_rows: int | None = None,
     profiler: bool = True,
     strict: bool = False,
@@ -96,34 +88,24 @@ def attach(
         config, save_every=save_every, collections=collections, sample_rows=sample_rows
     )
     given = _described(model, optimizer, loss)
-    request, path = _requested(store)
-    _end_earlier(request)
-    folder = _folder(
-        path,
+    facts = RunFacts(
         name=name,
         hyperparameters=hyperparameters,
         tags=tags,
         notes=notes,
-        if_exists=if_exists,
-        capture={**settings.dump(), "aliases": _aliases(given)},
         framework="pytorch" if any(given) else "",
+        framework_version=str(sys.modules["torch"].__version__) if any(given) else "",
+        capture={"aliases": _aliases(given)},
     )
-    engine = Engine(
-        folder,
-        RankWriter(folder.path, _rank()),
-        settings,
-        strict=strict,
-        phases=profiler,
-        first_step=_first_step(folder.path) if if_exists == "resume" else 0,
-        chief=_rank() == 0,
+    handle, engine = open_handle(
+        store, settings, facts, if_exists=if_exists, phases=profiler, strict=strict, on_stop=on_stop
     )
-    handle = Handle(engine, request=request, on_stop=on_stop)
     try:
         _hang(handle, engine, given)
     except BaseException as error:
         handle.__exit__(type(error), error, None)
         raise
-    _accompany(engine, rules, profiler=profiler)
+    accompany(engine, rules, profiler=profiler)
     return handle
 
 
@@ -156,66 +138,3 @@ def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...]) -> 
     models, optimizers, losses = given
     session = TorchSession(engine, handle, models, optimizers, losses)
     handle.adopt(session)
-
-
-def _requested(store: str | Path | None) -> tuple[str, Path]:
-    """What identifies the request, and the directory."""
-    if store is None:
-        stamp = datetime.now().astimezone().strftime("%Y-%m-%d_%H-%M-%S")
-        return "", Path("runs") / stamp
-    path = Path(store).expanduser()
-    return str(path.resolve()), path
-
-
-def _end_earlier(request: str) -> None:
-    """Detach the handle of the same request: the cell was run again."""
-    for handle in open_handles():
-        if request and handle.request == request:
-            handle.detach()
-            _log.warning(
-                "tdbg-lab: the capture into %s was still attached; it is detached now.", handle.run_path
-            )
-
-
-def _rank() -> int:
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return int(distributed.get_rank())
-    return int(os.environ.get("RANK", "0") or 0)
-
-
-def _folder(path: Path, **known: Any) -> RunFolder:
-    rank = _rank()
-    if rank:
-        return join_run(path, rank)
-    framework = known["framework"]
-    torch = sys.modules.get("torch") if framework else None
-    return create_run(
-        path,
-        **known,
-        framework_version=str(torch.__version__) if torch is not None else "",
-        world_size=int(os.environ.get("WORLD_SIZE", "1") or 1),
-    )
-
-
-def _first_step(path: Path) -> int:
-    """The step to go on with in a run that is resumed."""
-    from tdbg_lab.run import open_run
-
-    return open_run(path).last_step + 1
-
-
-def _start_sampler(path: Path) -> None:
-    companions.start_sampler(path, rank=_rank())
-
-
-def _accompany(engine: Engine, rules: Any, *, profiler: bool) -> None:
-    """Start what runs beside training; compile what the first saved step needs."""
-    from tdbg_lab.stats import cpu
-
-    threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
-    path = engine.folder.path
-    if profiler:
-        engine.guard.run("sampler", _start_sampler, path)
-    if engine.chief and rules is not None and rules != "none":
-        engine.guard.run("rules", companions.start_rules, path, rules)

@@ -1,0 +1,163 @@
+"""Opening a capture: the run directory, the writer, the handle and what runs beside training.
+
+Every framework's way in ends here; a framework then hangs its hooks on the handle.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tdbg_lab.capture import companions
+from tdbg_lab.capture.engine import Engine
+from tdbg_lab.capture.handle import Handle
+from tdbg_lab.capture.registry import open_handles
+from tdbg_lab.store import RankWriter, create_run, join_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tdbg_lab.config import CaptureConfig
+    from tdbg_lab.store import RunFolder
+
+__all__ = ["IfExists", "Place", "RunFacts", "accompany", "default_place", "open_handle"]
+
+_log = logging.getLogger("tdbg_lab")
+
+IfExists = Literal["new", "resume", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which process of the training this is."""
+
+    rank: int = 0
+    world_size: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunFacts:
+    """What is kept with a run."""
+
+    name: str | None = None
+    hyperparameters: Mapping[str, Any] | None = None
+    tags: Sequence[str] = ()
+    notes: str = ""
+    framework: str = ""
+    framework_version: str = ""
+    capture: Mapping[str, Any] | None = None
+    """Beside the settings, which are kept anyway."""
+
+
+def open_handle(
+    store: str | Path | None,
+    settings: CaptureConfig,
+    facts: RunFacts,
+    *,
+    place: Place | None = None,
+    if_exists: IfExists = "new",
+    phases: bool = True,
+    strict: bool = False,
+    on_stop: Callable[[str], object] | None = None,
+) -> tuple[Handle, Engine]:
+    """Make the run directory (the chief rank does) and a handle with nothing hung on it yet.
+
+    Call `accompany` when the hooks are in place; on failure leave the handle with the exception
+    (``handle.__exit__``).
+
+    Raises
+    ------
+    StoreError, ConflictError
+        The run directory cannot be made.
+    """
+    place = default_place() if place is None else place
+    request, path = _requested(store)
+    _end_earlier(request)
+    folder = _folder(path, settings, facts, place, if_exists)
+    engine = Engine(
+        folder,
+        RankWriter(folder.path, place.rank),
+        settings,
+        strict=strict,
+        phases=phases,
+        first_step=_first_step(folder.path) if if_exists == "resume" else 0,
+        chief=place.rank == 0,
+    )
+    return Handle(engine, request=request, on_stop=on_stop), engine
+
+
+def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None = None) -> None:
+    """Start what runs beside training; compile what the first saved step needs."""
+    from tdbg_lab.stats import cpu
+
+    place = default_place() if place is None else place
+    threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
+    path = engine.folder.path
+    if profiler:
+        engine.guard.run("sampler", _start_sampler, path, place.rank)
+    if engine.chief and rules is not None and rules != "none":
+        engine.guard.run("rules", companions.start_rules, path, rules)
+
+
+def default_place() -> Place:
+    """The place that ``torch.distributed`` or its launcher gives this process."""
+    world_size = int(os.environ.get("WORLD_SIZE", "1") or 1)
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return Place(int(distributed.get_rank()), world_size)
+    return Place(int(os.environ.get("RANK", "0") or 0), world_size)
+
+
+def _requested(store: str | Path | None) -> tuple[str, Path]:
+    """What identifies the request, and the directory."""
+    if store is None:
+        stamp = datetime.now().astimezone().strftime("%Y-%m-%d_%H-%M-%S")
+        return "", Path("runs") / stamp
+    path = Path(store).expanduser()
+    return str(path.resolve()), path
+
+
+def _end_earlier(request: str) -> None:
+    """Detach the handle of the same request: the cell was run again."""
+    for handle in open_handles():
+        if request and handle.request == request:
+            handle.detach()
+            _log.warning(
+                "tdbg-lab: the capture into %s was still attached; it is detached now.", handle.run_path
+            )
+
+
+def _folder(
+    path: Path, settings: CaptureConfig, facts: RunFacts, place: Place, if_exists: IfExists
+) -> RunFolder:
+    if place.rank:
+        return join_run(path, place.rank)
+    return create_run(
+        path,
+        name=facts.name,
+        hyperparameters=facts.hyperparameters,
+        tags=facts.tags,
+        notes=facts.notes,
+        if_exists=if_exists,
+        capture={**settings.dump(), **(facts.capture or {})},
+        framework=facts.framework,
+        framework_version=facts.framework_version,
+        world_size=place.world_size,
+    )
+
+
+def _first_step(path: Path) -> int:
+    """The step to go on with in a run that is resumed."""
+    from tdbg_lab.run import open_run
+
+    return open_run(path).last_step + 1
+
+
+def _start_sampler(path: Path, rank: int) -> None:
+    companions.start_sampler(path, rank=rank)
