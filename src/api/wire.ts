@@ -107,6 +107,8 @@ export interface ITensorInfo {
   readonly shape: ReadonlyArray<number>;
   readonly collections: ReadonlyArray<string>;
   readonly findings: number;
+  /** Of the worst finding on it. */
+  readonly severity: Severity | null;
 }
 
 /** Answer to "which tensors". */

@@ -12,6 +12,9 @@ const LINE_CLASS = 'jp-TdbgFigure-cursor';
 /** Farthest a press may travel and still be a click, px. */
 const CLICK_DISTANCE = 4;
 
+/** Longest wait for a plot that is being drawn, animation frames. */
+const MAX_FRAMES = 120;
+
 /** Longest time between the clicks of a double click, ms. */
 const DOUBLE_CLICK_MS = 250;
 
@@ -49,15 +52,30 @@ export class CursorLine implements IDisposable {
     this.place();
   }
 
-  /** Put the lines where the cursor stands. */
+  /**
+   * Put the lines where the cursor stands.
+   *
+   * #### Notes
+   * While Plotly draws, its axes are not laid out, and when it draws on its own account (a font
+   * has arrived) it does not always tell that it is done. So the lines look again in the next
+   * frames until the axes are there.
+   */
   place(): void {
+    this._waited = 0;
+    this._place();
+  }
+
+  private _place(): void {
+    cancelAnimationFrame(this._frame);
     const { step, following } = this._cursor;
+    let isReady = true;
     this._axes.forEach((name, i) => {
       const line = this._lines[i];
       const axis = drawnAxis(this._plot, name);
       const x = axis && step >= 0 ? axis.d2p(step) : NaN;
       const inside = axis !== null && x >= -1 && x <= axis._length + 1;
       line.hidden = !inside || (following && !this._dragging);
+      isReady &&= step < 0 || Number.isFinite(x);
       if (axis && inside) {
         const [top, height] = drawnSpan(this._plot, name);
         line.style.left = `${axis._offset + x}px`;
@@ -65,6 +83,10 @@ export class CursorLine implements IDisposable {
         line.style.height = `${height}px`;
       }
     });
+    if (!isReady && !following && this._waited < MAX_FRAMES) {
+      this._waited += 1;
+      this._frame = requestAnimationFrame(() => this._place());
+    }
   }
 
   handleEvent(event: Event): void {
@@ -93,6 +115,7 @@ export class CursorLine implements IDisposable {
     }
     this._isDisposed = true;
     clearTimeout(this._clickTimer);
+    cancelAnimationFrame(this._frame);
     this._end();
     this._cursor.changed.disconnect(this.place, this);
     this._plot.removeEventListener('pointerdown', this, true);
@@ -195,11 +218,13 @@ export class CursorLine implements IDisposable {
   private _clickTimer: ReturnType<typeof setTimeout> | undefined;
   private _cursor: StepCursor;
   private _dragging: string | null = null;
+  private _frame = 0;
   private _host: HTMLElement;
   private _isDisposed = false;
   private _lines: HTMLElement[] = [];
   private _plot: IPlotElement;
   private _pressed: readonly [number, number] | null = null;
+  private _waited = 0;
 }
 
 /** Statics of the line. */

@@ -10,7 +10,8 @@ import { Signal } from '@lumino/signaling';
  *
  * #### Notes
  * While it follows, `step` is the last step and grows with the run. Any step that is set is
- * snapped to the nearest one that has data.
+ * snapped to the nearest one that has data, and then held: the list of steps of a long run is
+ * thinned out anew each time it is asked for, which must not move what is looked at.
  */
 export class StepCursor implements IDisposable {
   constructor(options: StepCursor.IOptions = {}) {
@@ -91,7 +92,7 @@ export class StepCursor implements IDisposable {
       return;
     }
     this._steps = steps;
-    if (this._step >= 0) {
+    if (this._step > this.last || this._step < this.first) {
       this._step = this._nearest(this._step);
     }
     this._changed.emit();

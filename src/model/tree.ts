@@ -1,7 +1,7 @@
 /**
  * The layer tree of a run: its tensors grouped by module, and the rows a list shows of it.
  */
-import type { ITensorInfo } from '../api/wire';
+import type { ITensorInfo, Severity } from '../api/wire';
 
 /** A module, or a tensor (a leaf). */
 export interface ITreeNode {
@@ -14,6 +14,8 @@ export interface ITreeNode {
   readonly children: ReadonlyArray<ITreeNode>;
   /** Findings on it and below. */
   readonly findings: number;
+  /** The worst of them. */
+  readonly severity: Severity | null;
 }
 
 /** One visible row. */
@@ -198,7 +200,8 @@ namespace Private {
           label: leafLabel(tensor),
           tensor,
           children: [],
-          findings: tensor.findings
+          findings: tensor.findings,
+          severity: tensor.severity
         }));
       const branches = [...this._branches.values()].map(b => b.freeze());
       const children: ITreeNode[] = [...leaves, ...branches];
@@ -207,13 +210,20 @@ namespace Private {
         label: this._label,
         tensor: null,
         children,
-        findings: children.reduce((sum, child) => sum + child.findings, 0)
+        findings: children.reduce((sum, child) => sum + child.findings, 0),
+        severity: worst(children.map(child => child.severity))
       };
     }
 
     private _branches = new Map<string, Branch>();
     private _id: string;
     private _label: string;
+  }
+
+  /** The worst of `severities`; null when there is none. */
+  function worst(severities: ReadonlyArray<Severity | null>): Severity | null {
+    const order: ReadonlyArray<Severity> = ['critical', 'warning', 'notice'];
+    return order.find(severity => severities.includes(severity)) ?? null;
   }
 
   /** Whether the node or anything below matches every word. */

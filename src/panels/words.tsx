@@ -97,6 +97,26 @@ export function SeverityIcon(props: {
   );
 }
 
+/** A number of findings. */
+export function FindingBadge(props: {
+  readonly severity: Severity;
+  readonly count: number;
+  readonly title: string;
+}): JSX.Element {
+  const { severity, count, title } = props;
+  return (
+    <span
+      className={`jp-TdbgBadges-badge jp-mod-${severity}`}
+      title={title}
+      aria-label={title}
+      role="img"
+    >
+      <SeverityIcon severity={severity} />
+      {count}
+    </span>
+  );
+}
+
 /** Number of findings by severity, the worst first; nothing when there are none. */
 export function FindingBadges(props: {
   readonly counts: IFindingCounts;
@@ -114,16 +134,12 @@ export function FindingBadges(props: {
         const word = severityWord(severity, trans);
         const label = trans.__('%1 × %2', counts[severity], word);
         return (
-          <span
+          <FindingBadge
             key={severity}
-            className={`jp-TdbgBadges-badge jp-mod-${severity}`}
+            severity={severity}
+            count={counts[severity]}
             title={label}
-            aria-label={label}
-            role="img"
-          >
-            <SeverityIcon severity={severity} />
-            {counts[severity]}
-          </span>
+          />
         );
       })}
     </span>

@@ -15,12 +15,14 @@ import {
 } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import type { LabIcon } from '@jupyterlab/ui-components';
 import {
   copyIcon,
   deleteIcon,
   editIcon,
   stopIcon
 } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { IRunSummary } from '../api/wire';
@@ -45,9 +47,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
       const id = targetRun(app, service, args);
       return id === undefined ? undefined : service.runs.get(id);
     };
-    addOpenCommands(app, service, trans, target);
-    addEditCommands(app, service, trans, target);
-    addEndCommands(app, service, trans, target);
+    const add = runCommands(app.commands, target);
+    addOpenCommands(add, service, trans);
+    addEditCommands(add, service, trans, () =>
+      app.commands.execute(CommandIDs.showSidebar)
+    );
+    addEndCommands(add, service, trans);
     const refresh = (): void => {
       [CommandIDs.stopRun, CommandIDs.deleteRun].forEach(id => {
         app.commands.notifyCommandChanged(id);
@@ -72,142 +77,138 @@ const plugin: JupyterFrontEndPlugin<void> = {
 /** Finds the run that arguments mean. */
 type Target = (args: ReadonlyPartialJSONObject) => IRunSummary | undefined;
 
+/** Adds a command about one run: what it does, and what else is to be said of it. */
+type AddRunCommand = (id: string, options: IRunCommand) => void;
+
+/** A command about one run. */
+interface IRunCommand {
+  readonly label: string;
+  readonly caption: string;
+  readonly icon?: LabIcon;
+  /** Arguments besides those that name the run, as JSON schema. */
+  readonly args?: ReadonlyPartialJSONObject;
+  /** Whether it can be done now; always when left out. */
+  readonly suits?: (run: IRunSummary) => boolean;
+  readonly execute: (
+    run: IRunSummary,
+    args: ReadonlyPartialJSONObject
+  ) => Promise<void> | void;
+}
+
+/** What all commands about one run have in common. */
+function runCommands(commands: CommandRegistry, target: Target): AddRunCommand {
+  return (id, { execute, suits, args: more, ...options }) => {
+    commands.addCommand(id, {
+      ...options,
+      describedBy: {
+        args: { type: 'object', properties: { ...RUN_ARGS, ...more } }
+      },
+      isEnabled: args => {
+        const run = target(args);
+        return run !== undefined && (suits?.(run) ?? true);
+      },
+      execute: async args => {
+        const run = target(args);
+        if (run) {
+          await execute(run, args);
+        }
+      }
+    });
+  };
+}
+
 function addOpenCommands(
-  app: JupyterFrontEnd,
+  add: AddRunCommand,
   service: ITdbgService,
-  trans: TranslationBundle,
-  target: Target
+  trans: TranslationBundle
 ): void {
-  app.commands.addCommand(CommandIDs.openRun, {
+  add(CommandIDs.openRun, {
     label: trans.__('Open Run'),
     caption: trans.__('Show the layers of the run in the side bar'),
-    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
-    execute: args => {
-      const run = target(args);
-      if (run) {
-        service.setCurrent(run.id);
-      }
-    }
+    execute: run => service.setCurrent(run.id)
   });
-  app.commands.addCommand(CommandIDs.copyPath, {
+  add(CommandIDs.copyPath, {
     label: trans.__('Copy Path of the Run'),
     caption: trans.__('Copy the path of the run, relative to its root'),
     icon: copyIcon,
-    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
-    isEnabled: args => target(args) !== undefined,
-    execute: args => {
-      const run = target(args);
-      if (run) {
-        Clipboard.copyToSystem(run.path);
-      }
-    }
+    execute: run => Clipboard.copyToSystem(run.path)
   });
 }
 
 function addEditCommands(
-  app: JupyterFrontEnd,
+  add: AddRunCommand,
   service: ITdbgService,
   trans: TranslationBundle,
-  target: Target
+  showSidebar: () => Promise<void>
 ): void {
-  const { commands } = app;
-  commands.addCommand(CommandIDs.renameRun, {
+  add(CommandIDs.renameRun, {
     label: trans.__('Rename Run'),
     caption: trans.__('Give the run another name'),
     icon: editIcon,
-    describedBy: {
-      args: {
-        type: 'object',
-        properties: {
-          ...RUN_ARGS,
-          name: { type: 'string', description: 'The new name' }
-        }
-      }
-    },
-    isEnabled: args => target(args) !== undefined,
-    execute: async args => {
-      const run = target(args);
-      if (!run) {
-        return;
-      }
-      const { name } = args;
+    args: { name: { type: 'string', description: 'The new name' } },
+    execute: async (run, { name }) => {
       if (typeof name === 'string') {
         await attempt(() => service.edit(run.id, { name }));
       } else {
-        await commands.execute(CommandIDs.showSidebar);
+        await showSidebar();
         service.runs.renaming = run.id;
       }
     }
   });
-  commands.addCommand(CommandIDs.editTags, {
+  /** Ask for a text, beginning with the present one. */
+  const ask = async (
+    options: { title: string; label?: string; text: string },
+    edit: (text: string) => Promise<void>
+  ): Promise<void> => {
+    const answer = await InputDialog.getText({
+      ...options,
+      okLabel: trans.__('Save')
+    });
+    const { value } = answer;
+    if (answer.button.accept && value !== null) {
+      await attempt(() => edit(value));
+    }
+  };
+  add(CommandIDs.editTags, {
     label: trans.__('Edit Tags…'),
     caption: trans.__('Change the tags of the run'),
-    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
-    isEnabled: args => target(args) !== undefined,
-    execute: async args => {
-      const run = target(args);
-      if (!run) {
-        return;
-      }
-      const answer = await InputDialog.getText({
-        title: trans.__('Tags of %1', run.name),
-        label: trans.__('Separated by commas'),
-        text: run.tags.join(', '),
-        okLabel: trans.__('Save')
-      });
-      if (answer.button.accept && answer.value !== null) {
-        const tags = [
-          ...new Set(
-            answer.value
-              .split(',')
-              .map(tag => tag.trim())
-              .filter(Boolean)
-          )
-        ];
-        await attempt(() => service.edit(run.id, { tags }));
-      }
-    }
+    execute: run =>
+      ask(
+        {
+          title: trans.__('Tags of %1', run.name),
+          label: trans.__('Separated by commas'),
+          text: run.tags.join(', ')
+        },
+        text => service.edit(run.id, { tags: splitTags(text) })
+      )
   });
-  commands.addCommand(CommandIDs.editNote, {
+  add(CommandIDs.editNote, {
     label: trans.__('Edit Note…'),
     caption: trans.__('Change the note of the run'),
-    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
-    isEnabled: args => target(args) !== undefined,
-    execute: async args => {
-      const run = target(args);
-      if (!run) {
-        return;
-      }
-      const answer = await InputDialog.getText({
-        title: trans.__('Note on %1', run.name),
-        text: run.notes,
-        okLabel: trans.__('Save')
-      });
-      const notes = answer.value;
-      if (answer.button.accept && notes !== null) {
-        await attempt(() => service.edit(run.id, { notes }));
-      }
-    }
+    execute: run =>
+      ask({ title: trans.__('Note on %1', run.name), text: run.notes }, notes =>
+        service.edit(run.id, { notes })
+      )
   });
 }
 
+/** The tags in `text`, each once. */
+function splitTags(text: string): ReadonlyArray<string> {
+  const tags = text.split(',').map(tag => tag.trim());
+  return [...new Set(tags.filter(Boolean))];
+}
+
 function addEndCommands(
-  app: JupyterFrontEnd,
+  add: AddRunCommand,
   service: ITdbgService,
-  trans: TranslationBundle,
-  target: Target
+  trans: TranslationBundle
 ): void {
-  app.commands.addCommand(CommandIDs.stopRun, {
+  add(CommandIDs.stopRun, {
     label: trans.__('Stop Training…'),
     caption: trans.__('Ask the training to stop after the present step'),
     icon: stopIcon,
-    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
-    isEnabled: args => target(args)?.status === 'running',
-    execute: async args => {
-      const run = target(args);
-      if (!run) {
-        return;
-      }
+    suits: run => run.status === 'running',
+    execute: async run => {
       const answer = await InputDialog.getText({
         title: trans.__('Stop %1?', run.name),
         label: trans.__(
@@ -225,20 +226,12 @@ function addEndCommands(
       }
     }
   });
-  app.commands.addCommand(CommandIDs.deleteRun, {
+  add(CommandIDs.deleteRun, {
     label: trans.__('Delete Run…'),
     caption: trans.__('Delete the run and all its data'),
     icon: deleteIcon,
-    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
-    isEnabled: args => {
-      const run = target(args);
-      return run !== undefined && run.status !== 'running';
-    },
-    execute: async args => {
-      const run = target(args);
-      if (!run) {
-        return;
-      }
+    suits: run => run.status !== 'running',
+    execute: async run => {
       const answer = await showDialog({
         title: trans.__('Delete %1?', run.name),
         body: trans.__(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Severity
 
 __all__ = [
     "CostJson",
@@ -92,6 +95,8 @@ class TensorJson(TypedDict):
     shape: list[int]
     collections: list[str]
     findings: int
+    severity: Severity | None
+    """Of the worst finding on it."""
 
 
 class PendingJson(TypedDict):

@@ -51,6 +51,8 @@ async def test_tensors_and_steps_are_listed(tdbg_fetch, run_id):
     assert code == 200
     names = {tensor["name"]: tensor for tensor in answer["tensors"]}
     assert names["activation/layer1"]["findings"] == 1
+    assert names["activation/layer1"]["severity"] == "warning"
+    assert names["layer1.weight"]["severity"] is None
     assert names["layer0.weight"]["shape"] == [16, 16]
     assert answer["steps"] == {"first": 0, "last": 29, "count": 30}
     _, answer = await tdbg_fetch("runs", run, "steps", params={"mode": "train"})

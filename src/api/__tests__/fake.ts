@@ -54,6 +54,7 @@ export function tensor(over: Partial<ITensorInfo> = {}): ITensorInfo {
     shape: [64, 16],
     collections: [],
     findings: 0,
+    severity: null,
     ...over
   };
 }

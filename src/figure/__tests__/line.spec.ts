@@ -63,6 +63,30 @@ describe('CursorLine', () => {
     expect(node().style.height).toBe('200px');
   });
 
+  it('appears when a plot that was being drawn is done without a word', () => {
+    const layout = plot._fullLayout as { [name: string]: unknown };
+    const { xaxis } = layout;
+    layout['xaxis'] = { type: 'linear', range: [0, 100] };
+    cursor.set(40);
+    expect(node().hidden).toBe(true);
+    vi.advanceTimersByTime(100);
+    expect(node().hidden).toBe(true);
+    layout['xaxis'] = xaxis;
+    vi.advanceTimersByTime(20);
+    expect(node().hidden).toBe(false);
+    expect(node().style.left).toBe('90px');
+  });
+
+  it('does not wait for ever', () => {
+    const frames = vi.spyOn(window, 'requestAnimationFrame');
+    (plot._fullLayout as { [name: string]: unknown })['xaxis'] = undefined;
+    cursor.set(40);
+    vi.advanceTimersByTime(60_000);
+    expect(frames.mock.calls.length).toBeLessThan(200);
+    line.dispose();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('sets the cursor by a click, but not by a drag or a double click', () => {
     plot.dispatchEvent(pointer('pointerdown', 112));
     plot.dispatchEvent(pointer('pointerup', 112));

@@ -94,10 +94,24 @@ describe('StepCursor', () => {
   });
 
   describe('#setSteps()', () => {
-    it('keeps the cursor on a step with data', () => {
+    it('holds the cursor where it stands when the list is thinned out', () => {
       cursor.set(30);
       cursor.setSteps([0, 28, 60]);
-      expect(cursor.step).toBe(28);
+      expect(cursor.step).toBe(30);
+      cursor.move(1);
+      expect(cursor.step).toBe(60);
+    });
+
+    it('moves the cursor onto the data when there is none around it', () => {
+      cursor.set(30);
+      cursor.setSteps([0, 10, 20]);
+      expect(cursor.step).toBe(20);
+    });
+
+    it('lets a cursor that nobody has set follow', () => {
+      cursor.setSteps([0, 10, 60]);
+      expect(cursor.following).toBe(true);
+      expect(cursor.step).toBe(60);
     });
   });
 

@@ -16,9 +16,15 @@ const TENSORS = [
     name: 'gradient/block.conv1.weight',
     kind: 'gradient',
     module: 'block.conv1',
-    findings: 2
+    findings: 2,
+    severity: 'critical'
   }),
-  tensor({ name: 'activation/block', module: 'block', findings: 1 }),
+  tensor({
+    name: 'activation/block',
+    module: 'block',
+    findings: 1,
+    severity: 'warning'
+  }),
   tensor({ name: 'loss/CrossEntropyLoss', kind: 'loss', module: '' }),
   tensor({ name: 'optimizer/lr/0', kind: 'optimizer', module: '' }),
   tensor({ name: 'latent', kind: 'custom', module: '' }),
@@ -40,6 +46,12 @@ describe('buildTree()', () => {
 
   it('sums findings upwards', () => {
     expect(tree[1].findings).toBe(3);
+  });
+
+  it('tells the worst severity of what is below', () => {
+    expect(tree[1].severity).toBe('critical');
+    expect(tree[1].children[0].severity).toBe('warning');
+    expect(tree[0].severity).toBeNull();
   });
 
   it('names leaves without their module', () => {

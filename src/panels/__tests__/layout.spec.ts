@@ -20,7 +20,34 @@ describe('defaultTiles()', () => {
     expect(rows.flat().map(tile => tile.view)).toEqual([RULES_TILE]);
   });
 
-  it('shows an activation', () => {
+  it('shows the output of the first layer with weights', () => {
+    const rows = defaultTiles(
+      has,
+      [
+        tensor({ name: 'activation/enlarge', module: 'enlarge' }),
+        tensor({ name: 'activation/conv1', module: 'conv1' }),
+        tensor({ name: 'conv1.weight', module: 'conv1', kind: 'weight' }),
+        tensor({ name: 'activation/fc', module: 'fc' })
+      ],
+      1200
+    );
+    expect(rows[0][1].params).toEqual({ tensor: 'activation/conv1' });
+  });
+
+  it('shows the layer in trouble', () => {
+    const rows = defaultTiles(
+      has,
+      [
+        tensor({ name: 'activation/conv1', module: 'conv1' }),
+        tensor({ name: 'conv1.weight', module: 'conv1', kind: 'weight' }),
+        tensor({ name: 'activation/relu1', severity: 'critical' })
+      ],
+      1200
+    );
+    expect(rows[0][1].params).toEqual({ tensor: 'activation/relu1' });
+  });
+
+  it('shows any activation when no layer learns', () => {
     const rows = defaultTiles(
       has,
       [tensor({ kind: 'weight' }), tensor({ name: 'activation/x' })],

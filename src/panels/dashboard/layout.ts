@@ -22,7 +22,7 @@ export function defaultTiles(
   tensors: ReadonlyArray<ITensorInfo>,
   width: number
 ): TileRows {
-  const activation = tensors.find(({ kind }) => kind === 'activation');
+  const activation = telling(tensors);
   const wanted: ReadonlyArray<IPanelState> = [
     { view: 'scalars', params: {} },
     {
@@ -41,4 +41,21 @@ export function defaultTiles(
     rows.push(tiles.slice(i, i + columns));
   }
   return rows;
+}
+
+/**
+ * The output to begin with: one in trouble, else that of the first layer that learns, else any.
+ */
+function telling(
+  tensors: ReadonlyArray<ITensorInfo>
+): ITensorInfo | undefined {
+  const outputs = tensors.filter(({ kind }) => kind === 'activation');
+  const learning = new Set(
+    tensors.filter(({ kind }) => kind === 'weight').map(({ module }) => module)
+  );
+  return (
+    outputs.find(({ severity }) => severity === 'critical') ??
+    outputs.find(({ module }) => learning.has(module)) ??
+    outputs[0]
+  );
 }

@@ -7,15 +7,10 @@ import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 
 import { CommandIDs } from '../../commands';
-import {
-  formatBytes,
-  formatDuration,
-  formatRate,
-  formatShare,
-  formatStep
-} from '../../model/format';
+import { formatRate, formatStep } from '../../model/format';
 import type { RunModel } from '../../model/run';
 import type { IPanelState, ITdbgService } from '../../tokens';
+import { ShortCost } from '../cost';
 import { Popover } from '../popover';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
@@ -69,7 +64,7 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
         {trans.__('Step %1', formatStep(cursor.step))}
       </span>
       <StepButtons cursor={cursor} trans={trans} live={live} />
-      <Cost {...props} />
+      <ShortCost cost={run.detail?.cost ?? null} trans={trans} />
       <Popover
         label={trans.__('Add a view')}
         popup="dialog"
@@ -90,35 +85,6 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
         </button>
       )}
     </>
-  );
-}
-
-/** What the debugger itself costs, in one word. */
-function Cost(props: IDashboardToolbarProps): JSX.Element | null {
-  const { run, trans } = props;
-  const cost = run.detail?.cost;
-  if (!cost || cost.capture_ms === null) {
-    return null;
-  }
-  const title = [
-    trans.__('What the debugger itself costs the training'),
-    trans.__('%1 in capture per saved step', formatDuration(cost.capture_ms)),
-    cost.step_ms !== null &&
-      trans.__('%1 for a whole step', formatDuration(cost.step_ms)),
-    cost.bytes_written !== null &&
-      trans.__('%1 written', formatBytes(cost.bytes_written))
-  ]
-    .filter(Boolean)
-    .join('\n');
-  return (
-    <span className="jp-TdbgDashboard-cost" title={title}>
-      {trans.__(
-        'Cost %1',
-        cost.share === null
-          ? formatDuration(cost.capture_ms)
-          : formatShare(cost.share)
-      )}
-    </span>
   );
 }
 

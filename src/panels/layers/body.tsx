@@ -20,7 +20,7 @@ import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
 import { useSignals } from '../signals';
 import { WindowedRows } from '../window/rows';
-import { SeverityIcon } from '../words';
+import { FindingBadge, severityWord } from '../words';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 22;
@@ -193,14 +193,17 @@ function LayerRow(props: {
         <caret.react tag="span" className="jp-TdbgLayers-caret" />
       )}
       <span className="jp-TdbgLayers-label">{node.label}</span>
-      {node.findings > 0 && (
-        <span
-          className="jp-TdbgBadges-badge jp-mod-warning"
-          title={props.trans._n('%1 finding', '%1 findings', node.findings)}
-        >
-          <SeverityIcon severity="warning" />
-          {node.findings}
-        </span>
+      {node.severity && (
+        <FindingBadge
+          severity={node.severity}
+          count={node.findings}
+          title={props.trans._n(
+            '%1 finding, the worst: %2',
+            '%1 findings, the worst: %2',
+            node.findings,
+            severityWord(node.severity, props.trans)
+          )}
+        />
       )}
       {tensor && tensor.shape.length > 0 && (
         <span className="jp-TdbgLayers-shape">{formatShape(tensor.shape)}</span>

@@ -7,19 +7,17 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { JSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { IRunCost, IRunDetail } from '../../api/wire';
+import type { IRunDetail } from '../../api/wire';
 import { CommandIDs } from '../../commands';
 import {
-  formatBytes,
   formatDate,
-  formatDuration,
   formatNumber,
   formatRate,
-  formatShare,
   formatStep
 } from '../../model/format';
 import type { RunModel } from '../../model/run';
 import type { ITdbgService } from '../../tokens';
+import { LongCost } from '../cost';
 import { EmptyState } from '../empty';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
@@ -81,7 +79,7 @@ function Run(props: IRunProps & { readonly run: RunModel }): JSX.Element {
           {run.detail.error}
         </div>
       )}
-      <RunCost cost={run.detail?.cost ?? null} trans={trans} />
+      <LongCost cost={run.detail?.cost ?? null} trans={trans} />
       {run.detail && <RunFacts {...props} detail={run.detail} />}
     </>
   );
@@ -168,32 +166,6 @@ function RunActions(
           {trans.__('Stop…')}
         </button>
       )}
-    </div>
-  );
-}
-
-/** What the debugger itself costs. */
-function RunCost(props: {
-  readonly cost: IRunCost | null;
-  readonly trans: TranslationBundle;
-}): JSX.Element | null {
-  const { cost, trans } = props;
-  if (!cost || cost.capture_ms === null) {
-    return null;
-  }
-  const parts = [
-    trans.__('%1 in capture', formatDuration(cost.capture_ms)),
-    cost.share !== null && trans.__('%1 of the time', formatShare(cost.share)),
-    cost.bytes_written !== null &&
-      trans.__('%1 written', formatBytes(cost.bytes_written))
-  ].filter(Boolean);
-  return (
-    <div
-      className="jp-TdbgRun-cost"
-      title={trans.__('What the debugger itself costs the training')}
-    >
-      <span className="jp-TdbgRun-costLabel">{trans.__('Own cost')}</span>
-      {parts.join(' · ')}
     </div>
   );
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from tdbg_lab.errors import ConfigError
-from tdbg_lab.records import Mode
+from tdbg_lab.records import Mode, Severity
 from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["handlers"]
 
 MAX_STEPS = 2000
+_SEVERITIES = tuple(Severity)  # the worst last
 
 
 class TensorsHandler(TdbgHandler):
@@ -56,7 +57,9 @@ def _mode(text: str) -> Mode | None:
 
 
 def _tensors(run: Run) -> dict[str, Any]:
-    findings = Counter(finding.tensor for finding in run.findings())
+    severities: defaultdict[str, list[Severity]] = defaultdict(list)
+    for finding in run.findings():
+        severities[finding.tensor].append(finding.severity)
     tensors: list[TensorJson] = [
         {
             "name": key.name,
@@ -65,7 +68,8 @@ def _tensors(run: Run) -> dict[str, Any]:
             "dtype": key.dtype,
             "shape": list(key.shape),
             "collections": list(key.collections),
-            "findings": findings[key.name],
+            "findings": len(severities[key.name]),
+            "severity": max(severities[key.name], key=_SEVERITIES.index, default=None),
         }
         for key in run.tensors()
     ]
