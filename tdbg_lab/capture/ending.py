@@ -33,10 +33,13 @@ class Circumstances:
         return cls(os.getpid(), hasattr(sys, "ps1") or "IPython" in sys.modules)
 
 
-def outcome(error: BaseException | None, *, stopped: bool = False) -> tuple[RunStatus, str | None]:
-    """Status of a run that ended with `error`, and the text that says why."""
+def outcome(error: BaseException | None, *, stopped: str | None = None) -> tuple[RunStatus, str | None]:
+    """Status of a run that ended with `error`, and the text that says why.
+
+    `stopped` is the reason of the stop request that training followed by itself, if there was one.
+    """
     if error is None:
-        return (RunStatus.STOPPED if stopped else RunStatus.FINISHED), None
+        return (RunStatus.FINISHED, None) if stopped is None else (RunStatus.STOPPED, stopped)
     if isinstance(error, TrainingStopped):
         return RunStatus.STOPPED, error.reason
     if isinstance(error, KeyboardInterrupt):

@@ -64,7 +64,7 @@ class Engine:
         self.meter = CostMeter()
         self.phases = PhaseRecorder(writer) if phases else None
         self.control = ControlWatch(folder.path)
-        self.step = first_step
+        self.step = self._first_step = first_step
         self.override: Mode | None = None
         """Mode set by the user, instead of the model's own."""
         self.mask = 0
@@ -135,10 +135,24 @@ class Engine:
             self.enter_train_step()
             self.module_mask = self.mask & self.module_bits
 
-    def _enter(self, mode: Mode, micro: int) -> None:
-        self.guard.step = self.step
-        self.guard.run("store", self.recorder.move_to, self.step, mode, micro)
-        self.mask = self._due.mask(self.step, mode, micro)
+    def return_to(self, mode: Mode) -> None:
+        """Make the last forward of `mode` the current place again."""
+        if self.recorder.mode is mode or self._depth or not self.open:
+            return
+        ended = mode is Mode.TRAIN and not self.forwards  # nothing was trained since the last step
+        step = max(self._first_step, self.step - 1) if ended else self.step
+        self._enter(mode, max(0, self._micro.get(mode, 0) - 1), step)
+
+    def see_parts(self) -> None:
+        """Root forwards are not seen: from now on whatever module runs counts."""
+        self.rootless = True
+        self.module_mask = self.mask & self.module_bits
+
+    def _enter(self, mode: Mode, micro: int, step: int | None = None) -> None:
+        step = self.step if step is None else step
+        self.guard.step = step
+        self.guard.run("store", self.recorder.move_to, step, mode, micro)
+        self.mask = self._due.mask(step, mode, micro)
         self.visit += 1
 
     # -- steps ------------------------------------------------------------------------------------
@@ -157,6 +171,8 @@ class Engine:
 
     def step_ends(self) -> None:
         """The optimizer has stepped; what is read after it comes now."""
+        if self.rootless:  # another optimizer's part of the step may follow
+            self.module_mask = self.mask & self.module_bits
         if self.mask & self._costly:
             self._phase("capture")
 

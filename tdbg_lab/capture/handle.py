@@ -49,6 +49,7 @@ class Handle:
         self.request = request
         """What was asked for as the store; attaching to the same again ends this handle."""
         self.created_ns = time.time_ns()
+        self._stop_reason: str | None = None
         self.stop_requested = False
         """Whether somebody asked the run to stop."""
         self._finalizer = finalize(
@@ -159,19 +160,47 @@ class Handle:
             for name, value in {**(values or {}), **scalars}.items():
                 engine.guard.run(f"log/{name}", self._log, name, value)
 
-    def _log(self, name: str, value: Any) -> None:
+    def _log(self, name: str, value: Any, kind: Kind = Kind.SCALAR) -> None:
         engine = self._engine
-        key, membership = engine.key(str(name), Kind.SCALAR)
+        key, membership = engine.key(str(name), kind)
         if membership.mask & engine.mask:
             engine.recorder.add_scalar(key, float(value))
+
+    def log_in(self, mode: str | Mode, values: Mapping[str, Any]) -> None:
+        """Log numbers with the last forward of `mode`, whatever forward came last."""
+        engine = self._engine
+        if engine.open:
+            engine.guard.run("steps", engine.return_to, _mode(mode))
+            self.log(values)
+
+    def log_loss(self, name: str, value: Any) -> None:
+        """Log a loss that no module returns, as ``loss/<name>``."""
+        if self._engine.open:
+            self._engine.guard.run(f"loss/{name}", self._log, f"loss/{name}", value, Kind.LOSS)
+
+    @contextmanager
+    def forward(self, mode: str | Mode) -> Iterator[None]:
+        """What runs within the ``with`` block is one forward, where the model is not called as a whole."""
+        engine = self._engine
+        if not engine.open:
+            yield
+            return
+        training = _mode(mode) is Mode.TRAIN
+        engine.guard.run("steps", lambda: engine.begin_forward(training=training))
+        try:
+            yield
+        finally:
+            if engine.open:
+                engine.guard.run("steps", engine.end_forward)
+
+    def called_by_parts(self) -> None:
+        """Say that parts of the model are called instead of the model: whatever of it runs counts."""
+        self._engine.guard.run("steps", self._engine.see_parts)
 
     @contextmanager
     def mode(self, mode: str | Mode) -> Iterator[None]:
         """What happens within the ``with`` block is of this mode, whatever the model says."""
-        try:
-            wanted = Mode(mode)
-        except ValueError:
-            raise CaptureError(f"mode is {mode!r}; expected 'train', 'eval' or 'predict'.") from None
+        wanted = _mode(mode)
         engine = self._engine
         before, engine.override = engine.override, wanted
         engine.guard.run("steps", engine.enter_mode, wanted)
@@ -218,7 +247,7 @@ class Handle:
         if request is None or not self._engine.open:
             return
         self.stop_requested = True
-        reason = request.reason or "a stop was requested"
+        reason = self._stop_reason = request.reason or "a stop was requested"
         engine = self._engine
         if self._on_stop is not None:
             engine.guard.run("control", engine.control.answer, request, "on_stop was called")
@@ -231,7 +260,7 @@ class Handle:
 
     def detach(self) -> None:
         """End the capture: hooks come off, the run is closed. Idempotent."""
-        self._end(RunStatus.STOPPED if self.stop_requested else RunStatus.FINISHED)
+        self._end(*ending.outcome(None, stopped=self._stop_reason))
 
     def _end(self, status: RunStatus, error: str | None = None) -> None:
         if self._session is not None:
@@ -253,4 +282,11 @@ class Handle:
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        self._end(*ending.outcome(error, stopped=self.stop_requested))
+        self._end(*ending.outcome(error, stopped=self._stop_reason))
+
+
+def _mode(mode: str | Mode) -> Mode:
+    try:
+        return Mode(mode)
+    except ValueError:
+        raise CaptureError(f"mode is {mode!r}; expected 'train', 'eval' or 'predict'.") from None

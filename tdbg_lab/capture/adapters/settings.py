@@ -1,0 +1,54 @@
+"""The settings an adapter passes on to `attach`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tdbg_lab.config import CaptureConfig
+from tdbg_lab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["AttachSettings", "checked_settings"]
+
+
+class AttachSettings(TypedDict, total=False):
+    """The arguments of `tdbg_lab.attach` but those that the training itself gives."""
+
+    store: str | Path | None
+    save_every: int | None
+    collections: Any
+    rules: Any
+    config: CaptureConfig | Mapping[str, Any] | str | Path | None
+    name: str | None
+    hyperparameters: Mapping[str, Any] | None
+    tags: Sequence[str]
+    notes: str
+    if_exists: str
+    sample_rows: int | None
+    profiler: bool
+    strict: bool
+
+
+def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, checked now: when training begins is too late to say that one is wrong.
+
+    Raises
+    ------
+    ConfigError
+        With one sentence.
+    """
+    known = list(AttachSettings.__annotations__)
+    for key in settings:
+        if key not in known:
+            near = get_close_matches(key, known, n=1, cutoff=0.6)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ConfigError(
+                f"{owner} has no setting {key!r}; expected one of {', '.join(sorted(known))}{hint}."
+            )
+    capture = {key: settings[key] for key in ("save_every", "collections", "sample_rows") if key in settings}
+    CaptureConfig.build(settings.get("config"), **capture)
+    return dict(settings)

@@ -1,0 +1,219 @@
+"""The callback for Hugging Face's Trainer, with the real Trainer on tiny random models."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import torch
+
+import tdbg_lab as tdbg
+from tdbg_lab.errors import ConfigError
+
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
+
+
+def gpt2():
+    torch.manual_seed(0)
+    return GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=8, n_positions=8, vocab_size=16))
+
+
+def texts(n=8):
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randint(0, 16, (n, 6), generator=generator)
+    return [{"input_ids": row, "labels": row} for row in rows]
+
+
+def trainer(model, *callbacks, data=None, **arguments):
+    known = {"per_device_train_batch_size": 2, "max_steps": 4, "logging_steps": 2, "use_cpu": True}
+    known |= {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "seed": 3}
+    return Trainer(
+        model=model,
+        args=TrainingArguments("out", **{**known, **arguments}),
+        train_dataset=data or texts(),
+        eval_dataset=data or texts(4),
+        callbacks=list(callbacks),
+    )
+
+
+def watch(**settings):
+    return tdbg.TransformersCallback(
+        store="runs/hf", **{"save_every": 1, "profiler": False, "strict": True, **settings}
+    )
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """A run with gradient accumulation, a schedule and evaluations."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    callback = watch(hyperparameters={"note": "mine"})
+    model = gpt2()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        training = trainer(
+            model,
+            callback,
+            gradient_accumulation_steps=2,
+            eval_strategy="steps",
+            eval_steps=2,
+            learning_rate=0.1,
+            lr_scheduler_type="linear",
+            data=texts(16),
+        )
+        training.train()
+        run = tdbg.open_run(folder / "runs/hf")
+    return run, model, training
+
+
+def test_run_has_one_step_per_update_with_everything_in_it(evaluated):
+    run, _, _ = evaluated
+    assert run.status == "finished"
+    assert run.steps(mode="train").tolist() == [0, 1, 2, 3]
+    names = run.tensor_names()
+    assert {"transformer.h.0.mlp.c_fc.weight", "gradient/transformer.h.0.mlp.c_fc.weight"} <= set(names)
+    assert {"activation/transformer.h.0.mlp.c_fc", "loss/GPT2LMHeadModel"} <= set(names)
+    assert run.tensor("gradient/transformer.h.0.mlp.c_fc.weight").steps().tolist() == [0, 1, 2, 3]
+
+
+def test_learning_rate_follows_the_schedule_step_by_step(evaluated):
+    run, _, _ = evaluated
+    assert run.scalars("optimizer/lr/0").values.tolist() == pytest.approx([0.1, 0.075, 0.05, 0.025])
+
+
+def test_accumulated_batches_are_micro_steps_of_one_step(evaluated):
+    run, _, _ = evaluated
+    calls = run.stats(["activation/transformer.ln_f"], ["count"], mode="train")
+    assert calls["count"].tolist() == [2 * 2 * 6 * 8] * 4  # both micro-batches, merged
+
+
+def test_what_the_trainer_logs_is_logged_in_its_mode(evaluated):
+    run, _, training = evaluated
+    history = training.state.log_history
+    losses = [entry["loss"] for entry in history if "loss" in entry]
+    logged = run.scalars("loss", mode="train")
+    assert logged.steps.tolist() == [1, 3]
+    assert logged.values.tolist() == pytest.approx(losses, abs=1e-4)
+    evaluations = run.scalars("eval_loss", mode="eval")
+    assert evaluations.steps.tolist() == [2, 4]
+    assert evaluations.values.tolist() == pytest.approx([e["eval_loss"] for e in history if "eval_loss" in e])
+    assert run.scalars("train_loss", mode="train").steps.tolist() == [3]
+
+
+def test_evaluation_is_captured_in_eval_mode(evaluated):
+    run, _, _ = evaluated
+    assert run.modes() == ["train", "eval"]
+    assert run.scalars("loss/GPT2LMHeadModel", mode="eval").steps.tolist()
+
+
+def test_hyperparameters_are_the_trainers_and_the_users(evaluated):
+    run, _, _ = evaluated
+    known = run.info.hyperparameters
+    assert known["gradient_accumulation_steps"] == 2
+    assert known["learning_rate"] == 0.1
+    assert known["model"]["n_embd"] == 8
+    assert known["note"] == "mine"
+
+
+def test_nothing_is_left_on_the_model_after_training(evaluated, hooks):
+    _, model, training = evaluated
+    assert hooks(model, training.optimizer.optimizer) == 0
+
+
+def test_weights_are_bitwise_the_same_with_and_without():
+    weights = []
+    for callbacks in ([], [watch()]):
+        model = gpt2()
+        trainer(model, *callbacks).train()
+        weights.append([value.clone() for value in model.state_dict().values()])
+    assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
+
+
+def test_stop_request_ends_the_training_and_train_returns():
+    callback = watch()
+
+    class Asks(TrainerCallback):
+        def on_step_begin(self, args, state, control, **kwargs):
+            if state.global_step == 1:
+                callback.handle.run.request_stop("enough", by="test")
+
+    training = trainer(gpt2(), callback, Asks(), max_steps=500, data=texts(64))
+    training.train()
+    run = tdbg.open_run("runs/hf")
+    assert run.status == "stopped"
+    assert run.info.error == "enough"
+    assert training.state.global_step < 500
+
+
+def test_exception_in_training_detaches_and_passes(hooks):
+    class Broken(TrainerCallback):
+        def on_step_begin(self, args, state, control, **kwargs):
+            if state.global_step == 2:
+                raise ZeroDivisionError("broken batch")
+
+    model = gpt2()
+    with pytest.raises(ZeroDivisionError, match="broken batch"), watch() as callback:
+        trainer(model, callback, Broken()).train()
+    run = tdbg.open_run("runs/hf")
+    assert (run.status, run.info.error) == ("failed", "ZeroDivisionError: broken batch")
+    assert hooks(model) == 0
+
+
+def test_training_again_makes_a_second_run_and_closes_one_that_was_left():
+    callback = watch()
+
+    class Broken(TrainerCallback):
+        def on_step_begin(self, args, state, control, **kwargs):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        trainer(gpt2(), callback, Broken()).train()
+    trainer(gpt2(), callback).train()
+    first, second = tdbg.open_run("runs/hf"), tdbg.open_run("runs/hf-2")
+    assert (first.status, second.status) == ("failed", "finished")
+    assert "did not reach its end" in first.info.error
+
+
+def test_bert_classifier_with_a_dict_of_inputs_is_captured():
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=16
+    )
+    data = [{"input_ids": row["input_ids"], "labels": torch.tensor(i % 2)} for i, row in enumerate(texts())]
+    trainer(BertForSequenceClassification(config), watch(), data=data).train()
+    run = tdbg.open_run("runs/hf")
+    assert run.last_step == 3
+    assert "activation/bert.encoder.layer.0.attention.self.query" in run.tensor_names()
+    assert len(run.scalars("loss/BertForSequenceClassification").values) == 4
+
+
+def test_run_directory_that_cannot_be_made_leaves_training_alone(tmp_path, caplog):
+    (tmp_path / "runs").write_text("in the way")
+    with caplog.at_level(logging.WARNING, "tdbg_lab"):
+        trainer(gpt2(), watch(strict=False)).train()
+    assert "nothing is captured; the training goes on" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"save_evry": 5}, r"has no setting 'save_evry'; expected one of .* \(did you mean 'save_every'\?\)"),
+        ({"save_every": 0}, r"save_every is 0 \(int\)"),
+        ({"model": 1}, "has no setting 'model'"),
+    ],
+)
+def test_wrong_setting_is_said_when_the_callback_is_made(settings, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        tdbg.TransformersCallback(**settings)
