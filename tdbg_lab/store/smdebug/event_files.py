@@ -1,0 +1,117 @@
+"""Records out of event files: each with one read, or from memory when a store is small and read again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tdbg_lab.store.layout import open_regular, subfolder
+from tdbg_lab.store.smdebug.bounds import KEPT_FILE_BYTES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tdbg_lab.store.smdebug.index_file import IndexFile
+
+__all__ = ["EventFiles"]
+
+_HEAD_BYTES = 21
+"""The first bytes of a record, with the time."""
+
+
+class EventFiles:
+    """Event files below one folder. Not thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._checked: set[str] = set()
+        """Folders that are no links."""
+        self._kept: dict[tuple[str, str], bytes | None] = {}
+        """Files that were read from; None after the first time."""
+        self._total_bytes = 0
+
+    def add(self, file: IndexFile) -> None:
+        """Count a file's bytes: files are kept in memory only while all of them together are small."""
+        if file.event_file is not None:
+            self._total_bytes += int((file.starts + file.lengths).max())
+            if self._total_bytes > KEPT_FILE_BYTES:
+                self._kept.clear()
+
+    def head(self, file: IndexFile) -> bytes:
+        """The first bytes of a file's first record; nothing when the file is not there."""
+        try:
+            return self._read(file, int(file.starts.min()), _HEAD_BYTES)
+        except (OSError, ValueError):  # still being copied; a later read says so
+            return b""
+
+    def record(self, file: IndexFile, position: int, limit: int | None = None) -> memoryview:
+        """One record of a file, or its first `limit` bytes.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        ValueError
+            If it is shorter than its index says.
+        """
+        start, length = int(file.starts[position]), int(file.lengths[position])
+        whole = self._whole(file)
+        if whole is not None:
+            record = memoryview(whole)[start : start + length]
+        else:
+            length = length if limit is None else min(length, limit)
+            record = memoryview(self._read(file, start, length))
+        if len(record) < length:
+            raise ValueError("the file is shorter than its index says")
+        return record
+
+    def records(self, file: IndexFile, positions: list[int]) -> list[memoryview]:
+        """Several records of one file, in one read where they lie together; raises as `record`."""
+        if len(positions) < 2 or self._whole(file) is not None:
+            return [self.record(file, position) for position in positions]
+        starts, lengths = file.starts[positions], file.lengths[positions]
+        first, last = int(starts.min()), int((starts + lengths).max())
+        if last - first > 2 * int(lengths.sum()):
+            return [self.record(file, position) for position in positions]
+        data = memoryview(self._read(file, first, last - first))
+        if len(data) < last - first:
+            raise ValueError("the file is shorter than its index says")
+        begins = (starts - first).tolist()
+        return [data[at : at + n] for at, n in zip(begins, lengths.tolist(), strict=True)]
+
+    def _whole(self, file: IndexFile) -> bytes | None:
+        """A file's bytes when they are kept: from the second read on, if the whole store is small."""
+        name = file.event_file
+        if name is None or self._total_bytes > KEPT_FILE_BYTES:
+            return None
+        if name not in self._kept:
+            self._kept[name] = None
+            return None
+        found = self._kept[name]
+        if found is None:
+            found = self._kept[name] = self._read(file, 0, int((file.starts + file.lengths).max()))
+        return found
+
+    def _read(self, file: IndexFile, start: int, length: int) -> bytes:
+        if file.event_file is None:
+            raise FileNotFoundError(2, "No values were saved")
+        folder, name = file.event_file
+        if folder not in self._checked:
+            self._check(folder)
+        descriptor = open_regular(self._path / "events" / folder / name)
+        try:
+            if start + length > os.fstat(descriptor).st_size:  # before memory is taken for it
+                raise ValueError("the file is shorter than its index says")
+            data = os.pread(descriptor, length, start)
+            while len(data) < length and (
+                more := os.pread(descriptor, length - len(data), start + len(data))
+            ):
+                data += more
+            return data
+        finally:
+            os.close(descriptor)
+
+    def _check(self, folder: str) -> None:
+        if subfolder(self._path, "events") is None or subfolder(self._path / "events", folder) is None:
+            raise FileNotFoundError(2, "No such folder")
+        self._checked.add(folder)
