@@ -210,6 +210,8 @@ class CaptureConfig(_Model):
     collections: tuple[CollectionConfig, ...] = Field(default_factory=default_collections)
     sample_rows: Annotated[int, Field(ge=1)] | None = None
     """Rows of raw values to keep in collections that do not say; None for all of them."""
+    run_eager: bool = True
+    """Run saved steps of compiled models eagerly; else nothing inside of compiled code is seen."""
 
     @classmethod
     def build(

@@ -19,13 +19,15 @@ _log = logging.getLogger("tdbg_lab")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A probe that failed and was turned off."""
+    """A probe that failed and was turned off, or something that cannot be seen."""
 
     probe: str
     """What failed, such as ``activation/conv1``, ``gradients`` or ``store``."""
     step: int
     message: str
-    """Type and text of the first error."""
+    """Type and text of the first error, or what cannot be seen."""
+    off: bool = True
+    """Whether it is turned off; else it goes on and only misses something."""
 
 
 class Guard:
@@ -80,6 +82,18 @@ class Guard:
             problem.message,
         )
         _log.debug("tdbg-lab: traceback of %s", probe, exc_info=error)
+        self._tell(problem)
+
+    def notice(self, subject: str, message: str) -> None:
+        """Say once that something cannot be seen, and why; nothing is turned off."""
+        if subject in self.problems:
+            return
+        problem = Problem(subject, self.step, message, off=False)
+        self.problems[subject] = problem
+        _log.warning("tdbg-lab: from step %d on, %s.", self.step, message)
+        self._tell(problem)
+
+    def _tell(self, problem: Problem) -> None:
         if self.on_problem is not None:
             on_problem, self.on_problem = self.on_problem, None  # a failure in telling is not told
             try:

@@ -100,7 +100,7 @@ class Handle:
 
     @property
     def problems(self) -> list[Problem]:
-        """Probes that failed and are off."""
+        """Probes that failed and are off, and what cannot be seen."""
         return list(self._engine.guard.problems.values())
 
     def status(self) -> str:
@@ -112,10 +112,10 @@ class Handle:
             parts.append(f"saving every {engine.plan.config.save_every}")
         if cost.step_ms:
             parts.append(f"{cost.capture_ms:.2f} ms of {cost.step_ms:.1f} ms a step ({cost.share:.1%})")
-        if self.problems:
-            parts.append(
-                f"{len(self.problems)} off after a failure: {', '.join(p.probe for p in self.problems[:3])}"
-            )
+        off = [one.probe for one in self.problems if one.off]
+        if off:
+            parts.append(f"{len(off)} off after a failure: {', '.join(off[:3])}")
+        parts += [f"not seen: {one.message}" for one in self.problems if not one.off]
         return "tdbg-lab: " + ", ".join(parts)
 
     def __repr__(self) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._compile import _disable_dynamo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["BoundaryHook", "ModuleHook", "inert"]
+__all__ = ["BoundaryHook", "ModuleHook", "StepHook", "inert"]
 
 
 def inert(*_args: Any, **_kwargs: Any) -> None:
@@ -64,9 +65,12 @@ class ModuleHook(_Hook):
 
 
 class BoundaryHook(_Hook):
-    """Calls a function at a boundary: a root forward or an optimizer step."""
+    """Calls a function at a boundary: a root forward, a loss.
 
-    __slots__ = ("after", "engine", "function", "probe")
+    Inside compiled code it only notes that it was there, which costs no guard and no graph break.
+    """
+
+    __slots__ = ("after", "compiled", "engine", "function", "probe")
 
     def __init__(
         self,
@@ -82,11 +86,42 @@ class BoundaryHook(_Hook):
         self.function = function
         self.after = after
         """Called unguarded: it may stop the training."""
+        self.compiled = False
+        """Whether compiled code has passed here, unseen."""
 
     def __call__(self, *values: Any) -> None:
         """Whatever the framework passes is passed on."""
-        if torch.compiler.is_compiling() or not self.engine.open:
+        if torch.compiler.is_compiling():
+            self.compiled = True
+            return
+        self.run(values)
+
+    def run(self, values: tuple[Any, ...]) -> None:
+        """Call the function, guarded."""
+        if not self.engine.open:
             return
         self.engine.guard.run(self.probe, self.function, *values)
         if self.after is not None:
             self.after()
+
+
+class StepHook(BoundaryHook):
+    """Calls a function before or after an optimizer step, in compiled code too.
+
+    ``Optimizer.step`` breaks the graph itself, next to where its hooks are called, so one more break
+    forbids nothing that was possible, and what the optimizer computes stays compiled.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, *values: Any) -> None:
+        """Whatever the framework passes is passed on."""
+        if torch.compiler.is_compiling():
+            _outside(self, values)
+            return
+        self.run(values)
+
+
+@_disable_dynamo  # `torch.compiler.disable` would load the compiler at once
+def _outside(hook: BoundaryHook, values: tuple[Any, ...]) -> None:
+    hook.run(values)

@@ -30,7 +30,7 @@ _MAX_CALLS = 64
 
 def hook_losses(
     owner: object, engine: Engine, given: Mapping[str, nn.Module], sites: Sequence[ModuleSite]
-) -> list[RemovableHandle]:
+) -> tuple[list[BoundaryHook], list[RemovableHandle]]:
     """Hook the loss modules that were given and those found in the models."""
     places = [(name, module) for name, module in given.items()]
     known = {id(module) for _, module in places}
@@ -39,15 +39,16 @@ def hook_losses(
         if site.is_loss and module is not None and id(module) not in known:
             places.append((site.path, module))
     classes = [type(module).__name__ for _, module in places]
-    handles = []
+    hooks, handles = [], []
     for path, module in places:
         name = type(module).__name__
         if classes.count(name) > 1 and path:
             name = path
         probe = LossProbe(engine, name, path)
         hook = BoundaryHook(owner, engine, f"loss/{name}", probe.take)
+        hooks.append(hook)
         handles.append(module.register_forward_hook(hook))
-    return handles
+    return hooks, handles
 
 
 def own_loss(output: Any) -> torch.Tensor | None:

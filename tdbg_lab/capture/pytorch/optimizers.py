@@ -40,12 +40,15 @@ class OptimizerWatch:
         self._stepped: set[str] = set()
         self._expected: set[str] = set()
         self._closure = False
+        self._fresh = False
+        """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
         self._owned: set[int] = set()
 
     def add(self, name: str, optimizer: Optimizer) -> None:
         """Watch one more optimizer."""
         self._names[optimizer] = name
         self._expected.add(name)
+        self._fresh = True
 
     def __contains__(self, optimizer: object) -> bool:
         return optimizer in self._names
@@ -90,11 +93,12 @@ class OptimizerWatch:
             engine.enter_train_step()
             self._owned = self._ids(optimizer, first=not self._stepped)
             self._read(optimizer, name, engine.mask, values=False)
-        if not engine.forwards_ever:
-            engine.rootless = True
         self._stepped.add(name)
         if self._stepped >= self._expected:
+            self._look_for_roots()
             self._close()
+        elif engine.rootless:
+            engine.module_mask = engine.mask & engine.module_bits
 
     def on_skipped(self, optimizer: Optimizer, total: int) -> None:
         """A GradScaler left out a step because of infinite gradients."""
@@ -126,6 +130,15 @@ class OptimizerWatch:
 
     def _gradients(self, due: int) -> None:
         self.parameters.record(due, values=False, gradients_of=self._owned)
+
+    def _look_for_roots(self) -> None:
+        """A whole step without a root forward: the model runs inside compiled code, or by its parts."""
+        engine = self._engine
+        if not engine.forwards_ever or not (engine.forwards or self._fresh):
+            engine.rootless = True
+        elif engine.forwards and not engine.mask & engine.module_bits:
+            engine.rootless = False  # nothing was forced to run eagerly, and still it was seen
+        self._fresh = False
 
     def _close(self) -> None:
         self._stepped.clear()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
-from tdbg_lab.capture.pytorch.hook import BoundaryHook
+from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses, own_loss
 from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+from tdbg_lab.capture.pytorch.stance import EagerStance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
 
 __all__ = ["Owner", "TorchSession", "aliases", "describe"]
+
+_COMPILED_LOSS = (
+    "a loss is computed inside compiled code, where hooks do not fire: it is seen on saved steps only"
+)
 
 
 class Owner(Protocol):
@@ -76,16 +80,18 @@ class TorchSession:
         self._removable: list[RemovableHandle] = []
         self._step_hooks: list[RemovableHandle] = []
         self._in_step_hook = False
-        self._stance: Any = None
+        self._told = False
+        self._losses: list[BoundaryHook] = []
+        self._stance = EagerStance(allowed=engine.plan.config.run_eager)
         sites = module_sites(models)
         engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
-        self.compiled = any(_is_compiled(model) for model in models.values())
         self._owner = ref(owner)
         try:
             self._removable += hook_modules(owner, engine, sites)
-            self._removable += hook_losses(owner, engine, losses, sites)
+            self._losses, handles = hook_losses(owner, engine, losses, sites)
+            self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
         except BaseException:
             self.detach()
@@ -100,12 +106,13 @@ class TorchSession:
         for name, optimizer in optimizers.items():
             self._hook_optimizer(owner, name, optimizer)
         if not optimizers and models:
-            hook = BoundaryHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
+            hook = StepHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
         if any(getattr(one, "_compiled_call_impl", None) is not None for one in models.values()):
             engine.rootless = True
             engine.module_mask = engine.mask & engine.module_bits
-        self._take_stance()
+        if engine.mask & engine.module_bits:  # whether a first forward is seen is not known yet
+            self._stance.take()
 
     # -- roots ------------------------------------------------------------------------------------
 
@@ -118,12 +125,12 @@ class TorchSession:
                 engine.before_step()
                 engine.close_step()
             engine.begin_forward(training=module.training)
-            if self.compiled and engine.module_mask and not engine.rootless:
-                self._force_eager()
+            if engine.module_mask:
+                self._stance.take()
 
-        def end(_module: nn.Module, _args: Any, output: Any) -> None:
-            if not engine.rootless:  # else it was taken for the whole step, from outside of the compiled call
-                self._leave_stance()
+        def end(module: nn.Module, _args: Any, output: Any) -> None:
+            if not (self.watch and module.training):  # else the loss, which may be compiled, is still to come
+                self._stance.leave()
             engine.end_forward()
             loss = own_loss(output)
             if loss is not None:
@@ -143,8 +150,8 @@ class TorchSession:
 
     def _hook_optimizer(self, owner: object, name: str, optimizer: Optimizer) -> None:
         self.watch.add(name, optimizer)
-        before = BoundaryHook(owner, self.engine, "steps", self._before)
-        after = BoundaryHook(owner, self.engine, "steps", self._after, self._at_step_end)
+        before = StepHook(owner, self.engine, "steps", self._before)
+        after = StepHook(owner, self.engine, "steps", self._after, self._at_step_end)
         self._step_hooks.append(optimizer.register_step_pre_hook(before))
         self._step_hooks.append(optimizer.register_step_post_hook(after))
 
@@ -158,14 +165,18 @@ class TorchSession:
             self._hook_optimizer(owner, str(len(self.watch)) if len(self.watch) else "", optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._leave_stance()
+        self._stance.leave()
         self.watch.before(optimizer, args, kwargs)
         self.engine.step_begins()
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self.engine.step_ends()
         self.watch.after(optimizer, args, kwargs)
-        self._take_stance()
+        if self.engine.rootless and self.engine.module_mask:
+            self._stance.take()
+        if not self._told and any(hook.compiled for hook in self._losses):
+            self._told = True
+            self.engine.guard.notice("compiled losses", _COMPILED_LOSS)
 
     def _at_step_end(self) -> None:
         owner = self._owner()
@@ -181,24 +192,6 @@ class TorchSession:
             raise
         self._in_step_hook = False
 
-    # -- compiled models --------------------------------------------------------------------------
-
-    def _take_stance(self) -> None:
-        """Run a step eagerly that is due, where root forwards are not seen."""
-        engine = self.engine
-        if engine.rootless and "torch._dynamo" in sys.modules and engine.module_mask:
-            self._force_eager()
-
-    def _force_eager(self) -> None:
-        set_stance = getattr(torch.compiler, "set_stance", None)
-        if set_stance is not None and self._stance is None:
-            self._stance = set_stance("force_eager")
-
-    def _leave_stance(self) -> None:
-        stance, self._stance = self._stance, None
-        if stance is not None:
-            stance.__exit__(None, None, None)
-
     # -- the end ----------------------------------------------------------------------------------
 
     def detach(self) -> None:
@@ -208,7 +201,7 @@ class TorchSession:
         optimizers stay, inert, because their dictionary is being iterated over; the next call
         takes them off.
         """
-        self._leave_stance()
+        self._stance.leave()
         self.watch.scalers.detach()
         self._remove(self._removable)
         if not self._in_step_hook:
@@ -218,10 +211,3 @@ class TorchSession:
     def _remove(handles: list[RemovableHandle]) -> None:
         while handles:
             handles.pop().remove()
-
-
-def _is_compiled(model: nn.Module) -> bool:
-    return any(
-        hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
-        for module in model.modules()
-    )
