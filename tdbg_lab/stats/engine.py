@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +23,13 @@ from tdbg_lab.stats.block import empty_block
 from tdbg_lab.stats.dtypes import Code, float8_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from tdbg_lab.stats.pointers import Memory
+    from tdbg_lab.stats.team import Team
 
 __all__ = ["CpuEngine", "engine"]
 
@@ -36,10 +37,14 @@ log = logging.getLogger(__name__)
 
 _PARALLEL_FROM = 1 << 18
 """Elements per thread that are worth waking it: about 0.2 ms of work."""
+_SHARE_FROM = 1 << 14
+"""Elements per thread that are worth sharing with threads that are awake."""
 _RUNS = 4
 """Runs of pieces per thread: a thread that is late leaves its runs to the others."""
 _LEAST_PIECE = 1 << 16
 """Elements below which a tensor is not cut."""
+_LEAST_SHARE = 1 << 13
+"""The same, among threads that are awake."""
 _PIECE_LIMIT = 1 << 30
 """Elements per piece: the 32-bit counters of a histogram must not overflow."""
 _ALIGN = 2048
@@ -47,6 +52,8 @@ _ALIGN = 2048
 _MOST_BINS = 2040
 _MOST_THREADS = 8
 _PLAN, _SWEEP, _JOIN, _MEASURE = range(4)  # as in `tdbg_lab.stats.sweep`, which imports numba
+_EXTREME, _PIECES, _BOUNDS, _RUN_COUNT = 8, 9, 10, 11  # in its `CALL`
+_CALL_LENGTH = 14
 _CHILD = """
 import os
 getattr(os, "nice", int)(10)
@@ -109,6 +116,46 @@ class _Workspace:
         self.addresses = np.array([buffer.ctypes.data for buffer in self._buffers], np.int64)
 
 
+class _Call:
+    """One call of the kernels: the table of its arguments, and what keeps them alive."""
+
+    def __init__(
+        self, entry: Any, table: array[int], columns: NDArray[np.int64], channels: NDArray[np.float32]
+    ) -> None:
+        self._entry = entry.ctypes
+        self.function: int = entry.address
+        self._alive: Any = (table, columns, channels)
+        memory, out, wide = table.buffer_info()[0], columns.ctypes.data, channels.ctypes.data
+        self._arguments = array("q", (0, memory, len(table) // 5, 0, 0, out, wide, len(channels) // 2))
+        self._arguments.extend((0,) * (_CALL_LENGTH - len(self._arguments)))
+        self.address: int = self._arguments.buffer_info()[0]
+
+    def __call__(self, what: int) -> None:
+        """Do `what`; ``SWEEP`` may be called by several threads at once."""
+        self._arguments[0] = what
+        self._entry(self.address)
+
+    def use(self, space: _Workspace, cut: int) -> None:
+        """Use these buffers, and pieces of at most `cut` elements."""
+        self._arguments[3], self._arguments[4] = cut, space.addresses.ctypes.data
+
+    def share(self, bounds: NDArray[np.int64]) -> None:
+        """Sweep next, in runs with these bounds."""
+        self._alive += (bounds,)
+        self._arguments[0] = _SWEEP
+        self._arguments[_BOUNDS], self._arguments[_RUN_COUNT] = bounds.ctypes.data, len(bounds) - 1
+
+    @property
+    def pieces(self) -> int:
+        """Pieces planned."""
+        return self._arguments[_PIECES]
+
+    @property
+    def extreme(self) -> int:
+        """Rows whose magnitudes are too extreme for sums of squares."""
+        return self._arguments[_EXTREME]
+
+
 class CpuEngine:
     """The compiled kernels, their threads and buffers. Safe to call from any thread."""
 
@@ -116,7 +163,7 @@ class CpuEngine:
         self.ready = False
         """The kernels can be called without delay."""
         self._broken = False
-        self._run: Callable[..., Any] | None = None
+        self._call: Any = None
         self._warming = threading.Lock()
         self._local = threading.local()
         self._pool: ThreadPoolExecutor | None = None
@@ -178,7 +225,7 @@ class CpuEngine:
             sample = np.linspace(-1.0, 1.0, 64, dtype=np.float32)
             memory = (sample.ctypes.data, int(Code.FLOAT32), len(sample), 4, 16)
             self._measure(array("q", memory), len(sample), 1)
-            self._run = _load_run()
+            self._call = _load()
         except Exception:
             self._broken = True
             log.warning("The numba kernels cannot be used; statistics fall back to numpy.", exc_info=True)
@@ -189,7 +236,11 @@ class CpuEngine:
                 marker.touch()
 
     def measure(
-        self, memories: Sequence[Memory | tuple[int, int, int, int, int]], *, threads: int | None = None
+        self,
+        memories: Sequence[Memory | tuple[int, int, int, int, int]],
+        *,
+        threads: int | None = None,
+        team: Team | None = None,
     ) -> StatsBlock:
         """Statistics of blocks of memory, one row each. Call it when `usable`.
 
@@ -199,77 +250,70 @@ class CpuEngine:
             Alive until the call returns.
         threads : int, optional
             At most so many threads, the caller among them; by default one a core, up to 8.
+        team : Team, optional
+            Whose threads to use; by default those of a pool of our own.
         """
         table = array("q", chain.from_iterable(memories))
         total = sum(table[2::5])
-        wanted = self._threads if threads is None else threads
-        wanted = min(wanted, total // _PARALLEL_FROM) if total >= 2 * _PARALLEL_FROM else 1
-        return self._measure(table, total, max(wanted, 1))
+        wanted = self._threads if threads is None else min(threads, _MOST_THREADS)
+        worth = _PARALLEL_FROM if team is None else _SHARE_FROM
+        wanted = min(wanted, total // worth) if total >= 2 * worth else 1
+        return self._measure(table, total, max(wanted, 1), team)
 
-    def _measure(self, table: array[int], total: int, threads: int) -> StatsBlock:
+    def _measure(self, table: array[int], total: int, threads: int, team: Team | None = None) -> StatsBlock:
         n_rows = len(table) // 5
         if not n_rows:
             return empty_block()
-        run = self._run or _load_run()
-        address = table.buffer_info()[0]
         n_channels = sum(table[3::5])
         columns = np.empty(13 * n_rows + 2, np.int64)
         floats = columns[5 * n_rows : 11 * n_rows].view(np.float64)
         channels = np.empty(2 * n_channels, np.float32) if n_channels else _NO_CHANNELS
+        call = _Call(self._call or _load(), table, columns, channels)
         if threads == 1 and total <= _PIECE_LIMIT:
             space = self._workspace(n_rows, min(total, n_rows * _MOST_BINS), n_channels, 1)
-            extreme = run(
-                _MEASURE, address, n_rows, total + 1, 0, 0, space.addresses, columns, floats, channels
-            )
+            call.use(space, total + 1)
+            call(_MEASURE)
         else:
-            space, extreme = self._measure_in_threads(table, total, threads, (columns, floats, channels))
-        if extreme:
+            space = self._measure_in_threads(call, table, total, threads, team)
+        if call.extreme:
             _measure_again(table, floats.reshape(6, n_rows))
         return _block(n_rows, columns, floats, channels, space)
 
     def _measure_in_threads(
-        self,
-        table: array[int],
-        total: int,
-        threads: int,
-        outputs: tuple[NDArray[Any], ...],
-    ) -> tuple[_Workspace, int]:
+        self, call: _Call, table: array[int], total: int, threads: int, team: Team | None
+    ) -> _Workspace:
         """Cut the tensors into pieces, share them among threads in runs of about equal length, join them.
 
-        Every thread takes the next run when it is done with one. The caller waits for no thread that
-        has not begun: the other cores may be taken, by the threads of a framework that spin, say.
+        Every thread takes the next run when it is done with one. Of our own threads the caller waits
+        for none that has not begun: the other cores may be taken.
         """
-        run = self._run or _load_run()
-        n_rows, address = len(table) // 5, table.buffer_info()[0]
         cut = -(-total // (threads * _RUNS) // _ALIGN) * _ALIGN
-        cut = min(max(cut, _LEAST_PIECE), _PIECE_LIMIT)
-        most = n_rows + total // cut
+        cut = min(max(cut, _LEAST_PIECE if team is None else _LEAST_SHARE), _PIECE_LIMIT)
+        most = len(table) // 5 + total // cut
         widest = sum(c * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True))
         space = self._workspace(most, most * _MOST_BINS, widest, threads)
-        rest = (space.addresses, *outputs)
-        n_pieces = run(_PLAN, address, n_rows, cut, 0, 0, *rest)
-        bounds = _shares(space.pieces(n_pieces), threads * _RUNS)
-        runs = iter(range(len(bounds) - 1))  # shared: `next` of it is atomic
+        call.use(space, cut)
+        call(_PLAN)
+        call.share(_shares(space.pieces(call.pieces), threads * _RUNS))
+        if team is not None and team.usable:
+            team.run(call.function, call.address, threads)
+        else:
+            others = [self._submit(call) for _ in range(1, threads)]
+            try:
+                call(_SWEEP)
+            finally:
+                for other in others:
+                    if not other.cancel():
+                        other.result()
+        call(_JOIN)
+        return space
 
-        def sweep(k: int) -> None:
-            for i in runs:
-                run(_SWEEP, 0, 0, k, bounds[i], bounds[i + 1], *rest)
-
-        others = [self._submit(sweep, k) for k in range(1, threads)]
-        try:
-            sweep(0)
-        finally:
-            for other in others:
-                if not other.cancel():
-                    other.result()
-        return space, run(_JOIN, address, n_rows, 0, n_pieces, 0, *rest)
-
-    def _submit(self, run: Any, k: int) -> Any:
-        """Start `run(k)` in the pool. A forked child has no threads of its parent: it gets its own pool."""
+    def _submit(self, call: _Call) -> Any:
+        """Sweep in the pool, too. A forked child has no threads of its parent: it gets its own pool."""
         if self._pool is None or self._pool_pid != os.getpid():
             self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="tdbg-stats")
             self._pool_pid = os.getpid()
-        return self._pool.submit(run, k)
+        return self._pool.submit(call, _SWEEP)
 
     def _workspace(self, pieces: int, bins: int, channels: int, threads: int) -> _Workspace:
         space: _Workspace | None = getattr(self._local, "space", None)
@@ -283,24 +327,25 @@ def _marker() -> Path | None:
     """The file that says that the cache has these kernels for this processor; None without a cache."""
     from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
-    from tdbg_lab.stats.sweep import STAMP, run
+    from tdbg_lab.stats.jit import cache_path
+    from tdbg_lab.stats.sweep import STAMP, call
 
-    folder = run.stats.cache_path  # type: ignore[attr-defined]
-    return Path(folder) / f"tdbg-{STAMP:08x}-{get_host_cpu_name()}.compiled" if folder else None
-
-
-def _load_run() -> Callable[..., Any]:
-    from tdbg_lab.stats.sweep import run
-
-    return run
+    folder = cache_path(call)
+    return folder / f"tdbg-{STAMP:08x}-{get_host_cpu_name()}.compiled" if folder else None
 
 
-def _shares(pieces: NDArray[np.int64], runs: int) -> list[int]:
-    """Bounds of runs of pieces of about equal length: ``runs + 1`` indices."""
+def _load() -> Any:
+    from tdbg_lab.stats.sweep import entry
+
+    return entry()
+
+
+def _shares(pieces: NDArray[np.int64], runs: int) -> NDArray[np.int64]:
+    """Bounds of runs of pieces of about equal length: ``(runs + 1,)`` indices."""
     lengths = pieces[:, 3] - pieces[:, 2]
     middle = np.cumsum(lengths) - lengths / 2
     share = max(float(lengths.sum()) / runs, 1.0)
-    bounds: list[int] = np.searchsorted(middle, share * np.arange(runs + 1)).tolist()
+    bounds = np.searchsorted(middle, share * np.arange(runs + 1)).astype(np.int64)
     bounds[0], bounds[-1] = 0, len(pieces)
     return bounds
 

@@ -6,37 +6,50 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from numba import njit, types
+from numba import cfunc, njit, types
+from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["REASSOCIATE", "kernel", "pointer", "source_stamp"]
+__all__ = ["REASSOCIATE", "cache_path", "callback", "fetch_add", "kernel", "pointer", "source_stamp"]
 
 REASSOCIATE = frozenset({"reassoc", "nsz", "contract", "nnan"})
 """Float freedoms for sums over blocks known to be finite: any order, signs of zeros ignored. A block
 with NaN gives a useless sum, which is thrown away: the caller looks at the bits first."""
 
 
-def kernel(
-    *, fastmath: frozenset[str] = frozenset(), cache: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile without the GIL; never ``parallel=True``, whose OpenMP threads and fork do not mix.
+def kernel(*, fastmath: frozenset[str] = frozenset()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile for the use of other kernels; nothing is compiled before that.
 
-    With `cache`, numba caches beside the source, or in the user's cache directory when that is
-    read-only. Where neither can be written it refuses to cache: then each process compiles anew.
+    Never ``parallel=True``, whose OpenMP threads and fork do not mix.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
-        try:
-            compiled: Callable[..., Any] = njit(cache=cache, **options)(function)
-        except RuntimeError:  # "cannot cache function: no locator available"
-            compiled = njit(**options)(function)
+        compiled: Callable[..., Any] = njit(error_model="numpy", fastmath=set(fastmath))(function)
         return compiled
 
     return decorate
+
+
+def callback(function: Callable[[int], None]) -> Any:
+    """`function` of one address as native code, with its ``address`` and, for Python, its ``ctypes``.
+
+    Called through ``ctypes`` it runs without the GIL. numba caches beside the source, or in the
+    user's cache directory when that is read-only. Where neither can be written it refuses to cache:
+    then each process compiles anew.
+    """
+    options: dict[str, Any] = {"error_model": "numpy"}
+    return cfunc(types.void(types.int64), cache=cache_path(function) is not None, **options)(function)
+
+
+def cache_path(function: Callable[..., Any]) -> Path | None:
+    """The folder where numba keeps the compiled form of `function`; None where it cannot."""
+    try:
+        return Path(FunctionCache(function).cache_path)
+    except RuntimeError:  # "cannot cache function: no locator available"
+        return None
 
 
 def source_stamp(*modules: str) -> int:
@@ -60,3 +73,14 @@ def pointer(_context: Any, _address: Any, scalar_type: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(result))
 
     return result(types.int64, scalar_type), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def fetch_add(_context: Any, _address: Any, _amount: Any) -> Any:
+    """``fetch_add(address, amount)``: add to the int64 at the address, atomically; its value before."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        place = builder.inttoptr(args[0], context.get_value_type(types.int64).as_pointer())
+        return builder.atomic_rmw("add", place, args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), generate

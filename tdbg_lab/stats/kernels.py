@@ -36,6 +36,7 @@ __all__ = [
 BLOCK = 2048
 LANES = 8
 ONE_LANE = 256
+_WIDE_ROW = 32
 _i32: Any = np.int32
 _u32: Any = np.uint32
 _TOP = np.int32(0x7FFFFFFF)
@@ -216,6 +217,31 @@ def _add_row(x: Any, n: int, total: Any, zeros: Any) -> None:
 
 
 @kernel(fastmath=REASSOCIATE)
+def _add_four_rows(x: Any, n: int, total: Any, zeros: Any) -> None:
+    """Rows that follow each other: one float64 addition for four elements of a channel.
+
+    Written for the compiler to make vector code of it: a slice for each row, because an index like
+    ``n + j`` might be negative for all it knows, and two loops, because it checks only so many pairs
+    of arrays for overlap.
+    """
+    first, second, third, fourth = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
+    for j in range(n):
+        total[j] += (first[j] + second[j]) + (third[j] + fourth[j])
+    for j in range(n):
+        none = _i32(_i32(first[j] == 0) + _i32(second[j] == 0))
+        zeros[j] += _i32(none + _i32(_i32(third[j] == 0) + _i32(fourth[j] == 0)))
+
+
+@kernel(fastmath=REASSOCIATE)
+def _add_two_rows(x: Any, n: int, total: Any, zeros: Any) -> None:
+    first, second = x[:n], x[n : 2 * n]
+    for j in range(n):
+        total[j] += first[j] + second[j]
+    for j in range(n):
+        zeros[j] += _i32(_i32(first[j] == 0) + _i32(second[j] == 0))
+
+
+@kernel(fastmath=REASSOCIATE)
 def _sum_run(x: Any, n: int) -> Any:
     part, none = x[0] * 0, _ZERO
     for j in range(n):
@@ -233,12 +259,20 @@ def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: A
     `total` is ``(channels,) float64``, `zeros` ``(channels,) int64``.
     """
     if inner == 1:
-        i, channel = 0, start % channels
+        i = min(-start % channels, n)
+        if i:
+            channel = start % channels
+            _add_row(x[:i], i, total[channel : channel + i], zeros[channel : channel + i])
+        while n - i >= 4 * channels and channels >= _WIDE_ROW:
+            _add_four_rows(x[i : i + 4 * channels], channels, total, zeros)
+            i += 4 * channels
+        if n - i >= 2 * channels and channels >= _WIDE_ROW:
+            _add_two_rows(x[i : i + 2 * channels], channels, total, zeros)
+            i += 2 * channels
         while i < n:
-            run = min(channels - channel, n - i)
-            _add_row(x[i : i + run], run, total[channel : channel + run], zeros[channel : channel + run])
+            run = min(channels, n - i)
+            _add_row(x[i : i + run], run, total[:run], zeros[:run])
             i += run
-            channel = 0
         return
     channel, gone = start // inner % channels, start % inner
     i = 0

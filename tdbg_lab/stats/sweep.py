@@ -1,14 +1,16 @@
 """The numba kernel that sweeps over many tensors in one call, and joins the pieces of each.
 
 A *piece* is a run of elements of one tensor; large tensors are cut into several so that threads can
-share them. Everything is compiled through the one entry `run`: each further one would compile, and
-load, all of it again. Buffers come as addresses, since each array handed to a kernel costs the call
-a good part of a microsecond: `SPACE` names them.
+share them. Everything is compiled into the one native function `entry`: each further one would compile,
+and load, all of it again. It takes the address of a table of numbers, `CALL`, so that Python, a pool of
+threads, and the threads of an OpenMP library can all call it. Buffers come as addresses, too: `SPACE`
+names them.
 """
 # ruff: noqa: PLR0917, PLR1714 - numba compiles flat loops best
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
 from tdbg_lab.stats.dtypes import Code
-from tdbg_lab.stats.jit import kernel, pointer, source_stamp
+from tdbg_lab.stats.jit import callback, fetch_add, kernel, pointer, source_stamp
 from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow
 from tdbg_lab.stats.widen import widen32, widen64
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "CALL",
     "COUNTS",
     "JOIN",
     "MEASURE",
@@ -35,7 +38,8 @@ __all__ = [
     "SPACE",
     "STAMP",
     "SWEEP",
-    "run",
+    "call",
+    "entry",
 ]
 
 MEMORY = ("address", "code", "n", "channels", "inner")
@@ -51,6 +55,22 @@ SPACE = ("pieces", "counts", "moments", "bins", "found", "sums", "zeros", "bad",
 `tdbg_lab.stats.dtypes.float8_tables`, `sums` float64, `zeros` and `bad` int64 per channel of a piece."""
 
 PLAN, SWEEP, JOIN, MEASURE = 0, 1, 2, 3
+"""What to do: cut tensors into pieces; measure runs of pieces, in as many threads as call it; join the
+pieces into rows; all of it in the calling thread, tensors uncut."""
+CALL = (
+    *("what", "memory", "rows", "cut", "space", "columns", "channels", "n_channels"),
+    *("extreme", "pieces", "bounds", "runs", "next", "thread"),
+)
+"""Arguments and results of a call, int64 each.
+
+``memory``, ``space``: addresses of the table of `rows` tensors and of the addresses of the buffers.
+``cut``: most elements of a piece. ``columns``: address of ``(13 * rows + 2,)`` 64-bit numbers that receive
+the counts ``(5, rows) int64``, min, max, mean, std, l1, l2 ``(6, rows) float64``, and the offsets of
+histograms and of channels, ``rows + 1`` each. ``channels``: address of ``(2 * n_channels,) float32`` that
+receives shares of zeros, then means. ``extreme``: result, rows too extreme for float64 squares.
+``pieces``: result of ``PLAN``, taken by ``JOIN``. ``bounds``: address of the ``runs + 1`` first pieces of
+the runs. ``next``, ``thread``: counters of ``SWEEP``, 0 before."""
+_NEXT, _THREAD = CALL.index("next"), CALL.index("thread")
 
 _FLOAT32 = int(Code.FLOAT32)
 _WIDE = int(Code.FLOAT64)
@@ -60,27 +80,37 @@ _MOST_BINS = 2040
 
 
 @kernel()
-def _run(
-    what: int,
-    memory: int,
-    rows: int,
-    cut: int,
-    first: int,
-    last: int,
-    space: Any,
-    columns: Any,
-    floats: Any,
-    channels: Any,
-) -> Any:
-    if what == PLAN:
-        return _plan(memory, rows, cut, space)
+def _run(address: int, arguments: Any) -> None:
+    what, rows, cut = arguments[0], arguments[2], arguments[3]
+    space = carray(pointer(arguments[4], np.int64), (1 << 40,))
     if what == SWEEP:
-        return _sweep(first, last, cut, space)
-    pieces = first
-    if what == MEASURE:
-        pieces = _plan(memory, rows, cut, space)
+        _share(address, arguments, space)
+        return
+    if what == JOIN:
+        pieces = arguments[9]
+    else:
+        pieces = _plan(arguments[1], rows, cut, space)
+        arguments[9] = pieces
+        if what == PLAN:
+            return
         _sweep(0, pieces, 0, space)
-    return _join(pieces, rows, space, columns, floats, channels)
+    columns = carray(pointer(arguments[5], np.int64), (13 * rows + 2,))
+    floats = carray(pointer(arguments[5] + 40 * rows, np.float64), (6 * rows,))
+    channels = carray(pointer(arguments[6], np.float32), (2 * arguments[7],))
+    arguments[8] = _join(pieces, rows, space, columns, floats, channels)
+
+
+@kernel()
+def _share(address: int, arguments: Any, space: Any) -> None:
+    """Take runs of pieces until none is left: any number of threads may do it at once."""
+    runs = arguments[11]
+    bounds = carray(pointer(arguments[10], np.int64), (runs + 1,))
+    thread = fetch_add(address + 8 * _THREAD, 1)
+    while True:
+        i = fetch_add(address + 8 * _NEXT, 1)
+        if i >= runs:
+            return
+        _sweep(bounds[i], bounds[i + 1], thread, space)
 
 
 @kernel()
@@ -322,55 +352,28 @@ def _join_histograms(counts: Any, begin: int, end: int, bins: Any, found: Any, d
 
 
 STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "jit", "dtypes")
-"""Of the sources that `run` is compiled from."""
+"""Of the sources that the entry is compiled from."""
 
 
-def _entry(stamp: int) -> Callable[..., Any]:
-    """The function that Python calls. Only it is cached on disk: it has all the others inside.
+def _call_for(stamp: int) -> Callable[[int], None]:
+    """The function that is compiled to native code. Only it is cached on disk: it has all the others inside.
 
     numba knows a cached function by its own file and closure, and would not see a change elsewhere;
     `stamp` in the closure does.
     """
 
-    @kernel(cache=True)
-    def run(
-        what: int,
-        memory: int,
-        rows: int,
-        cut: int,
-        first: int,
-        last: int,
-        space: Any,
-        columns: Any,
-        floats: Any,
-        channels: Any,
-    ) -> Any:
-        """Do one of four things.
+    def call(address: int) -> None:
+        arguments = carray(pointer(address, np.int64), (len(CALL),))
+        if stamp >= 0:
+            _run(address, arguments)
 
-        ``PLAN``: cut tensors into pieces of at most `cut` elements; returns their number.
-        ``SWEEP``: measure pieces `first` to `last` (exclusive) with scratch `cut`; returns `last`.
-        ``JOIN``: join `first` pieces into the block; returns the rows too extreme for float64 squares.
-        ``MEASURE``: all of it, tensors uncut; returns as ``JOIN``.
-
-        Parameters
-        ----------
-        memory : int
-            Address of the table of `rows` tensors.
-        space : (10 + threads,) int64
-            Addresses of the buffers.
-        columns : (13 * rows + 2,) int64
-            Receives counts ``(5, rows)`` and, behind the floats, the offsets of histograms and of
-            channels, ``rows + 1`` each.
-        floats : (6 * rows,) float64
-            Part of `columns`: min, max, mean, std, l1, l2.
-        channels : (2 * C,) float32
-            Receives shares of zeros, then means.
-        """
-        if stamp < 0:
-            return 0
-        return _run(what, memory, rows, cut, first, last, space, columns, floats, channels)
-
-    return run
+    return call
 
 
-run = _entry(STAMP)
+call = _call_for(STAMP)
+
+
+@cache
+def entry() -> Any:
+    """`call` as native code: compiled, or loaded from numba's cache, when first asked for."""
+    return callback(call)

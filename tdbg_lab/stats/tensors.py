@@ -18,6 +18,7 @@ from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.gather import sentence, take_apart
 from tdbg_lab.stats.layouts import DTYPE_CODES, memory_of
+from tdbg_lab.stats.team import torch_team
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ def summarize_tensors(
         memories = [_plain(tensor, axis) for tensor, axis in zip(tensors, channel_axes, strict=True)]
         cpu = engine()
         if None not in memories and cpu.usable():
-            return cpu.measure(memories, threads=torch.get_num_threads())  # type: ignore[arg-type]
+            return cpu.measure(memories, threads=torch.get_num_threads(), team=torch_team())  # type: ignore[arg-type]
         return _any_tensors(tensors, channel_axes)
     except Exception as error:
         log.warning("Statistics of %d tensors failed.", len(tensors), exc_info=True)
@@ -122,7 +123,7 @@ def _on_one_device(parts: Sequence[Part]) -> StatsBlock:
         return summarize_on_device(parts)
     if engine().usable():
         memories = [memory_of(part.values, part.axis) for part in parts]
-        return engine().measure(memories, threads=torch.get_num_threads())
+        return engine().measure(memories, threads=torch.get_num_threads(), team=torch_team())
     with torch.no_grad():
         return torch_ops.summarize(
             [part.values for part in parts], channel_axes=[part.axis for part in parts]

@@ -53,7 +53,7 @@ def test_engine_that_cannot_compile_falls_back_and_says_so_once(monkeypatch, cap
     def fail():
         raise ImportError("no numba")
 
-    monkeypatch.setattr(engine, "_load_run", fail)
+    monkeypatch.setattr(engine, "_load", fail)
     fresh = CpuEngine()
     assert fresh.usable() is False
     assert fresh.usable() is False

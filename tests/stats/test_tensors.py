@@ -1,3 +1,4 @@
+import os
 import warnings
 
 import numpy as np
@@ -6,7 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tdbg_lab.stats import reference, torch_ops  # noqa: E402
-from tdbg_lab.stats.dtypes import FLOAT8, float8_tables  # noqa: E402
+from tdbg_lab.stats.dtypes import FLOAT8, Code, float8_tables  # noqa: E402
+from tdbg_lab.stats.engine import engine  # noqa: E402
+from tdbg_lab.stats.team import torch_team  # noqa: E402
 from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors  # noqa: E402
 
 NARROW = ["bfloat16", "float16", *FLOAT8]
@@ -156,3 +159,27 @@ def test_summarize_tensors_leaves_no_trace_in_autograd():
 )
 def test_default_channel_axis(shape, name, axis):
     assert default_channel_axis(shape, name) == axis
+
+
+def test_torch_team_shares_the_work_and_the_answer_is_the_same(assert_agree):
+    team = torch_team()
+    if team is None:
+        pytest.skip("torch brings no OpenMP library that we know")
+    values = np.random.default_rng(0).normal(size=(700, 301)).astype(np.float32)
+    arrays = [values, values[:3], values[:, :7].copy()]
+    memories = [(a.ctypes.data, int(Code.FLOAT32), a.size, a.shape[1], 1) for a in arrays]
+    block = engine().measure(memories, threads=3, team=team)
+    assert_agree(block, reference.summarize(arrays, channel_axes=[1, 1, 1]))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_torch_team_is_left_alone_in_a_forked_child():
+    values = torch.randn(1 << 16)
+    torch.set_num_threads(2)
+    summarize_tensors([values])  # the threads exist now
+    child = os.fork()
+    if child == 0:
+        block = summarize_tensors([values])
+        os._exit(0 if block.count[0] == values.numel() else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
