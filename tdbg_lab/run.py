@@ -12,26 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.errors import NotFoundError
+from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.records import Kind, Mode, TensorKey
 from tdbg_lab.store import control
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
 from tdbg_lab.store.info import RunInfo, read_info, write_edits
 from tdbg_lab.store.listing import RunSummary, find_runs, infer_status
 from tdbg_lab.store.reader import Reader, mode_code
+from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.results import HistogramSeries, Overview, Series
 from tdbg_lab.store.schema import MODE_CODE, MODES
 from tdbg_lab.store.table import needed, scalar_values
 from tdbg_lab.store.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from tdbg_lab.records import Finding, RuleState, RunStatus
     from tdbg_lab.store.reader import Steps
+    from tdbg_lab.store.remote.mirror import Mirror
 
 __all__ = [
     "HistogramSeries",
@@ -48,24 +50,58 @@ __all__ = [
 _DEFAULT_COLUMNS = ("count", "nan_count", "inf_count", "zero_frac", "min", "max", "mean", "std", "l1", "l2")
 
 
-def open_run(path: str | Path) -> Run:
-    """The run in a directory, read once.
+def open_run(path: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> Run:
+    """The run in a directory or on an object store (``s3://``, ``gs://``, ``az://``), read once.
+
+    Parameters
+    ----------
+    storage_options
+        Of an object store, see `tdbg_lab.store.remote.options`.
 
     Raises
     ------
     NotFoundError
         If there is none.
+    StoreError
+        If an object store cannot be read.
+    ConfigError
+        If the address or an option is wrong.
     """
-    return Run(path)
+    if not is_url(path):
+        return Run(path)
+    from tdbg_lab.store.remote.mirror import Mirror
+
+    mirror = Mirror(parse_url(path), storage_options)
+    mirror.pull()
+    return Run(mirror.path, mirror=mirror)
 
 
-def list_runs(root: str | Path, *, limit: int | None = None) -> list[RunSummary]:
-    """Runs below `root`, the newest first. Quick: reads each ``run.json`` and little else."""
-    return find_runs(Path(root), limit)
+def list_runs(
+    root: str | Path, *, limit: int | None = None, storage_options: Mapping[str, Any] | None = None
+) -> list[RunSummary]:
+    """Runs below `root`, the newest first. Quick: reads each ``run.json`` and little else.
+
+    Raises
+    ------
+    StoreError
+        If an object store cannot be read.
+    ConfigError
+        If the address or an option is wrong.
+    """
+    if not is_url(root):
+        return find_runs(Path(root), limit)
+    from tdbg_lab.store.remote.catalog import find_remote_runs
+
+    return find_remote_runs(parse_url(root), storage_options, limit)
 
 
 class Run:
     """One run directory. Thread-safe.
+
+    Parameters
+    ----------
+    mirror
+        What keeps the directory like a run on an object store: each refresh lets it look there.
 
     Raises
     ------
@@ -73,8 +109,10 @@ class Run:
         If there is no run at `path`.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, mirror: Mirror | None = None) -> None:
         self.path = Path(path).absolute()
+        self._mirror = mirror
+        self._unreachable: str | None = None
         self.version = 0
         """Grows with each change."""
         try:
@@ -93,6 +131,7 @@ class Run:
 
     def refresh(self) -> bool:
         """Read what is new; True when anything changed."""
+        self._pull()
         with self._reader.lock:
             changed = self._refresh_info()
             changed = self._reader.refresh() or changed
@@ -113,7 +152,8 @@ class Run:
     @property
     def problems(self) -> list[str]:
         """What could not be read, and why."""
-        return list(self._reader.state.problems)
+        remote = [] if self._mirror is None else self._mirror.problems
+        return [*self._reader.state.problems, *remote, *filter(None, [self._unreachable])]
 
     @property
     def last_step(self) -> int:
@@ -343,7 +383,10 @@ class Run:
         StoreError
             If it cannot be written.
         """
-        return control.request(self.path, "stop", reason=reason, by=by)
+        identity = control.request(self.path, "stop", reason=reason, by=by)
+        if self._mirror is not None:
+            self._mirror.send_request(identity)
+        return identity
 
     def edit(
         self, *, name: str | None = None, tags: Sequence[str] | None = None, notes: str | None = None
@@ -358,11 +401,24 @@ class Run:
             If it cannot be written.
         """
         write_edits(self.path, name=name, tags=tags, notes=notes)
+        if self._mirror is not None:
+            self._mirror.send_edits()
         self.refresh()
 
     def _steps(self) -> NDArray[np.int64]:
         with self._reader.lock:
             return self._reader.state.steps()
+
+    def _pull(self) -> None:
+        """Fetch what is new; what is here stays readable when that fails."""
+        if self._mirror is None:
+            return
+        try:
+            self._mirror.pull()
+        except (StoreError, NotFoundError) as error:
+            self._unreachable = str(error)
+        else:
+            self._unreachable = None
 
     def _refresh_info(self) -> bool:
         try:

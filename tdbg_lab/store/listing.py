@@ -28,6 +28,8 @@ class RunSummary:
     """-1 when it is not known cheaply."""
     last_write_ns: int
     """Modification time of the newest segment; of ``run.json`` when there is none."""
+    url: str = ""
+    """Its address, when it is on an object store; `path` is then that of the local copy."""
 
 
 def summarize_run(path: Path) -> RunSummary:

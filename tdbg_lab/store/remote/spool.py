@@ -1,0 +1,182 @@
+"""The spool: run directories on their way to an object store.
+
+A run in it is an ordinary run directory with a folder ``.upload`` beside its files::
+
+    place.json          where the run goes, and whether this machine has the chief rank
+    writer-00000.json   which process writes for a rank
+    state.json          what the sender says: what waits, since when it fails and why
+    lock                held by the sender
+
+Nothing in it is a secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.store.layout import entries, make_subfolder, read_json, write_json
+from tdbg_lab.store.remote.lock import FileLock
+from tdbg_lab.store.remote.url import StoreUrl, parse_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SPOOL_VARIABLE", "UPLOAD", "Spooled", "UploadState", "cache_root", "spool_path", "spooled_runs"]
+
+SPOOL_VARIABLE = "TDBG_SPOOL"
+UPLOAD = ".upload"
+"""The folder of the sender in a run directory; hidden, so it is neither read nor sent."""
+_PLACE, _STATE, _WRITER = "place.json", "state.json", "writer-"
+_MAX_RUNS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class UploadState:
+    """What the sender of a run says."""
+
+    time_ns: int = 0
+    waiting_bytes: int = 0
+    """Not sent yet, at the last look."""
+    sent_bytes: int = 0
+    """By this sender."""
+    failing_since_ns: int | None = None
+    problem: str | None = None
+    """Why it does not go on, one sentence."""
+    done: bool = False
+    """The run has ended and all of it is on the object store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """A run in the spool."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Name of the directory, which is the last part of the address."""
+        return self.path.name
+
+    def place(self) -> tuple[StoreUrl, bool]:
+        """Where the run goes, and whether the chief rank is here.
+
+        Raises
+        ------
+        OSError, ValueError
+            If the directory does not say.
+        """
+        value = read_json(self.path / UPLOAD / _PLACE)
+        return parse_url(str(value.get("url", ""))), value.get("chief") is True
+
+    def set_place(self, url: StoreUrl, *, chief: bool) -> None:
+        """Say where the run goes; it counts as unsent then.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        folder = make_subfolder(self.path, UPLOAD)
+        write_json(folder / _PLACE, {"url": str(url), "chief": chief})
+        self.set_state(replace(self.state(), done=False))
+
+    def state(self) -> UploadState:
+        """What the sender said last."""
+        try:
+            value = read_json(self.path / UPLOAD / _STATE)
+            return UploadState(**value)
+        except (OSError, ValueError, TypeError):
+            return UploadState()
+
+    def set_state(self, state: UploadState) -> None:
+        """Say where the sending stands.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        write_json(self.path / UPLOAD / _STATE, asdict(replace(state, time_ns=time.time_ns())))
+
+    def add_writer(self, rank: int) -> None:
+        """Say that this process writes for `rank`: the sender waits for its end.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        import psutil
+
+        value = {"pid": os.getpid(), "created_s": psutil.Process().create_time()}
+        write_json(make_subfolder(self.path, UPLOAD) / f"{_WRITER}{rank:05d}.json", value)
+
+    def has_writer(self) -> bool:
+        """Whether a process that writes into the run is alive."""
+        folder = self.path / UPLOAD
+        names = [each.name for each in entries(folder) if each.name.startswith(_WRITER)]
+        return any(_is_alive(folder / name) for name in names)
+
+    def lock(self) -> FileLock:
+        """The lock of the sender, not taken yet."""
+        return FileLock(self.path / UPLOAD / "lock")
+
+
+def cache_root() -> Path:
+    """Where tdbg-lab keeps files of its own."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser().absolute() / "tdbg-lab"
+
+
+def spool_root() -> Path:
+    """The spool: ``TDBG_SPOOL``, else a folder in the user's cache."""
+    named = os.environ.get(SPOOL_VARIABLE)
+    return Path(named).expanduser().absolute() if named else cache_root() / "spool"
+
+
+def spool_path(url: StoreUrl) -> Path:
+    """The directory in the spool for a run; its name is the last part of the address.
+
+    Raises
+    ------
+    ConfigError
+        If `url` names a bucket, not a folder in it.
+    """
+    if not url.path:
+        raise ConfigError(
+            f"{url} is a whole bucket; expected a folder for the run, such as {url}/runs/first."
+        )
+    digest = hashlib.sha256(str(url.parent).encode()).hexdigest()[:12]
+    return spool_root() / digest / url.name
+
+
+def spooled_runs(root: Path | None = None) -> Iterator[Spooled]:
+    """All runs in the spool, sent or not."""
+    found = 0
+    for group in sorted(entries(root or spool_root()), key=lambda each: each.name):
+        for each in sorted(entries(Path(group.path)), key=lambda each: each.name):
+            if found < _MAX_RUNS and (Path(each.path) / UPLOAD / _PLACE).is_file():
+                found += 1
+                yield Spooled(Path(each.path))
+
+
+def _is_alive(file: Path) -> bool:
+    """Whether the process a file names lives; by number and time of creation."""
+    import psutil
+
+    try:
+        value: dict[str, Any] = read_json(file)
+        process = psutil.Process(int(value["pid"]))
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return abs(process.create_time() - float(value["created_s"])) < 1.0
+    except psutil.AccessDenied:
+        return True
+    except (psutil.Error, OSError, ValueError, KeyError, TypeError):
+        return False
