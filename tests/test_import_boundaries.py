@@ -60,6 +60,7 @@ ALLOWED_HEAVY = {
     "click": {"cli"},
     "apprise": {"actions"},
     "pynvml": {"profiler", "cli"},
+    "obstore": {"store"},
 }
 
 
@@ -119,8 +120,9 @@ def test_module_imports_heavy_packages_only_where_allowed(path: Path) -> None:
     ("module", "absent"),
     [
         ("tdbg_lab", "torch tornado IPython plotly pandas pyarrow numba sklearn"),
-        ("tdbg_lab.run", "torch tornado IPython plotly numba sklearn"),
-        ("tdbg_lab.store", "torch tornado IPython plotly numba sklearn"),
+        ("tdbg_lab.run", "torch tornado IPython plotly numba sklearn obstore"),
+        ("tdbg_lab.store", "torch tornado IPython plotly numba sklearn obstore"),
+        ("tdbg_lab.store.remote.mirror", "torch tornado IPython plotly numba sklearn pandas obstore"),
         ("tdbg_lab.stats", "torch tornado IPython plotly pandas sklearn"),
         ("tdbg_lab.rules", "torch tornado IPython plotly sklearn"),
         ("tdbg_lab.capture", "torch keras xgboost transformers lightning ignite tornado IPython plotly"),

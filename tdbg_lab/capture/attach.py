@@ -39,6 +39,7 @@ def attach(
     profiler: bool = True,
     strict: bool = False,
     on_stop: Callable[[str], object] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Handle:
     """Capture what happens inside a model while it trains. Nothing of it ever raises into training.
 
@@ -52,7 +53,8 @@ def attach(
     loss
         Loss modules that are not part of the model.
     store
-        Run directory; by default ``runs/<date and time>``.
+        Run directory; by default ``runs/<date and time>``. Or a place on an object store:
+        ``s3://bucket/path``, ``gs://bucket/path``, ``az://container/path``.
     save_every
         Distance of the saved steps, 10 unless `config` says otherwise.
     collections
@@ -74,6 +76,8 @@ def attach(
         Raise our own failures instead of turning off what failed; for tests.
     on_stop
         Called with the reason when a stop is requested, instead of raising `TrainingStopped`.
+    storage_options
+        Credentials, region, endpoint of an object store; see `tdbg_lab.store.remote.options`.
 
     Raises
     ------
@@ -82,7 +86,9 @@ def attach(
     CaptureError
         The model, loss or optimizer cannot be attached to.
     StoreError
-        The run directory cannot be made.
+        The run directory cannot be made, or an object store refuses it.
+    MissingDependencyError
+        An object store is asked for and obstore is not installed.
     """
     settings = CaptureConfig.build(
         config, save_every=save_every, collections=collections, sample_rows=sample_rows
@@ -98,7 +104,14 @@ def attach(
         capture={"aliases": _aliases(given)},
     )
     handle, engine = open_handle(
-        store, settings, facts, if_exists=if_exists, phases=profiler, strict=strict, on_stop=on_stop
+        store,
+        settings,
+        facts,
+        if_exists=if_exists,
+        phases=profiler,
+        strict=strict,
+        on_stop=on_stop,
+        storage_options=storage_options,
     )
     try:
         _hang(handle, engine, given)

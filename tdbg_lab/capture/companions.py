@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["start_rules", "start_sampler"]
+__all__ = ["environment", "start_rules", "start_sampler"]
 
 
 def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> None:
@@ -25,7 +25,7 @@ def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env=_environment(),
+        env=environment(),
     )
     _reap(process, "sampler")
 
@@ -45,7 +45,7 @@ def _reap(process: subprocess.Popen[bytes], name: str) -> None:
     threading.Thread(target=process.wait, name=f"tdbg-lab {name}", daemon=True).start()
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment, with this package importable: it may stand on a path set by hand."""
     import tdbg_lab
 

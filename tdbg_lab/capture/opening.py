@@ -18,7 +18,10 @@ from tdbg_lab.capture import companions
 from tdbg_lab.capture.engine import Engine
 from tdbg_lab.capture.handle import Handle
 from tdbg_lab.capture.registry import open_handles
+from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.store import RankWriter, create_run, join_run
+from tdbg_lab.store.remote import is_url, parse_url
+from tdbg_lab.store.remote.spool import spool_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,8 +68,11 @@ def open_handle(
     phases: bool = True,
     strict: bool = False,
     on_stop: Callable[[str], object] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> tuple[Handle, Engine]:
     """Make the run directory (the chief rank does) and a handle with nothing hung on it yet.
+
+    Where `store` is on an object store, the directory is in the spool and a process sends it.
 
     Call `accompany` when the hooks are in place; on failure leave the handle with the exception
     (``handle.__exit__``).
@@ -79,7 +85,16 @@ def open_handle(
     place = default_place() if place is None else place
     request, path = _requested(store)
     _end_earlier(request)
-    folder = _folder(path, settings, facts, place, if_exists)
+    remote = None
+    if store is not None and is_url(store):
+        remote = RemoteStore.prepare(store, storage_options, rank=place.rank, if_exists=if_exists)
+        path = remote.path
+    if remote is not None and place.rank:
+        folder = remote.join(place.rank)
+    else:
+        folder = _folder(path, settings, facts, place, if_exists)
+    if remote is not None:
+        remote.enter(folder, place.rank)
     engine = Engine(
         folder,
         RankWriter(folder.path, place.rank),
@@ -89,6 +104,8 @@ def open_handle(
         first_step=_first_step(folder.path) if if_exists == "resume" else 0,
         chief=place.rank == 0,
     )
+    if remote is not None:
+        engine.guard.run("sender", remote.start_sender)
     return Handle(engine, request=request, on_stop=on_stop), engine
 
 
@@ -119,6 +136,8 @@ def _requested(store: str | Path | None) -> tuple[str, Path]:
     if store is None:
         stamp = datetime.now().astimezone().strftime("%Y-%m-%d_%H-%M-%S")
         return "", Path("runs") / stamp
+    if is_url(store):
+        return str(parse_url(store)), spool_path(parse_url(store))
     path = Path(store).expanduser()
     return str(path.resolve()), path
 

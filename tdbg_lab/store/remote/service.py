@@ -16,7 +16,7 @@ from tdbg_lab.store.remote.outgoing import walk
 from tdbg_lab.store.remote.spool import Spooled, UploadState, spooled_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from threading import Event
 
@@ -84,11 +84,8 @@ class Service:
             over = self._is_over()  # before the pass: what was written until now is in it
             quiet = self._pass()
             self._quiet = self._quiet + 1 if quiet else 0
-            if (
-                self._failing.problem is None
-                and self._quiet > 0
-                and (self._once or self._is_final(over=over))
-            ):
+            needed = 1 if self._once else QUIET_PASSES
+            if self._quiet >= needed and (over or self._once):
                 self._tell(done=over)
                 return True
             gone = not (self._spooled.path / "run.json").exists()
@@ -143,9 +140,10 @@ class Service:
             running = read_info(self._spooled.path).status is RunStatus.RUNNING
         except (OSError, ValueError):
             return True
-        if running and self._spooled.has_writer():
+        writers = self._spooled.writers()
+        if running and writers:
             return False
-        return not _runner_lives(self._spooled.path)
+        return not _runner_lives(self._spooled.path, writers)
 
     def _tell(self, *, done: bool = False) -> None:
         now_s, news = time.monotonic(), (self._failing.problem, done)
@@ -169,12 +167,14 @@ def unsent_runs(root: Path | None = None) -> Iterator[Spooled]:
             yield spooled
 
 
-def _runner_lives(run_path: Path) -> bool:
-    """Whether the rule runner of a run is still at work on this machine."""
+def _runner_lives(run_path: Path, writers: Sequence[int]) -> bool:
+    """Whether the rule runner of a run is still at work on this machine, in a process of its own."""
     import psutil
 
     status = read_rule_status(run_path)
     pid, heartbeat_ns = status.get("pid"), status.get("heartbeat_ns")
     if not isinstance(pid, int) or not isinstance(heartbeat_ns, int):
         return False
-    return time.time_ns() - heartbeat_ns < RUNNER_SILENCE_NS and 0 < pid < 2**31 and psutil.pid_exists(pid)
+    if pid in writers or not 0 < pid < 2**31 or time.time_ns() - heartbeat_ns > RUNNER_SILENCE_NS:
+        return False
+    return psutil.pid_exists(pid)

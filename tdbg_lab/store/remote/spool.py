@@ -117,11 +117,11 @@ class Spooled:
         value = {"pid": os.getpid(), "created_s": psutil.Process().create_time()}
         write_json(make_subfolder(self.path, UPLOAD) / f"{_WRITER}{rank:05d}.json", value)
 
-    def has_writer(self) -> bool:
-        """Whether a process that writes into the run is alive."""
+    def writers(self) -> list[int]:
+        """Process numbers of those who write into the run and are alive."""
         folder = self.path / UPLOAD
         names = [each.name for each in entries(folder) if each.name.startswith(_WRITER)]
-        return any(_is_alive(folder / name) for name in names)
+        return [pid for name in names if (pid := _alive(folder / name)) is not None]
 
     def lock(self) -> FileLock:
         """The lock of the sender, not taken yet."""
@@ -166,17 +166,17 @@ def spooled_runs(root: Path | None = None) -> Iterator[Spooled]:
                 yield Spooled(Path(each.path))
 
 
-def _is_alive(file: Path) -> bool:
-    """Whether the process a file names lives; by number and time of creation."""
+def _alive(file: Path) -> int | None:
+    """Number of the process a file names, if it lives; told by number and time of creation."""
     import psutil
 
     try:
         value: dict[str, Any] = read_json(file)
-        process = psutil.Process(int(value["pid"]))
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return abs(process.create_time() - float(value["created_s"])) < 1.0
+        pid, created_s = int(value["pid"]), float(value["created_s"])
+        process = psutil.Process(pid)
+        is_it = process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - created_s) < 1.0
     except psutil.AccessDenied:
-        return True
+        return pid
     except (psutil.Error, OSError, ValueError, KeyError, TypeError):
-        return False
+        return None
+    return pid if is_it else None

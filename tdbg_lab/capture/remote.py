@@ -1,0 +1,218 @@
+"""A run that goes to an object store: its place there, its folder here, and its sender.
+
+Asking the object store happens once, before training begins, and takes seconds at most. From then on
+this process only writes files; a process of its own sends them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tdbg_lab.capture.companions import environment
+from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
+from tdbg_lab.store import RunFolder
+from tdbg_lab.store.info import RUN_FILE, read_info
+from tdbg_lab.store.layout import read_bytes, write_json
+from tdbg_lab.store.limits import MAX_JSON_BYTES
+from tdbg_lab.store.remote import StoreUrl, parse_url
+from tdbg_lab.store.remote.claim import claim, sibling
+from tdbg_lab.store.remote.objects import QUICK, Objects, RemoteError
+from tdbg_lab.store.remote.options import storage_options
+from tdbg_lab.store.remote.spool import Spooled, spool_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["RemoteStore"]
+
+_log = logging.getLogger("tdbg_lab")
+
+FLUSH: Final = "flush_s"
+"""Our own storage option: seconds between two sendings."""
+JOIN_S: Final = 60.0
+WATCH_S: Final = 2.0
+MOST_NAMES: Final = 1000
+
+
+@dataclass(slots=True)
+class RemoteStore:
+    """Where a run goes, and where it is written until then."""
+
+    url: StoreUrl
+    path: Path
+    options: dict[str, Any] = field(repr=False)
+    reached: bool = True
+    """Whether the object store answered."""
+
+    @classmethod
+    def prepare(
+        cls, store: str | Path, options: Mapping[str, Any] | None, *, rank: int, if_exists: str
+    ) -> RemoteStore:
+        """Choose place and folder for a run; nothing is made yet.
+
+        Raises
+        ------
+        ConfigError, MissingDependencyError
+            If the address or an option is wrong, or obstore is not installed.
+        ConflictError
+            If there is a run and `if_exists` is ``error``.
+        RemoteError
+            If the object store says no. Where it does not answer, that is logged.
+        """
+        url = parse_url(store)
+        found = cls(url, spool_path(url), dict(options or {}))
+        found._connect(url)
+        if rank == 0:
+            found._choose(if_exists)
+        return found
+
+    def join(self, rank: int) -> RunFolder:
+        """The run the chief rank makes, which may be on another machine.
+
+        Raises
+        ------
+        NotFoundError
+            If it does not appear in time.
+        """
+        deadline = time.monotonic() + JOIN_S
+        objects = self._connect(self.url)
+        while time.monotonic() < deadline:
+            if _is_run(self.path):
+                return RunFolder(self.path)
+            try:
+                data = objects.get(RUN_FILE, MAX_JSON_BYTES)
+            except RemoteError as error:
+                if not error.transient:
+                    raise
+                data = None
+            if data is not None and not _is_run(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                Spooled(self.path).set_place(self.url, chief=False)
+                write_json(self.path / RUN_FILE, json.loads(data))
+            time.sleep(0.2)
+        raise NotFoundError(f"Rank {rank} found no run at {self.url} within {JOIN_S:g} s.")
+
+    def enter(self, folder: RunFolder, rank: int) -> None:
+        """Take the place for the run that was made, and say in the spool where it goes.
+
+        Raises
+        ------
+        RemoteError
+            If the object store says no; the folder is removed, nothing is in it yet.
+        """
+        spooled = Spooled(folder.path)
+        if rank == 0:
+            try:
+                if self.reached:
+                    data = read_bytes(folder.path / RUN_FILE, MAX_JSON_BYTES)
+                    self.url = claim(self.url, data, self._connect)[1]
+            except RemoteError as error:
+                if not error.transient:
+                    shutil.rmtree(folder.path, ignore_errors=True)
+                    raise
+                self._say_unreached(error)
+            spooled.set_place(self.url, chief=True)
+        spooled.add_writer(rank)
+
+    def start_sender(self) -> None:
+        """Start the process that sends the run, and the one that sends what earlier runs left."""
+        options = {key: value for key, value in self.options.items() if key != FLUSH}
+        flush = ["--flush", str(float(self.options[FLUSH]))] if FLUSH in self.options else []
+        process = _start([str(self.path), *flush], options)
+        leftovers = _start(["--leftovers"], options)
+        threading.Thread(
+            target=_watch, args=(Spooled(self.path), process, leftovers), name="tdbg-lab sender", daemon=True
+        ).start()
+
+    def _connect(self, url: StoreUrl) -> Objects:
+        given = {key: value for key, value in self.options.items() if key != FLUSH}
+        return Objects(url, storage_options(url, given), QUICK)
+
+    def _choose(self, if_exists: str) -> None:
+        """Take the first name that is free here and there, or the run to go on with."""
+        asked = self.url
+        for number in range(1, MOST_NAMES):
+            self.url = sibling(asked, number)
+            self.path = spool_path(self.url)
+            here, there = _is_run(self.path), self._is_there()
+            if if_exists == "resume":
+                if there and not here:
+                    self._fetch()
+                return
+            if not here and not there:
+                return
+            if if_exists == "error":
+                raise ConflictError(f"Run {self.url} exists. Choose another path or if_exists.")
+        raise ConflictError(f"{asked} and its {MOST_NAMES} next names are taken; choose another.")
+
+    def _is_there(self) -> bool:
+        if not self.reached:
+            return False
+        try:
+            return self._connect(self.url).get(RUN_FILE, MAX_JSON_BYTES) is not None
+        except RemoteError as error:
+            if not error.transient:
+                raise
+            self._say_unreached(error)
+            return False
+
+    def _fetch(self) -> None:
+        """Bring a run here that was made elsewhere, to go on with it."""
+        from tdbg_lab.store.remote.mirror import Mirror
+
+        Mirror(self.url, path=self.path, objects=self._connect(self.url)).pull(force=True)
+
+    def _say_unreached(self, error: StoreError) -> None:
+        self.reached = False
+        _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", error, self.path)
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        read_info(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _start(arguments: list[str], options: Mapping[str, Any]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tdbg_lab.store.remote", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=environment(),
+    )
+    if process.stdin is not None:
+        with process.stdin as pipe:
+            pipe.write(json.dumps(options, default=str).encode())
+    return process
+
+
+def _watch(spooled: Spooled, process: subprocess.Popen[bytes], leftovers: subprocess.Popen[bytes]) -> None:
+    """Tell once what keeps the run from being sent, and once that it goes on. Runs in a thread."""
+    told: str | None = None
+    ended = False
+    while not ended:
+        try:
+            process.wait(WATCH_S)
+            ended = True
+        except subprocess.TimeoutExpired:
+            pass
+        leftovers.poll()
+        problem = spooled.state().problem
+        if problem is not None and told is None:
+            _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", problem, spooled.path)
+        elif problem is None and told is not None:
+            _log.warning("tdbg-lab: the run is being sent again.")
+        told = problem
