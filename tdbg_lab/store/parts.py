@@ -23,7 +23,7 @@ REASON = "reason"
 LISTS = ("hist_bins", "hist_counts", "channel_zero_frac", "channel_mean")
 LIST_DTYPES = {
     "hist_bins": np.uint16,
-    "hist_counts": np.int64,
+    "hist_counts": np.uint32,
     "channel_zero_frac": np.float32,
     "channel_mean": np.float32,
 }

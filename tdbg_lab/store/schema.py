@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import StatsBlock, StatsRows, TensorKey
 
-_INT64, _INT32, _UINT16 = pa.int64(), pa.int32(), pa.uint16()
+_INT64, _INT32, _UINT16, _UINT32 = pa.int64(), pa.int32(), pa.uint16(), pa.uint32()
 _FLOAT64, _FLOAT32 = pa.float64(), pa.float32()
 
 MODES = tuple(Mode)
@@ -45,7 +45,7 @@ STATS = pa.schema(
         *((name, pa.int64()) for name in COUNTS),
         *((name, pa.float64()) for name in FLOATS),
         ("hist_bins", pa.list_(pa.uint16())),
-        ("hist_counts", pa.list_(pa.int64())),
+        ("hist_counts", pa.list_(pa.uint32())),
         ("channel_zero_frac", pa.list_(pa.float32())),
         ("channel_mean", pa.list_(pa.float32())),
         ("reason", pa.utf8()),
@@ -78,6 +78,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {"stats": STATS, "spans": SPANS, "system": SY
 METADATA_KEY = b"tdbg"
 """Schema metadata of a live segment and of a sealed one: a JSON object, see `segment_metadata`."""
 
+_MOST = 2**32 - 1
 _KEY_COLUMNS = ("tensor", "kind", "module", "dtype", "shape", "collections")
 _CACHED_KEYS = 32
 
@@ -186,7 +187,7 @@ def _lists(block: StatsBlock, n: int) -> list[pa.Array]:
     channel = _offsets(block.channel_offsets, len(block.channel_mean), n)
     columns = (
         (hist, _UINT16, np.asarray(block.hist_bins, np.uint16)),
-        (hist, _INT64, np.asarray(block.hist_counts, np.int64)),
+        (hist, _UINT32, _narrow(block)),
         (channel, _FLOAT32, np.asarray(block.channel_zero_frac, np.float32)),
         (channel, _FLOAT32, np.asarray(block.channel_mean, np.float32)),
     )
@@ -194,6 +195,14 @@ def _lists(block: StatsBlock, n: int) -> list[pa.Array]:
         pa.Array.from_buffers(pa.list_(kind), n, [None, offsets], children=[_numbers(values, kind)])
         for offsets, kind, values in columns
     ]
+
+
+def _narrow(block: StatsBlock) -> NDArray[np.uint32]:
+    """Counts of the histograms; one beyond 2**32 - 1, of a tensor that large, is cut to that."""
+    counts = np.asarray(block.hist_counts)
+    if len(block.count) and block.count.max() > _MOST:
+        counts = np.minimum(counts, _MOST)
+    return counts.astype(np.uint32)
 
 
 def _offsets(offsets: NDArray[np.int64], n_values: int, n: int) -> pa.Buffer:

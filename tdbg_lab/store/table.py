@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import StatsBlock
 from tdbg_lab.stats.block import merge, quantile
-from tdbg_lab.store.parts import LISTS, REASON, Part
+from tdbg_lab.store.parts import LIST_DTYPES, LISTS, REASON, Part
 from tdbg_lab.store.schema import COUNTS, FLOATS, SCALARS
 
 if TYPE_CHECKING:
@@ -144,11 +144,11 @@ def block_of(part: Part) -> StatsBlock:
     """The rows as a `StatsBlock`; lists that were not read are empty."""
     n = len(part.step)
     none = np.zeros(n, np.int64)
-    dtypes = {"hist_bins": np.uint16, "hist_counts": np.int64}
-    lists = {name: part.lists.get(name, (none, np.empty(0, dtypes.get(name, np.float32)))) for name in LISTS}
+    lists = {name: part.lists.get(name, (none, np.empty(0, LIST_DTYPES[name]))) for name in LISTS}
     columns: dict[str, Any] = {name: part.columns[name].astype(np.int64, copy=False) for name in COUNTS}
     columns.update({name: part.columns[name].astype(np.float64, copy=False) for name in FLOATS})
     columns.update({name: values for name, (_, values) in lists.items()})
+    columns["hist_counts"] = columns["hist_counts"].astype(np.int64)
     reasons = part.columns.get(REASON, ())
     if any(reason is not None for reason in reasons):
         columns["reasons"] = tuple(reasons)
