@@ -168,7 +168,9 @@ export class FigureWidget extends Widget {
           width: this.node.clientWidth,
           height: this.node.clientHeight
         });
+        const start = performance.now();
         await plotly.react(this._plot, data, layout, CONFIG);
+        this._model.noteDrawing(performance.now() - start);
         if (this.isDisposed) {
           plotly.purge(this._plot);
           return;

@@ -16,9 +16,16 @@ import type {
   StreamMessage,
   ViewParams
 } from '../api/wire';
+import { DrawPace } from './pace';
 import { completeParams, movesWithCursor } from './params';
 import type { RunModel } from './run';
 import type { TdbgSettings } from './settings';
+
+/** Shortest time between two pictures over time, ms: seconds of the machine move slowly. */
+const SLOW_GAP_MS = 1000;
+
+/** What such a picture counts for among those drawn as often as can be. */
+const SLOW_SHARE = 0.25;
 
 /** What a figure says about itself in `layout.meta.tdbg`. */
 export interface IFigureMeta {
@@ -47,6 +54,7 @@ export class FigureModel implements IDisposable {
     this.view = options.view;
     this._client = options.client;
     this._settings = options.settings;
+    this._pace = options.pace ?? new DrawPace();
     this._chosen = options.params ?? {};
     this.run.versionChanged.connect(this._onVersion, this);
     this.run.tensorsChanged.connect(this._onTensors, this);
@@ -133,6 +141,9 @@ export class FigureModel implements IDisposable {
       return;
     }
     this._isActive = value;
+    if (!value) {
+      this._pace.forget(this);
+    }
     if (value && this._isDirty) {
       this._schedule();
     }
@@ -159,6 +170,13 @@ export class FigureModel implements IDisposable {
     this._isDirty = true;
     if (this._isActive) {
       this._schedule();
+    }
+  }
+
+  /** The picture was drawn, which took `ms`. */
+  noteDrawing(ms: number): void {
+    if (this._isActive) {
+      this._pace.note(this, this._isSlow ? ms * SLOW_SHARE : ms);
     }
   }
 
@@ -212,6 +230,7 @@ export class FigureModel implements IDisposable {
     this._isDisposed = true;
     clearTimeout(this._timer);
     clearTimeout(this._jobTimer);
+    this._pace.forget(this);
     this._abort?.abort();
     this.run.versionChanged.disconnect(this._onVersion, this);
     this.run.tensorsChanged.disconnect(this._onTensors, this);
@@ -254,7 +273,11 @@ export class FigureModel implements IDisposable {
       // Its tensors, on their arrival, ask again.
       return;
     }
-    const gap = 1000 / this._settings.figuresPerSecond;
+    const gap = Math.max(
+      1000 / this._settings.figuresPerSecond,
+      this._pace.gap,
+      this._isSlow ? SLOW_GAP_MS : 0
+    );
     const wait = Math.max(0, this._lastStart + gap - Date.now());
     this._timer = setTimeout(() => {
       this._timer = undefined;
@@ -262,6 +285,10 @@ export class FigureModel implements IDisposable {
         this._inFlight = this._fetch();
       }
     }, wait);
+  }
+
+  private get _isSlow(): boolean {
+    return this.view.axis === 'time';
   }
 
   private async _fetch(): Promise<void> {
@@ -302,7 +329,12 @@ export class FigureModel implements IDisposable {
   }
 
   private _accept(answer: IFigureAnswer): void {
-    this._answer = answer;
+    // A picture that has not changed is kept, and need not be drawn again.
+    const same =
+      this.view.axis !== 'step' &&
+      this._answer !== null &&
+      JSON.stringify(answer.figure) === JSON.stringify(this._answer.figure);
+    this._answer = same ? { ...answer, figure: this._answer!.figure } : answer;
     this._error = '';
     this._asOf = Date.now();
     this._pending = answer.pending;
@@ -331,6 +363,7 @@ export class FigureModel implements IDisposable {
   private _jobTimer: ReturnType<typeof setTimeout> | undefined;
   private _lastStart = 0;
   private _paramsChanged = new Signal<this, ViewParams>(this);
+  private _pace: DrawPace;
   private _pending: IPendingJob | null = null;
   private _sentStep: number | null = null;
   private _settings: TdbgSettings;
@@ -351,6 +384,8 @@ export namespace FigureModel {
     readonly settings: TdbgSettings;
     /** What is chosen at first. */
     readonly params?: ViewParams;
+    /** Shared by all pictures of a page. */
+    readonly pace?: DrawPace;
   }
 }
 

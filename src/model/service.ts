@@ -19,6 +19,7 @@ import type {
 import type { IFindingEvent, ITdbgService } from '../tokens';
 import { ConnectionModel } from './connection';
 import { FigureModel } from './figure';
+import { DrawPace } from './pace';
 import { RunModel } from './run';
 import { RunsModel } from './runs';
 import { TdbgSettings } from './settings';
@@ -119,6 +120,7 @@ export class TdbgService implements ITdbgService {
       view: info,
       client: this.client,
       settings: this.settings,
+      pace: this._pace,
       params
     });
     this._figures = new Set(
@@ -325,6 +327,7 @@ export class TdbgService implements ITdbgService {
   private _lastLook = 0;
   private _listThrottle: Throttler;
   private _opened = new Map<string, RunModel>();
+  private _pace = new DrawPace();
   private _poll: Poll;
   private _stream: IRunStream;
 }

@@ -36,7 +36,7 @@ export class TdbgSettings implements IDisposable {
 
   /** Most pictures one panel draws in a second. */
   get figuresPerSecond(): number {
-    return Math.min(Math.max(this._get('figuresPerSecond', 4), 0.1), 20);
+    return Math.min(Math.max(this._get('figuresPerSecond', 8), 0.1), 20);
   }
 
   /** Least severity of a finding that is announced. */

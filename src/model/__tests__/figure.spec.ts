@@ -76,9 +76,50 @@ describe('FigureModel', () => {
       await pass(20);
       server.figures.forEach(request => request.resolve(answer()));
     }
-    // Two seconds at four a second.
-    expect(server.figures.length).toBeLessThanOrEqual(9);
-    expect(server.figures.length).toBeGreaterThanOrEqual(7);
+    // Two seconds at eight a second.
+    expect(server.figures.length).toBeLessThanOrEqual(17);
+    expect(server.figures.length).toBeGreaterThanOrEqual(13);
+  });
+
+  it('asks less often where drawing takes long, and for what moves slowly', async () => {
+    const ask = async (shown: FigureModel, draws: number): Promise<number> => {
+      const before = server.figures.length;
+      shown.isActive = true;
+      for (let i = 0; i < 200; i++) {
+        run.setVersion(run.version + 1);
+        await pass(20);
+        const last = server.figures[server.figures.length - 1];
+        last?.resolve(answer());
+        shown.noteDrawing(draws);
+      }
+      shown.isActive = false;
+      return server.figures.length - before;
+    };
+    expect(await ask(figure, 200)).toBeLessThanOrEqual(12);
+    figure.dispose();
+    figure = create(view({ axis: 'time' }));
+    expect(await ask(figure, 1)).toBeLessThanOrEqual(5);
+  });
+
+  it('keeps a picture that has not changed', async () => {
+    figure.dispose();
+    figure = create(view({ axis: null }));
+    figure.isActive = true;
+    await pass(300);
+    server.figures[0].resolve(answer());
+    await pass(0);
+    const first = figure.figure;
+    run.setVersion(7);
+    await pass(300);
+    server.figures[1].resolve(answer({ version: 7 }));
+    await pass(0);
+    expect(figure.figure).toBe(first);
+    run.setVersion(8);
+    await pass(300);
+    const other = answer({ figure: { data: [{}], layout: {} } });
+    server.figures[2].resolve(other);
+    await pass(0);
+    expect(figure.figure).toBe(other.figure);
   });
 
   it('does not ask again when the cursor moves over its step axis', async () => {

@@ -46,9 +46,7 @@ export function defaultTiles(
 /**
  * The output to begin with: one in trouble, else that of the first layer that learns, else any.
  */
-function telling(
-  tensors: ReadonlyArray<ITensorInfo>
-): ITensorInfo | undefined {
+function telling(tensors: ReadonlyArray<ITensorInfo>): ITensorInfo | undefined {
   const outputs = tensors.filter(({ kind }) => kind === 'activation');
   const learning = new Set(
     tensors.filter(({ kind }) => kind === 'weight').map(({ module }) => module)

@@ -1,0 +1,128 @@
+"""Whether memory grows while a run is watched live: the browser's heap and the server's resident memory.
+
+A training process saves every step at 20 steps a second; a real JupyterLab follows; a Chromium shows the
+dashboard. Every half minute: the JavaScript heap after a forced collection, the number of DOM nodes and
+listeners, and the resident memory of the server and of the processes it started. After a third of the time
+everything has been loaded and every cache has been filled; from there on a straight line is fitted, and its
+slope is what is told, with the standard error of the fit.
+
+    python benchmarks/soak.py [--minutes 30] [--rate 20] [--sample-every 30]
+
+Needs what ``browser.py`` needs. Writes ``benchmarks/results/soak.json`` and ``soak.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from chromium import Lab, Page, Training
+
+RESULTS = Path(__file__).parent / "results"
+WARM_UP_SHARE = 1 / 3
+UNITS = {
+    "heap_mb": "JavaScript heap, MB",
+    "nodes": "DOM nodes",
+    "listeners": "DOM listeners",
+    "server_mb": "server, resident MB",
+    "children_mb": "its child processes, resident MB",
+}
+
+
+def soak(root: Path, *, minutes: float, rate: float, every_s: float) -> list[dict]:
+    """One sample every `every_s` seconds for `minutes`."""
+    lab = Lab(root)
+    page = Page()
+    training = Training(root / "soak", steps=int((minutes + 5) * 60 * rate), rate=rate)
+    try:
+        page.do("lab", url=lab.url)
+        training.start()
+        page.do("open", command="tdbg:open-dashboard", args={"run": lab.run_id("soak")})
+        page.do("watch")
+        started_s, samples = time.monotonic(), []
+        while (passed_s := time.monotonic() - started_s) < minutes * 60:
+            time.sleep(every_s - passed_s % every_s)
+            if not training.alive:
+                raise SystemExit("The training has ended before the soak.")
+            samples.append(sample(lab, page, (time.monotonic() - started_s) / 60))
+            print(json.dumps(samples[-1]), flush=True)
+        return samples
+    finally:
+        page.close()
+        training.close()
+        lab.close()
+
+
+def sample(lab: Lab, page: Page, minute: float) -> dict:
+    heap, memory, drawings = page.do("heap"), lab.memory(), page.do("drawn")
+    return {
+        "minute": minute,
+        "heap_mb": heap["bytes"] / 1e6,
+        "nodes": heap["nodes"],
+        "listeners": heap["jsEventListeners"],
+        "server_mb": memory["server"],
+        "children_mb": memory["children"],
+        "last_step": max((step for _, _, step in drawings if step is not None), default=-1),
+        "drawings": len(drawings),
+    }
+
+
+def growth(samples: list[dict], name: str) -> dict:
+    """Growth per hour after the warm-up, with its standard error."""
+    kept = [each for each in samples if each["minute"] > samples[-1]["minute"] * WARM_UP_SHARE]
+    x = np.array([each["minute"] / 60 for each in kept])
+    y = np.array([each[name] for each in kept])
+    slope, start = np.polyfit(x, y, 1)
+    rest = y - (slope * x + start)
+    error = np.sqrt((rest**2).sum() / max(len(x) - 2, 1) / ((x - x.mean()) ** 2).sum())
+    return {
+        "first": float(y[0]),
+        "last": float(y[-1]),
+        "per_hour": float(slope),
+        "standard_error": float(error),
+    }
+
+
+def write(result: dict) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "soak.json").write_text(json.dumps(result, indent=2) + "\n")
+    rows = ["| what | after a third | at the end | growth an hour |", "|---|---|---|---|"]
+    for name, words in UNITS.items():
+        found = result["growth"][name]
+        rows.append(
+            f"| {words} | {found['first']:.0f} | {found['last']:.0f} | "
+            f"{found['per_hour']:+.1f} ± {found['standard_error']:.1f} |"
+        )
+    machine, samples = result["machine"], result["samples"]
+    text = (
+        "# Memory while a run is watched live\n\n"
+        f"Measured by `benchmarks/soak.py` over {samples[-1]['minute']:.0f} minutes on {machine['cores']} "
+        f"cores, load {machine['load']:.1f} at the start: {samples[-1]['last_step']:,} steps, the dashboard "
+        f"open, {sum(each['drawings'] for each in samples):,} drawings over steps. The slope is fitted after "
+        "the first third.\n\n" + "\n".join(rows) + "\n"
+    )
+    (RESULTS / "soak.md").write_text(text)
+    print(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--rate", type=float, default=20)
+    parser.add_argument("--sample-every", type=float, default=30)
+    options = parser.parse_args()
+    machine = {"cores": os.cpu_count(), "load": os.getloadavg()[0], "python": platform.python_version()}
+    with tempfile.TemporaryDirectory() as folder:
+        samples = soak(Path(folder), minutes=options.minutes, rate=options.rate, every_s=options.sample_every)
+    growths = {name: growth(samples, name) for name in UNITS}
+    write({"machine": machine, "growth": growths, "samples": samples})
+
+
+if __name__ == "__main__":
+    main()
