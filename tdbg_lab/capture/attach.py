@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.opening import IfExists
+    from tdbg_lab.capture.ranks import Ranks
 
 __all__ = ["attach"]
 
@@ -37,6 +38,7 @@ def attach(
     if_exists: IfExists = "new",
     sample_rows: int | None = None,
     profiler: bool = True,
+    ranks: Ranks = "all",
     strict: bool = False,
     on_stop: Callable[[str], object] | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -72,6 +74,10 @@ def attach(
         Rows of raw values to keep, where a collection does not say.
     profiler
         Record phases, and sample the machine in a process of its own.
+    ranks
+        Which processes of a distributed training write, each into a directory of its own: ``"all"``,
+        ``"first"`` or a list of ranks. Call `attach` on all of them all the same: a stop then ends
+        all after the same step.
     strict
         Raise our own failures instead of turning off what failed; for tests.
     on_stop
@@ -84,7 +90,7 @@ def attach(
     ConfigError
         A setting is wrong; the message says which one.
     CaptureError
-        The model, loss or optimizer cannot be attached to.
+        The model, loss or optimizer cannot be attached to; or another rank did not make the run.
     StoreError
         The run directory cannot be made, or an object store refuses it.
     MissingDependencyError
@@ -107,6 +113,7 @@ def attach(
         store,
         settings,
         facts,
+        ranks=ranks,
         if_exists=if_exists,
         phases=profiler,
         strict=strict,

@@ -19,6 +19,7 @@ from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.capture.ranks import SilentWriter
     from tdbg_lab.config import CaptureConfig
     from tdbg_lab.store import RankWriter, Request, RunFolder
 
@@ -45,13 +46,14 @@ class Engine:
     def __init__(
         self,
         folder: RunFolder,
-        writer: RankWriter,
+        writer: RankWriter | SilentWriter,
         config: CaptureConfig,
         *,
         strict: bool = False,
         phases: bool = True,
         first_step: int = 0,
         chief: bool = True,
+        control: ControlWatch | None = None,
     ) -> None:
         self.folder = folder
         self.chief = chief
@@ -63,7 +65,7 @@ class Engine:
         self.guard.on_problem = self.recorder.add_problem
         self.meter = CostMeter()
         self.phases = PhaseRecorder(writer) if phases else None
-        self.control = ControlWatch(folder.path)
+        self.control = control or ControlWatch(folder.path)
         self.step = self._first_step = first_step
         self.override: Mode | None = None
         """Mode set by the user, instead of the model's own."""
@@ -248,7 +250,7 @@ class Engine:
 
     def poll_stop(self) -> Request | None:
         """The stop request that waits, if any; looked for at most every 0.2 s."""
-        request: Request | None = self.guard.run("control", self.control.poll)
+        request: Request | None = self.guard.run("control", self.control.poll, self.step)
         return request
 
     def finish(self, status: RunStatus, error: str | None = None) -> None:

@@ -6,8 +6,6 @@ Every framework's way in ends here; a framework then hangs its hooks on the hand
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.capture import companions
+from tdbg_lab.capture.control import ControlWatch, SharedControlWatch
 from tdbg_lab.capture.engine import Engine
 from tdbg_lab.capture.handle import Handle
+from tdbg_lab.capture.ranks import Meeting, Place, Ranks, Role, SilentWriter, default_place, role
 from tdbg_lab.capture.registry import open_handles
 from tdbg_lab.capture.remote import RemoteStore
-from tdbg_lab.store import RankWriter, create_run, join_run
+from tdbg_lab.store import RankWriter, RunFolder, create_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.spool import spool_path
 
@@ -27,21 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tdbg_lab.config import CaptureConfig
-    from tdbg_lab.store import RunFolder
 
 __all__ = ["IfExists", "Place", "RunFacts", "accompany", "default_place", "open_handle"]
 
 _log = logging.getLogger("tdbg_lab")
 
 IfExists = Literal["new", "resume", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which process of the training this is."""
-
-    rank: int = 0
-    world_size: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +55,7 @@ def open_handle(
     facts: RunFacts,
     *,
     place: Place | None = None,
+    ranks: Ranks = "all",
     if_exists: IfExists = "new",
     phases: bool = True,
     strict: bool = False,
@@ -81,32 +73,56 @@ def open_handle(
     ------
     StoreError, ConflictError
         The run directory cannot be made.
+    ConfigError
+        `ranks` names none that exists.
+    CaptureError
+        Another rank makes the run, and did not within a minute.
     """
     place = default_place() if place is None else place
+    duty = role(ranks, place)
     request, path = _requested(store)
     _end_earlier(request)
+    meeting = Meeting(request, place)
     remote = None
-    if store is not None and is_url(store):
-        remote = RemoteStore.prepare(store, storage_options, rank=place.rank, if_exists=if_exists)
+    if store is not None and is_url(store) and duty.writes:
+        remote = RemoteStore.prepare(store, storage_options, chief=duty.chief, if_exists=if_exists)
         path = remote.path
-    if remote is not None and place.rank:
-        folder = remote.join(place.rank)
+    if duty.chief:
+        folder = _new_folder(path, settings, facts, place, if_exists)
+        first_step = _first_step(folder.path) if if_exists == "resume" else 0
     else:
-        folder = _folder(path, settings, facts, place, if_exists)
+        folder, first_step = _joined(path, meeting, remote, place)
     if remote is not None:
-        remote.enter(folder, place.rank)
-    engine = Engine(
-        folder,
-        RankWriter(folder.path, place.rank),
-        settings,
-        strict=strict,
-        phases=phases,
-        first_step=_first_step(folder.path) if if_exists == "resume" else 0,
-        chief=place.rank == 0,
-    )
+        remote.enter(folder, place.rank, chief=duty.chief)
+    engine = _engine(folder, settings, place, duty, strict=strict, phases=phases, first_step=first_step)
+    if duty.chief:
+        meeting.announce(folder.path, first_step)
     if remote is not None:
         engine.guard.run("sender", remote.start_sender)
     return Handle(engine, request=request, on_stop=on_stop), engine
+
+
+def _joined(path: Path, meeting: Meeting, remote: RemoteStore | None, place: Place) -> tuple[RunFolder, int]:
+    """The run that another rank makes, and its first step."""
+    if remote is not None:
+        return remote.join(place.rank), 0
+    found, first_step = meeting.wait(path)
+    return RunFolder(found), first_step
+
+
+def _engine(folder: RunFolder, settings: CaptureConfig, place: Place, duty: Role, **how: Any) -> Engine:
+    """The engine of a process that writes, or of one that only counts steps to stop with the others."""
+    several = place.world_size > 1
+    phases = how.pop("phases")
+    return Engine(
+        folder,
+        RankWriter(folder.path, place.rank) if duty.writes else SilentWriter(),
+        settings if duty.writes else settings.model_copy(update={"collections": ()}),
+        phases=phases and duty.writes,
+        chief=duty.chief,
+        control=SharedControlWatch(folder.path, chief=duty.chief) if several else ControlWatch(folder.path),
+        **how,
+    )
 
 
 def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None = None) -> None:
@@ -116,19 +132,10 @@ def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None
     place = default_place() if place is None else place
     threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
     path = engine.folder.path
-    if profiler:
+    if profiler and not isinstance(engine.writer, SilentWriter):
         engine.guard.run("sampler", _start_sampler, path, place.rank)
     if engine.chief and rules is not None and rules != "none":
         engine.guard.run("rules", companions.start_rules, path, rules)
-
-
-def default_place() -> Place:
-    """The place that ``torch.distributed`` or its launcher gives this process."""
-    world_size = int(os.environ.get("WORLD_SIZE", "1") or 1)
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return Place(int(distributed.get_rank()), world_size)
-    return Place(int(os.environ.get("RANK", "0") or 0), world_size)
 
 
 def _requested(store: str | Path | None) -> tuple[str, Path]:
@@ -152,11 +159,9 @@ def _end_earlier(request: str) -> None:
             )
 
 
-def _folder(
+def _new_folder(
     path: Path, settings: CaptureConfig, facts: RunFacts, place: Place, if_exists: IfExists
 ) -> RunFolder:
-    if place.rank:
-        return join_run(path, place.rank)
     return create_run(
         path,
         name=facts.name,

@@ -55,7 +55,7 @@ class RemoteStore:
 
     @classmethod
     def prepare(
-        cls, store: str | Path, options: Mapping[str, Any] | None, *, rank: int, if_exists: str
+        cls, store: str | Path, options: Mapping[str, Any] | None, *, chief: bool, if_exists: str
     ) -> RemoteStore:
         """Choose place and folder for a run; nothing is made yet.
 
@@ -71,7 +71,7 @@ class RemoteStore:
         url = parse_url(store)
         found = cls(url, spool_path(url), dict(options or {}))
         found._connect(url)
-        if rank == 0:
+        if chief:
             found._choose(if_exists)
         return found
 
@@ -101,7 +101,7 @@ class RemoteStore:
             time.sleep(0.2)
         raise NotFoundError(f"Rank {rank} found no run at {self.url} within {JOIN_S:g} s.")
 
-    def enter(self, folder: RunFolder, rank: int) -> None:
+    def enter(self, folder: RunFolder, rank: int, *, chief: bool) -> None:
         """Take the place for the run that was made, and say in the spool where it goes.
 
         Raises
@@ -110,7 +110,7 @@ class RemoteStore:
             If the object store says no; the folder is removed, nothing is in it yet.
         """
         spooled = Spooled(folder.path)
-        if rank == 0:
+        if chief:
             try:
                 if self.reached:
                     data = read_bytes(folder.path / RUN_FILE, MAX_JSON_BYTES)

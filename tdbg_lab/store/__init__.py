@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tdbg_lab.store.control import ControlPoll, Request, answer, pending, request, requests
+from tdbg_lab.store.control import ControlPoll, Request, StopBoard, answer, pending, request, requests
 from tdbg_lab.store.findings import (
     FindingsWriter,
     read_findings,
@@ -23,6 +23,7 @@ __all__ = [
     "Request",
     "RunFolder",
     "RunInfo",
+    "StopBoard",
     "SystemWriter",
     "answer",
     "create_run",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import uuid
@@ -145,3 +146,53 @@ def _parse(identity: str, value: dict[str, Any]) -> Request:
         answer=text[:MAX_TEXT_CHARS] if isinstance(text, str) else None,
         answered_ns=answered if isinstance(answered, int) else None,
     )
+
+
+class StopBoard:
+    """The step at which all processes of a training stop: one file, written by one of them.
+
+    It is there from the start and opened anew for each look, because network file systems promise
+    only then that what was written elsewhere is seen.
+    """
+
+    def __init__(self, run_path: str | Path) -> None:
+        self._path = Path(run_path) / CONTROL / "stop.json"
+
+    def clear(self) -> None:
+        """No stop is agreed on.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written.
+        """
+        try:
+            make_subfolder(self._path.parent.parent, CONTROL)
+        except OSError as error:
+            raise StoreError(f"Cannot make {CONTROL}: {error.strerror}.") from error
+        write_json(self._path, {})
+
+    def write(self, step: int, request: Request) -> None:
+        """All stop when `step` steps are completed, because of `request`.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written.
+        """
+        told = {"step": step, "id": request.id, "reason": request.reason[:MAX_NAME_CHARS], "by": request.by}
+        write_json(self._path, told)
+
+    def read(self) -> tuple[int, Request] | None:
+        """The number of completed steps to stop at, and why; None when nothing is agreed on."""
+        try:
+            with self._path.open("rb") as file:
+                text = file.read(_MAX_FILE_BYTES)
+            told = json.loads(text) if len(text) > len(b"{}\n") else {}
+            step, identity = told.get("step"), told.get("id")
+        except (OSError, ValueError, AttributeError):
+            return None
+        if not isinstance(step, int) or not isinstance(identity, str) or not _ID.fullmatch(identity):
+            return None
+        reason = str(told.get("reason", ""))[:MAX_NAME_CHARS]
+        return step, Request(identity, "stop", reason, str(told.get("by", ""))[:MAX_NAME_CHARS])

@@ -12,7 +12,7 @@ from torch import nn
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind
 
-__all__ = ["ModuleSite", "ParameterSite", "module_sites", "named", "parameter_sites"]
+__all__ = ["ModuleSite", "ParameterSite", "class_name", "module_sites", "named", "parameter_sites"]
 
 _WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"}
 _WHOLE = (nn.MultiheadAttention,)
@@ -32,7 +32,7 @@ class ModuleSite:
     def label(self) -> str:
         """Path, or the class of a model that is attached as a whole."""
         module = self.module()
-        return self.path or (type(module).__name__ if module is not None else "")
+        return self.path or (class_name(module) if module is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,13 @@ class ParameterSite:
     kind: Kind
     aliases: tuple[str, ...] = ()
     """Other names of the same parameter."""
+
+
+def class_name(module: nn.Module) -> str:
+    """Name of the class, without what ``fully_shard`` puts before it."""
+    name = type(module).__name__
+    sharded = any(base.__name__ == "FSDPModule" for base in type(module).__mro__)
+    return name.removeprefix("FSDP") if sharded else name
 
 
 def named(things: Any, what: str, of: type) -> dict[str, Any]:

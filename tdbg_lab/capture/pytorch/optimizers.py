@@ -14,6 +14,7 @@ import torch
 
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
+from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -162,14 +163,13 @@ class OptimizerWatch:
                 self._engine.recorder.add_scalar(key, float(rate))
 
     def _norm(self, name: str, due: int, norm: float | None, scale: float) -> None:
-        key, membership = self._engine.key(
-            "optimizer/grad_norm" + (f"/{name}" if self._prefix(name) else ""), Kind.OPTIMIZER
-        )
+        base = "optimizer/grad_norm_shard" if self.parameters.sharded else "optimizer/grad_norm"
+        key, membership = self._engine.key(base + (f"/{name}" if self._prefix(name) else ""), Kind.OPTIMIZER)
         if not membership.mask & due:
             return
         if norm is None:  # gradients are not due themselves
             grads = [value.grad for _, value in self.parameters.live() if id(value) in self._owned]
-            dense = [one for one in grads if one is not None and one.layout is torch.strided]
+            dense = [local(one) for one in grads if one is not None and one.layout is torch.strided]
             if not dense:
                 return
             norms = torch.stack([one.float() for one in torch._foreach_norm(dense)])  # noqa: SLF001

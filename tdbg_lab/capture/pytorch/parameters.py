@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
+from tdbg_lab.capture.pytorch.values import distributed, dtype_name, local, raw_array
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import summarize_tensors
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tdbg_lab.records import StatsBlock, TensorKey
 
 __all__ = ["ParameterProbe", "norm_of"]
+
+_SHARD = ("shard",)
+"""What a distributed parameter is marked with: a rank's rows are of its shard, merged ones of the whole."""
 
 
 @dataclass(slots=True)
@@ -44,6 +47,8 @@ class ParameterProbe:
         self._gradients = plan.mask_of(Kind.GRADIENT)
         self._values = plan.mask_of(Kind.WEIGHT, Kind.BIAS, Kind.BUFFER)
         self._known: dict[str, tuple[torch.dtype, torch.Size, tuple[TensorKey, Membership]]] = {}
+        self.sharded = False
+        """Whether parameters are spread over ranks, so that sums over them hold for this rank only."""
         self._frozen_versions: dict[str, tuple[int, int]] = {}
         for site in self.sites:  # so that patterns know all names from the start
             engine.plan.membership(site.name, site.kind, site.path)
@@ -108,7 +113,7 @@ class ParameterProbe:
             self._engine.recorder.add_raw(name, raw_array(value, membership.sample_rows))
         if membership.mask & rows.due:
             rows.keys.append(key)
-            rows.tensors.append(value.detach())
+            rows.tensors.append(local(value.detach()))
 
     def _key(
         self, name: str, kind: Kind, site: ParameterSite, value: torch.Tensor
@@ -123,7 +128,9 @@ class ParameterProbe:
             module=site.owner(),
             dtype=dtype_name(value),
             shape=tuple(value.shape),
+            marks=_SHARD if distributed(value) else (),
         )
+        self.sharded |= distributed(value)
         self._known[name] = (value.dtype, value.shape, found)
         return found
 
@@ -131,6 +138,7 @@ class ParameterProbe:
         """Whether a frozen parameter is the one already written: it is written once."""
         if value.requires_grad or site.kind is Kind.BUFFER:
             return False
+        value = local(value)
         version = (value.data_ptr() if value.layout is torch.strided else id(value), value._version)  # noqa: SLF001
         if self._frozen_versions.get(site.name) == version:
             return True

@@ -11,7 +11,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses, own_loss
 from tdbg_lab.capture.pytorch.modules import hook_modules
-from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
+from tdbg_lab.capture.pytorch.naming import class_name, module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.stance import EagerStance
@@ -118,7 +118,7 @@ class TorchSession:
 
     def _hook_root(self, owner: object, model: nn.Module) -> None:
         engine = self.engine
-        own = LossProbe(engine, type(model).__name__)
+        own = LossProbe(engine, class_name(model))
 
         def begin(module: nn.Module, _args: Any) -> None:
             if not self.watch and engine.forwards and not engine.override and module.training:

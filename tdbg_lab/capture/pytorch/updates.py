@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ _BLOCK = 64
 
 
 def sampled(value: torch.Tensor) -> torch.Tensor:
-    """A view of the whole tensor, or of evenly spread blocks of a large one."""
-    value = value.detach()
+    """A view of the whole tensor (of this rank's shard), or of evenly spread blocks of a large one."""
+    value = local(value.detach())
     n = value.numel()
     if n <= SAMPLED_ELEMENTS or not value.is_contiguous():
         return value

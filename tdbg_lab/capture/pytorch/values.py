@@ -12,11 +12,12 @@ import torch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["dtype_name", "even_rows", "raw_array", "single_number", "tensors_in"]
+__all__ = ["distributed", "dtype_name", "even_rows", "local", "raw_array", "single_number", "tensors_in"]
 
 MAX_TENSORS = 32
 """Tensors taken from one output; the rest is not looked at."""
 _MAX_DEPTH = 6
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
@@ -49,15 +50,36 @@ def _walk(value: Any, depth: int) -> Iterator[torch.Tensor]:
         yield from _walk(part, depth + 1)
 
 
+def distributed(tensor: torch.Tensor) -> bool:
+    """Whether the tensor is spread over ranks (a DTensor)."""
+    return type(tensor) not in _PLAIN and hasattr(tensor, "to_local")
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """Of a distributed tensor the part of this rank, a shard or a copy; any other tensor itself.
+
+    Reading the whole would make every rank wait for all others.
+    """
+    if not distributed(tensor):
+        return tensor
+    with torch.no_grad():
+        part: torch.Tensor = tensor.to_local()  # type: ignore[attr-defined]
+    return part
+
+
 def dtype_name(tensor: torch.Tensor) -> str:
     """``float32``, not ``torch.float32``."""
     return str(tensor.dtype).rpartition(".")[2]
 
 
 def single_number(tensor: torch.Tensor) -> bool:
-    """Whether the value can be read as one number without waiting for a device."""
+    """Whether the value can be read as one number without waiting for a device or another rank."""
     return (
-        tensor.numel() == 1 and tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_complex()
+        tensor.numel() == 1
+        and tensor.is_cpu
+        and tensor.layout is torch.strided
+        and not tensor.is_complex()
+        and not distributed(tensor)
     )
 
 
@@ -73,7 +95,7 @@ def raw_array(tensor: torch.Tensor, rows: int | None = None) -> NDArray[Any]:
 
     bfloat16 and float8 become float32, because numpy does not know them.
     """
-    tensor = tensor.detach()
+    tensor = local(tensor.detach())
     if tensor.layout is not torch.strided or tensor.is_quantized:
         tensor = tensor.dequantize() if tensor.is_quantized else tensor.to_dense()
     if rows is not None and tensor.ndim and tensor.shape[0] > rows:
