@@ -221,6 +221,7 @@ class CaptureConfig(_Model):
         save_every: int | None = None,
         collections: Any = None,
         sample_rows: int | None = None,
+        defaults: Sequence[CollectionConfig] | None = None,
     ) -> CaptureConfig:
         """A configuration from whatever the user has: an object, a mapping, a JSON or YAML file.
 
@@ -232,6 +233,8 @@ class CaptureConfig(_Model):
             Given, they replace what `source` says. A sequence of collections is the whole list
             (``"default"`` in it stands for all default ones); a mapping changes the default ones:
             ``{"activations": {"save": 1}, "inputs": True, "gradients": False}``.
+        defaults
+            The default collections, where a framework has its own.
 
         Raises
         ------
@@ -244,7 +247,7 @@ class CaptureConfig(_Model):
         if sample_rows is not None:
             given["sample_rows"] = sample_rows
         chosen = given.get("collections") if collections is None else collections
-        given["collections"] = _collection_list(chosen)
+        given["collections"] = _collection_list(chosen, _Known(defaults))
         return _validated(cls, given)
 
     def dump(self) -> dict[str, Any]:
@@ -310,15 +313,23 @@ def _as_mapping(source: Any) -> dict[str, Any]:
     )
 
 
-def _collection_list(chosen: Any) -> tuple[CollectionConfig, ...]:
+class _Known:
+    """The collections that can be named."""
+
+    def __init__(self, defaults: Sequence[CollectionConfig] | None) -> None:
+        self.defaults = tuple(default_collections() if defaults is None else defaults)
+        self.all = {one.name: one for one in (*self.defaults, *_on_request())}
+
+
+def _collection_list(chosen: Any, known: _Known) -> tuple[CollectionConfig, ...]:
     if chosen is None:
-        return default_collections()
+        return known.defaults
     if isinstance(chosen, str | CollectionConfig):
         chosen = [chosen]
     if isinstance(chosen, Mapping):
-        merged = _changed_defaults(chosen)
+        merged = _changed_defaults(chosen, known)
     elif isinstance(chosen, Sequence):
-        merged = [one for entry in chosen for one in _listed(entry)]
+        merged = [one for entry in chosen for one in _listed(entry, known)]
     else:
         raise ConfigError(
             f"collections is {_article(chosen)}; expected a list of collections or a mapping of changes."
@@ -330,25 +341,20 @@ def _collection_list(chosen: Any) -> tuple[CollectionConfig, ...]:
     return tuple(merged)
 
 
-def _known() -> dict[str, CollectionConfig]:
-    return {one.name: one for one in (*default_collections(), *_on_request())}
-
-
-def _listed(entry: Any) -> list[CollectionConfig]:
-    known = _known()
+def _listed(entry: Any, known: _Known) -> list[CollectionConfig]:
     if isinstance(entry, CollectionConfig):
         return [entry]
     if entry == "default":
-        return list(default_collections())
+        return list(known.defaults)
     if isinstance(entry, str):
-        if entry not in known:
+        if entry not in known.all:
             raise ConfigError(
                 f"collections names {entry!r}, which is not a known collection; "
-                f"expected one of {', '.join(known)}{_closest(entry, [*known, 'default'])}."
+                f"expected one of {', '.join(known.all)}{_closest(entry, [*known.all, 'default'])}."
             )
-        return [known[entry]]
+        return [known.all[entry]]
     if isinstance(entry, Mapping):
-        base = known.get(str(entry.get("name")))
+        base = known.all.get(str(entry.get("name")))
         fields = dict(base) if base else {}
         return [_validated(CollectionConfig, {**fields, **entry}, where="collections")]
     raise ConfigError(
@@ -356,22 +362,21 @@ def _listed(entry: Any) -> list[CollectionConfig]:
     )
 
 
-def _changed_defaults(changes: Mapping[str, Any]) -> list[CollectionConfig]:
-    known = _known()
-    chosen = {one.name: one for one in default_collections()}
+def _changed_defaults(changes: Mapping[str, Any], known: _Known) -> list[CollectionConfig]:
+    chosen = {one.name: one for one in known.defaults}
     for name, change in changes.items():
         if change is False or change is None:
-            if name not in known:
+            if name not in known.all:
                 raise ConfigError(
-                    f"collections switches off {name!r}, which does not exist{_closest(name, known)}."
+                    f"collections switches off {name!r}, which does not exist{_closest(name, known.all)}."
                 )
             chosen.pop(name, None)
         elif change is True:
-            chosen[name] = _listed(name)[0]
+            chosen[name] = _listed(name, known)[0]
         elif isinstance(change, CollectionConfig):
             chosen[name] = change.model_copy(update={"name": name})
         elif isinstance(change, Mapping):
-            chosen[name] = _listed({**change, "name": name})[0]
+            chosen[name] = _listed({**change, "name": name}, known)[0]
         else:
             raise ConfigError(
                 f"collections.{name} is {_article(change)}; expected true, false or a mapping of settings."

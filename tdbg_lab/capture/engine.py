@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 _CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST)
-_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture"}
+_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture", "boosting"}
 _WARN_UNMATCHED_AFTER = 2
 
 
@@ -72,6 +72,10 @@ class Engine:
         self.mask = 0
         self.module_mask = 0
         self.module_bits = self.plan.mask_of(Kind.ACTIVATION, Kind.INPUT)
+        self.costly = self.plan.mask_of(*(kind for kind in Kind if kind not in _CHEAP))
+        """Collections whose steps are worth measuring and showing."""
+        self.between = "data"
+        """Phase from the end of a step on."""
         self.open = True
         self.rootless = False
         """Root forwards are not seen: the model is called by its parts, or compiled elsewhere."""
@@ -84,7 +88,6 @@ class Engine:
         self._depth = 0
         self._micro: dict[Mode, int] = {}
         self._saved_steps = 0
-        self._costly = self.plan.mask_of(*(kind for kind in Kind if kind not in _CHEAP))
         self._keys: dict[tuple[str, Kind, str, tuple[int, ...]], tuple[TensorKey, Membership]] = {}
         self._enter(Mode.TRAIN, 0)
 
@@ -120,14 +123,21 @@ class Engine:
         if self.recorder.mode is not Mode.TRAIN or self.recorder.step != self.step:
             self._enter(Mode.TRAIN, max(0, self._micro.get(Mode.TRAIN, 0) - 1))
 
-    def enter_mode(self, mode: Mode) -> None:
-        """The user says that `mode` begins: what is recorded before its first forward belongs to it."""
+    def enter_mode(self, mode: Mode, *, measured: bool = False) -> None:
+        """`mode` begins: what is recorded before its first forward belongs to it.
+
+        Parameters
+        ----------
+        measured
+            What follows is part of the step, and its time counts.
+        """
         if self._depth or not self.open:
             return
         if mode is Mode.TRAIN:
             self.enter_train_step()
         else:
-            self.meter.skip()
+            if not measured:
+                self.meter.skip()
             self._enter(mode, max(0, self._micro.get(mode, 0) - 1))
         self.module_mask = self.mask & self.module_bits if self.rootless else 0
 
@@ -164,29 +174,29 @@ class Engine:
         self._depth = 0
         self.module_mask = 0
         self.enter_train_step()
-        self._phase("capture" if self.mask & self._costly else "optimizer")
+        self._phase("capture" if self.mask & self.costly else "optimizer")
 
     def step_begins(self) -> None:
         """What is read before the step has been read."""
-        if self.mask & self._costly:
+        if self.mask & self.costly:
             self._phase("optimizer")
 
     def step_ends(self) -> None:
         """The optimizer has stepped; what is read after it comes now."""
         if self.rootless:  # another optimizer's part of the step may follow
             self.module_mask = self.mask & self.module_bits
-        if self.mask & self._costly:
+        if self.mask & self.costly:
             self._phase("capture")
 
     def close_step(self) -> None:
         """The step is complete: write its rows and go on to the next one."""
         self.meter.step_done(self.guard.spent_ns)
-        if self.mask & self._costly:
+        if self.mask & self.costly:
             self.guard.run("cost", self._add_cost)
         self.guard.run("store", self.recorder.flush_rows)
         self._warn_unmatched()
         self.step += 1
-        self._phase("data")
+        self._phase(self.between)
         self.forwards = 0
         self._depth = 0
         self._micro.clear()
@@ -213,7 +223,7 @@ class Engine:
             self.recorder.add_scalar(BYTES_KEY, float(cost.bytes_written))
 
     def _warn_unmatched(self) -> None:
-        if self.mask & self._costly and self._saved_steps < _WARN_UNMATCHED_AFTER:
+        if self.mask & self.costly and self._saved_steps < _WARN_UNMATCHED_AFTER:
             self._saved_steps += 1
             if self._saved_steps == _WARN_UNMATCHED_AFTER:
                 self.plan.warn_unmatched()

@@ -21,6 +21,7 @@ __all__ = ["Recorder", "RowWriter"]
 
 _MAX_INTERNED = 256
 _MAX_WAITING = 512
+_MAX_PLACES = 8
 _WAIT_NS = 50_000_000
 _MAX_RAW_BYTES = 512 * 1024 * 1024
 
@@ -58,7 +59,7 @@ class RowWriter(Protocol):
 
 @dataclass(slots=True)
 class _Waiting:
-    """Numbers of steps that hold nothing else: written together, because a batch has a price.
+    """Numbers of steps that hold nothing else, of one mode: written together, as a batch has a price.
 
     Something is written at least every `_WAIT_NS`; where steps take longer, nothing waits.
     """
@@ -112,7 +113,7 @@ class Recorder:
         self._blocks: list[StatsBlock] = []
         self._scalar_keys: list[TensorKey] = []
         self._scalars: list[float] = []
-        self._waiting: _Waiting | None = None
+        self._waiting: dict[tuple[Mode, int], _Waiting] = {}
         self._written_ns = 0
         self._raw: dict[str, NDArray[Any]] = {}
         self._raw_bytes = 0
@@ -166,10 +167,12 @@ class Recorder:
                 StatsRows(self.step, self.mode, self.micro, now, self._intern(keys), concat(blocks))
             )
         elif self._scalars:
-            waiting = self._waiting
-            if waiting is None or (waiting.mode, waiting.micro) != (self.mode, self.micro):
-                self.flush_waiting()
-                waiting = self._waiting = _Waiting(self.mode, self.micro)
+            place = self.mode, self.micro
+            waiting = self._waiting.get(place)
+            if waiting is None:
+                if len(self._waiting) >= _MAX_PLACES:
+                    self.flush_waiting()
+                waiting = self._waiting[place] = _Waiting(self.mode, self.micro)
             waiting.add(self.step, self._scalar_keys, self._scalars)
             self._drop_rows()
             if waiting.time_ns[-1] - self._written_ns >= _WAIT_NS or len(waiting.keys) >= _MAX_WAITING:
@@ -177,8 +180,8 @@ class Recorder:
 
     def flush_waiting(self) -> None:
         """Write the numbers that wait."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
+        held, self._waiting = self._waiting, {}
+        for waiting in held.values():
             self._written_ns = time.time_ns()
             self.writer.append_scalars(
                 waiting.steps,

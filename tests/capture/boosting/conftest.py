@@ -1,0 +1,47 @@
+"""Tiny data and quiet parameters for both libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tdbg_lab.capture import open_handles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+XGB = {"objective": "binary:logistic", "nthread": 1, "max_depth": 3, "seed": 0}
+LGB = {
+    "objective": "binary",
+    "num_threads": 1,
+    "verbosity": -1,
+    "num_leaves": 7,
+    "min_data_in_leaf": 5,
+    "deterministic": True,
+    "force_col_wise": True,
+    "seed": 0,
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    for handle in open_handles():
+        handle.detach()
+
+
+@pytest.fixture(scope="session")
+def table() -> tuple[Any, Any]:
+    """300 rows of 6 features; the label depends on the first three and on noise."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(300, 6))
+    margin = 2 * features[:, 0] - features[:, 1] + features[:, 2] ** 2 + random.normal(size=300)
+    return features, (margin > 0).astype(int)
+
+
+@pytest.fixture
+def quiet() -> dict[str, Any]:
+    """Arguments that keep companions away."""
+    return {"profiler": False, "strict": True}
