@@ -50,7 +50,7 @@ class BoostingCallback:
     collections
         What to capture: as for `tdbg_lab.attach`, with the names metrics, losses,
         hyperparameters, feature_importance, predictions, labels, average_shap, full_shap, trees.
-    rules, config, name, hyperparameters, tags, notes, if_exists, profiler, strict, on_stop
+    rules, config, name, hyperparameters, tags, notes, if_exists, profiler, strict, on_stop, storage_options
         As for `tdbg_lab.attach`; hyper-parameters of the library are added to those given.
 
     Raises
@@ -81,6 +81,7 @@ class BoostingCallback:
         profiler: bool = True,
         strict: bool = False,
         on_stop: Callable[[str], object] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         _check_rows("sample_rows", sample_rows)
@@ -101,6 +102,7 @@ class BoostingCallback:
         self._profiler = profiler
         self._strict = strict
         self._on_stop = on_stop
+        self._storage_options = storage_options
         self._session: BoostingSession | None = None
         self.handle: Handle | None = None
         """The handle of the latest training; None before the first."""
@@ -216,6 +218,7 @@ class BoostingCallback:
             phases=self._profiler,
             strict=self._strict,
             on_stop=self._on_stop,
+            storage_options=self._storage_options,
         )
         data = {mode: Data(what, given) for mode, (what, given) in self._given.items() if given is not None}
         self._session = BoostingSession(

@@ -15,6 +15,7 @@ from tdbg_lab.capture.boosting.sampling import chosen, fitting, numbers, rows_of
 from tdbg_lab.capture.boosting.trees import LEAF, Tree, grown
 from tdbg_lab.capture.opening import Place
 from tdbg_lab.errors import ConfigError, MissingDependencyError
+from tdbg_lab.store.remote import is_url
 
 try:
     import xgboost
@@ -97,6 +98,11 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
         known = {} if model is None else model.hyperparameters()
         self._begin(model, xgboost.__version__, known, place=place, store=store)
 
+    def _where(self) -> str:
+        """What the other processes open: the address, or the directory that it became."""
+        address = self._store is not None and is_url(self._store)
+        return str(self._store if address else self.run_path.absolute())
+
     def _start_together(self, model: XGBoostModel | None, place: Place) -> None:
         """The first process makes the directory and tells the others which one it became.
 
@@ -106,7 +112,7 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
         path = ""
         if place.rank == 0:
             self._start(model, place, None)
-            path = str(self.run_path.absolute()) if self._session is not None else ""
+            path = self._where() if self._session is not None else ""
         path = collective.broadcast(path, 0)
         if place.rank and path:
             self._start(model, place, path)
