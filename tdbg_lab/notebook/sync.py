@@ -7,36 +7,19 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
-import plotly.graph_objects as go
+
+from tdbg_lab.notebook.figure_widget import FigureWidget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import plotly.graph_objects as go
 
 __all__ = ["Screen"]
 
 _KEPT = {"uid", "type"}
 _DRAWN = "_js2py_traceDeltas"
 """What a browser sends after each drawing. It means to send the same of the layout, under a wrong name."""
-
-
-class _Figure(go.FigureWidget):  # type: ignore[misc, unused-ignore]
-    """A figure widget that is announced to the browser when it is complete.
-
-    Plotly's own announces itself empty and sends its figure afterwards; a browser that draws in between
-    shows empty axes for good.
-    """
-
-    _is_complete = False
-
-    def __init__(self, shown: Mapping[str, Any]) -> None:
-        super().__init__(shown)
-        self._is_complete = True
-        self.open()
-
-    def open(self) -> None:
-        """Announce the widget; called by ipywidgets too early, and by us."""
-        if self._is_complete:
-            super().open()
 
 
 class Screen:
@@ -63,7 +46,7 @@ class Screen:
 
     def __init__(self) -> None:
         self.box = ipywidgets.VBox()
-        self.widget: go.FigureWidget | None = None
+        self.widget: FigureWidget | None = None
         """None until there is something to draw."""
         self.shown: dict[str, Any] = {"data": [], "layout": {}}
         self._is_seen = False
@@ -117,13 +100,13 @@ class Screen:
         old, self.widget = self.widget, None
         self._is_seen = False
         if self.shown["data"]:
-            self.widget = _Figure(deepcopy(self.shown))
+            self.widget = FigureWidget(deepcopy(self.shown))
             self.widget.observe(self._repeat, names=_DRAWN)
         self.box.children = () if self.widget is None else (self.widget,)
         if old is not None:
             old.close()
 
-    def _change(self, widget: go.FigureWidget, old: Mapping[str, Any]) -> None:
+    def _change(self, widget: FigureWidget, old: Mapping[str, Any]) -> None:
         with widget.batch_update():
             for trace, before, after in zip(widget.data, old["data"], self.shown["data"], strict=True):
                 _set(trace, _changes(before, after))

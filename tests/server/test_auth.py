@@ -22,6 +22,7 @@ ROUTES = [
     ("GET", "views"),
     ("POST", f"runs/{RUN}/views/scalars"),
     ("DELETE", f"jobs/{JOB}"),
+    ("GET", "plotly/7.0.0.js"),
 ]
 READING = {("POST", f"runs/{RUN}/views/scalars")}
 
