@@ -10,7 +10,7 @@ import sys
 import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from tdbg_lab.stats.block import empty_block
 from tdbg_lab.stats.dtypes import Code, float8_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -197,8 +197,11 @@ class CpuEngine:
                 self._warm_up()
 
     def compile(self) -> None:
-        """Make `ready` in this process: load the kernels, or compile and cache them; never raises."""
-        with self._warming:
+        """Make `ready` in this process: load the kernels, or compile and cache them; never raises.
+
+        Of several processes one compiles; the others wait for it and load what it made.
+        """
+        with self._warming, _turn():
             if not self.ready and not self._broken:
                 self._warm_up()
 
@@ -332,6 +335,19 @@ def _marker() -> Path | None:
 
     folder = cache_path(call)
     return folder / f"tdbg-{STAMP:08x}-{get_host_cpu_name()}.compiled" if folder else None
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until no other process compiles for the same cache; at once where files cannot be locked."""
+    with ExitStack() as held:
+        with suppress(Exception):  # no cache, no numba, a folder that cannot be written, another system
+            import fcntl
+
+            if (marker := _marker()) is not None:
+                file = held.enter_context(marker.with_suffix(".lock").open("a"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _load() -> Any:

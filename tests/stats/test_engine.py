@@ -49,6 +49,20 @@ def test_warm_up_goes_on_when_the_child_cannot_start(monkeypatch, tmp_path):
     assert fresh.ready
 
 
+def test_compile_waits_for_its_turn_while_another_process_compiles(monkeypatch, tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    fresh, _ = _engine(monkeypatch, tmp_path / "kernels.compiled")
+    with (tmp_path / "kernels.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        compiling = threading.Thread(target=fresh.compile)
+        compiling.start()
+        compiling.join(0.2)
+        assert compiling.is_alive()
+        assert not fresh.ready
+    compiling.join(60)
+    assert fresh.ready
+
+
 def test_engine_that_cannot_compile_falls_back_and_says_so_once(monkeypatch, caplog):
     def fail():
         raise ImportError("no numba")
