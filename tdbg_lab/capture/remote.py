@@ -124,18 +124,28 @@ class RemoteStore:
         spooled.add_writer(rank)
 
     def start_sender(self) -> None:
-        """Start the process that sends the run, and the one that sends what earlier runs left."""
-        options = {key: value for key, value in self.options.items() if key != FLUSH}
+        """Start the process that sends the run; it ends by itself."""
         flush = ["--flush", str(float(self.options[FLUSH]))] if FLUSH in self.options else []
-        process = _start([str(self.path), *flush], options)
-        leftovers = _start(["--leftovers"], options)
-        threading.Thread(
-            target=_watch, args=(Spooled(self.path), process, leftovers), name="tdbg-lab sender", daemon=True
-        ).start()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tdbg_lab.store.remote", str(self.path), *flush],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=environment(),
+        )
+        if process.stdin is not None:
+            with process.stdin as pipe:
+                pipe.write(json.dumps(self._given(), default=str).encode())
+        watch = (Spooled(self.path), process)
+        threading.Thread(target=_watch, args=watch, name="tdbg-lab sender", daemon=True).start()
+
+    def _given(self) -> dict[str, Any]:
+        """The options that are the object store's."""
+        return {key: value for key, value in self.options.items() if key != FLUSH}
 
     def _connect(self, url: StoreUrl) -> Objects:
-        given = {key: value for key, value in self.options.items() if key != FLUSH}
-        return Objects(url, storage_options(url, given), QUICK)
+        return Objects(url, storage_options(url, self._given()), QUICK)
 
     def _choose(self, if_exists: str) -> None:
         """Take the first name that is free here and there, or the run to go on with."""
@@ -184,22 +194,7 @@ def _is_run(path: Path) -> bool:
     return True
 
 
-def _start(arguments: list[str], options: Mapping[str, Any]) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tdbg_lab.store.remote", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env=environment(),
-    )
-    if process.stdin is not None:
-        with process.stdin as pipe:
-            pipe.write(json.dumps(options, default=str).encode())
-    return process
-
-
-def _watch(spooled: Spooled, process: subprocess.Popen[bytes], leftovers: subprocess.Popen[bytes]) -> None:
+def _watch(spooled: Spooled, process: subprocess.Popen[bytes]) -> None:
     """Tell once what keeps the run from being sent, and once that it goes on. Runs in a thread."""
     told: str | None = None
     ended = False
@@ -209,7 +204,6 @@ def _watch(spooled: Spooled, process: subprocess.Popen[bytes], leftovers: subpro
             ended = True
         except subprocess.TimeoutExpired:
             pass
-        leftovers.poll()
         problem = spooled.state().problem
         if problem is not None and told is None:
             _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", problem, spooled.path)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["RUN", "find_run"]
 
 RUN = click.argument("run", metavar="RUN")
-"""A run's directory, or the name of one below the current directory."""
+"""A run's directory or address, or the name of a run below the current directory."""
 
 
 def find_run(text: str) -> Run:
-    """The run in directory `text`, else the newest of that name below the current directory.
+    """The run in directory or at address `text`, else the newest of that name below the current directory.
 
     Raises
     ------
@@ -27,7 +27,10 @@ def find_run(text: str) -> Run:
         When there is none.
     """
     from tdbg_lab.run import list_runs, open_run
+    from tdbg_lab.store.remote import is_url
 
+    if is_url(text):
+        return open_run(text)
     if (Path(text) / "run.json").exists():
         return open_run(text)
     if Path(text).is_absolute() or "/" in text:

@@ -10,7 +10,7 @@ import tdbg_lab
 
 __all__ = ["tdbg"]
 
-COMMANDS = ("demo", "doctor", "export", "report", "rules", "runs", "stop")
+COMMANDS = ("demo", "doctor", "export", "report", "rules", "runs", "stop", "sync")
 
 
 class Commands(click.Group):

@@ -6,22 +6,30 @@ from pathlib import Path
 
 import click
 
+from tdbg_lab.errors import NotFoundError
+
 __all__ = ["command"]
 
 
 @click.command("runs")
-@click.argument("root", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("root", default=".")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="The newest ones only.")
-def command(root: Path, limit: int) -> None:
-    """List the runs below ROOT (the current directory), newest first."""
+def command(root: str, limit: int) -> None:
+    """List the runs below ROOT (the current directory), newest first.
+
+    ROOT may be a place on an object store, such as s3://bucket/runs.
+    """
     from tdbg_lab.cli.table import moment, table
     from tdbg_lab.run import list_runs
+    from tdbg_lab.store.remote import is_url
 
+    if not is_url(root) and not Path(root).is_dir():
+        raise NotFoundError(f"There is no folder {root!r}.")
     found = list_runs(root, limit=limit)
     if not found:
         click.echo(f"No runs below {root}. A training script makes one with tdbg_lab.attach(model, ...).")
         return
-    base = root.resolve()
+    base = Path(root).resolve()
     rows = [
         [
             each.info.name,
@@ -30,7 +38,7 @@ def command(root: Path, limit: int) -> None:
             moment(each.info.created_ns),
             each.info.framework or "-",
             ", ".join(each.info.tags) or "-",
-            _relative(each.path, base),
+            each.url or _relative(each.path, base),
         ]
         for each in found
     ]

@@ -1,72 +1,39 @@
 """The sender: ``python -m tdbg_lab.store.remote RUN_DIR [--flush SECONDS]``.
 
-Sends a run of the spool until it has ended and all of it is sent; ends at once when another sender is
-at it. Storage options come as one JSON object on standard input: they are secret, so neither the
-command line nor a file holds them. With ``--leftovers`` instead of a directory it sends once what
-earlier trainings left in the spool. Exit code 0 when everything was sent.
+Sends a run of the spool until it has ended and all of it is sent; beside it, once, what earlier
+trainings left in the spool. Ends when another sender is at the run. Storage options come as one JSON
+object on standard input: they are secret, so neither the command line nor a file holds them. Exit
+code 0 when the run was sent.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import TdbgError
-from tdbg_lab.store.remote.objects import Objects
-from tdbg_lab.store.remote.options import storage_options
-from tdbg_lab.store.remote.service import FLUSH_S, Service, unsent_runs
-from tdbg_lab.store.remote.spool import Spooled
-from tdbg_lab.store.remote.uploader import Uploader
+from tdbg_lab.store.remote.sending import send
+from tdbg_lab.store.remote.service import FLUSH_S, unsent_runs
+from tdbg_lab.store.remote.spool import Spooled, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tdbg_lab.store.remote.url import StoreUrl
-
-__all__ = ["main", "send"]
+__all__ = ["main"]
 
 log = logging.getLogger("tdbg_lab")
 
+OTHERS_WAIT_S = 60.0
 _MAX_OPTIONS_BYTES = 2**20
-
-
-def send(
-    spooled: Spooled,
-    given: dict[str, Any] | None = None,
-    *,
-    stop: threading.Event | None = None,
-    flush_s: float = FLUSH_S,
-    once: bool = False,
-) -> str | None:
-    """Send one run, unless another sender is at it; why not all of it was sent, else None.
-
-    Raises
-    ------
-    TdbgError
-        If the options are wrong.
-    OSError
-        If the run directory is no longer there.
-    """
-    lock = spooled.lock()
-    if not lock.acquire():
-        return None
-    try:
-
-        def connect(url: StoreUrl) -> Objects:
-            return Objects(url, storage_options(url, given))
-
-        service = Service(spooled, Uploader(spooled, connect), flush_s=flush_s, once=once)
-        sent = service.run(stop or threading.Event())
-        return None if sent else service.problem or "The sending was ended before everything was sent."
-    finally:
-        lock.release()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,17 +43,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _given()
     stop = threading.Event()
     _hear_signals(stop)
-    runs = list(unsent_runs()) if options.leftovers else [Spooled(options.run)]
-    problems = []
-    for spooled in runs:
-        try:
-            problem = send(spooled, given, stop=stop, flush_s=options.flush, once=options.leftovers)
-        except (TdbgError, OSError) as error:
-            problem = str(error)
-        if problem is not None:
-            problems.append(problem)
-            log.warning("%s: %s", spooled.name, problem)
-    return 1 if problems else 0
+    earlier = threading.Thread(target=_send_earlier, args=(options.run, given, stop), daemon=True)
+    earlier.start()
+    problem = _send(Spooled(options.run), given, stop, flush_s=options.flush)
+    earlier.join()
+    return 0 if problem is None else 1
+
+
+def _send(spooled: Spooled, given: dict[str, Any], stop: threading.Event, **how: Any) -> str | None:
+    """Send one run; why not all of it was sent.
+
+    Who sends what an earlier training left of the same run soon ends, and we must not: so wait a while.
+    """
+    deadline = time.monotonic() + OTHERS_WAIT_S
+    try:
+        outcome = send(spooled, given, stop=stop, **how)
+        while outcome.busy and time.monotonic() < deadline and not stop.wait(1.0):
+            outcome = send(spooled, given, stop=stop, **how)
+        problem = outcome.problem
+    except (TdbgError, OSError) as error:
+        problem = str(error)
+    if problem is not None:
+        log.warning("%s: %s", spooled.name, problem)
+    return problem
+
+
+def _send_earlier(own: Path, given: dict[str, Any], stop: threading.Event) -> None:
+    """Send what earlier trainings left, one try each, and make room. Runs in a thread."""
+    for spooled in unsent_runs():
+        if not stop.is_set() and spooled.path != own and not spooled.is_running():
+            with contextlib.suppress(TdbgError, OSError):  # it stays for the next one
+                send(spooled, given, stop=stop, once=True)
+    tidy()
 
 
 def _given() -> dict[str, Any]:
@@ -102,9 +90,7 @@ def _given() -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tdbg_lab.store.remote", description="Send a run.")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("run", type=Path, nargs="?", metavar="RUN_DIR", help="run directory in the spool")
-    what.add_argument("--leftovers", action="store_true", help="send once what earlier trainings left")
+    parser.add_argument("run", type=Path, metavar="RUN_DIR", help="run directory in the spool")
     parser.add_argument("--flush", type=_interval, default=FLUSH_S, help="seconds between passes (2)")
     return parser
 

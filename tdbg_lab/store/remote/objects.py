@@ -326,6 +326,12 @@ def _explained(error: Exception, url: StoreUrl, action: str) -> RemoteError:
             f"There is no bucket {url.bucket!r} ({url.root}): check its name, region and endpoint.",
             transient=False,
         )
+    if "invalid path" in text:
+        return RemoteError(
+            f"An object below {url} has a name with '..', '//' or the like, so nothing there can be listed: "
+            "remove it.",
+            transient=False,
+        )
     if any(sign in text for sign in ("169.254.169.254", "metadata.google", "fd00:ec2", "MissingCredential")):
         return RemoteError(
             f"No credentials were found for {url.root}: set those of the provider in the environment "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.store.layout import entries
 from tdbg_lab.store.remote.objects import endpoint
-from tdbg_lab.store.remote.spool import cache_root
+from tdbg_lab.store.remote.spool import cache_root, folder_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ def make_room(keep: Path) -> None:
     """
     limit = int(os.environ.get(SIZE_VARIABLE) or _DEFAULT_BYTES)
     mirrors = sorted(_mirrors(mirror_root(), 0), key=_looked_at_s)
-    sizes = {path: sum(_sizes(path)) for path in mirrors}
+    sizes = {path: sum(folder_sizes(path)) for path in mirrors}
     total = sum(sizes.values())
     for path in mirrors:
         if total <= limit:
@@ -74,12 +74,3 @@ def _looked_at_s(path: Path) -> float:
     with contextlib.suppress(OSError):
         return (path / LOCK).stat().st_mtime
     return 0.0
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    for entry in entries(folder):
-        if entry.is_dir(follow_symlinks=False):
-            yield from _sizes(Path(entry.path))
-        else:
-            with contextlib.suppress(OSError):
-                yield entry.stat(follow_symlinks=False).st_size

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.records import RunStatus
 from tdbg_lab.store.findings import read_rule_status
-from tdbg_lab.store.info import read_info
 from tdbg_lab.store.remote.outgoing import walk
 from tdbg_lab.store.remote.spool import Spooled, UploadState, spooled_runs
 
@@ -136,14 +134,9 @@ class Service:
 
     def _is_over(self) -> bool:
         """Whether nobody will write into the run any more."""
-        try:
-            running = read_info(self._spooled.path).status is RunStatus.RUNNING
-        except (OSError, ValueError):
-            return True
-        writers = self._spooled.writers()
-        if running and writers:
+        if self._spooled.is_running():
             return False
-        return not _runner_lives(self._spooled.path, writers)
+        return not _runner_lives(self._spooled.path, self._spooled.writers())
 
     def _tell(self, *, done: bool = False) -> None:
         now_s, news = time.monotonic(), (self._failing.problem, done)

@@ -12,14 +12,18 @@ Nothing in it is a secret.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, make_subfolder, read_json, write_json
 from tdbg_lab.store.remote.lock import FileLock
 from tdbg_lab.store.remote.url import StoreUrl, parse_url
@@ -27,9 +31,21 @@ from tdbg_lab.store.remote.url import StoreUrl, parse_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SPOOL_VARIABLE", "UPLOAD", "Spooled", "UploadState", "cache_root", "spool_path", "spooled_runs"]
+__all__ = [
+    "SPOOL_VARIABLE",
+    "UPLOAD",
+    "Spooled",
+    "UploadState",
+    "cache_root",
+    "folder_sizes",
+    "spool_path",
+    "spooled_runs",
+    "tidy",
+]
 
 SPOOL_VARIABLE = "TDBG_SPOOL"
+SIZE_VARIABLE = "TDBG_SPOOL_BYTES"
+_DEFAULT_BYTES = 20 * 2**30
 UPLOAD = ".upload"
 """The folder of the sender in a run directory; hidden, so it is neither read nor sent."""
 _PLACE, _STATE, _WRITER = "place.json", "state.json", "writer-"
@@ -123,6 +139,13 @@ class Spooled:
         names = [each.name for each in entries(folder) if each.name.startswith(_WRITER)]
         return [pid for name in names if (pid := _alive(folder / name)) is not None]
 
+    def is_running(self) -> bool:
+        """Whether the run has not ended and a process that writes into it is alive."""
+        try:
+            return read_info(self.path).status is RunStatus.RUNNING and bool(self.writers())
+        except (OSError, ValueError):
+            return False
+
     def lock(self) -> FileLock:
         """The lock of the sender, not taken yet."""
         return FileLock(self.path / UPLOAD / "lock")
@@ -164,6 +187,31 @@ def spooled_runs(root: Path | None = None) -> Iterator[Spooled]:
             if found < _MAX_RUNS and (Path(each.path) / UPLOAD / _PLACE).is_file():
                 found += 1
                 yield Spooled(Path(each.path))
+
+
+def tidy(root: Path | None = None) -> None:
+    """Remove runs that are sent completely, those sent longest ago first, while the spool is too large."""
+    limit = int(os.environ.get(SIZE_VARIABLE) or _DEFAULT_BYTES)
+    sizes = {spooled: sum(folder_sizes(spooled.path)) for spooled in spooled_runs(root)}
+    total = sum(sizes.values())
+    for spooled in sorted(sizes, key=lambda each: each.state().time_ns):
+        if total <= limit:
+            return
+        lock = spooled.lock()
+        if spooled.state().done and not spooled.writers() and lock.acquire():
+            shutil.rmtree(spooled.path, ignore_errors=True)
+            lock.release()
+            total -= sizes[spooled]
+
+
+def folder_sizes(folder: Path) -> Iterator[int]:
+    """Bytes of each file in a folder and below; links are not followed."""
+    for entry in entries(folder):
+        if entry.is_dir(follow_symlinks=False):
+            yield from folder_sizes(Path(entry.path))
+        else:
+            with contextlib.suppress(OSError):
+                yield entry.stat(follow_symlinks=False).st_size
 
 
 def _alive(file: Path) -> int | None:

@@ -66,7 +66,7 @@ class Bucket:
         return {
             **self.options,
             "endpoint": proxy.url,
-            "client_options": {"allow_http": True, "timeout": "2s", "connect_timeout": "2s"},
+            "client_options": {"allow_http": True, "timeout": "10s", "connect_timeout": "5s"},
         }
 
 

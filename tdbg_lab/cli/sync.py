@@ -1,0 +1,81 @@
+"""``tdbg sync``: send what waits for an object store."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from tdbg_lab.errors import StoreError
+
+if TYPE_CHECKING:
+    from tdbg_lab.store.remote.spool import Spooled
+
+__all__ = ["command"]
+
+POLL_S = 0.2
+
+
+@click.command("sync")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--list", "only_list", is_flag=True, help="Only say what waits.")
+@click.option(
+    "--wait",
+    "wait_s",
+    default=600.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Seconds to wait for a sender that is already at work on a run that has ended.",
+)
+def command(runs: tuple[str, ...], *, only_list: bool, wait_s: float) -> None:
+    """Send runs that wait in the spool to their object store: all of them, or those named RUN.
+
+    Training sends its run by itself; this is for what is left after an outage, a crash, or in a
+    container that ends with its script.
+    """
+    from tdbg_lab.store.remote.service import unsent_runs
+
+    waiting = [each for each in unsent_runs() if not runs or each.name in runs]
+    if not waiting:
+        click.echo("Nothing waits to be sent.")
+        return
+    if only_list:
+        for each in waiting:
+            _list(each)
+        return
+    left = [problem for each in waiting if (problem := _send(each, wait_s)) is not None]
+    if left:
+        raise StoreError(f"{len(left)} of {len(waiting)} runs are not sent: {left[0]}")
+
+
+def _list(spooled: Spooled) -> None:
+    state = spooled.state()
+    problem = f": {state.problem}" if state.problem else ""
+    click.echo(f"{_place(spooled)}  {state.waiting_bytes} bytes wait in {spooled.path}{problem}")
+
+
+def _send(spooled: Spooled, wait_s: float) -> str | None:
+    """Send one run and say how it went; the problem, if any."""
+    from tdbg_lab.store.remote.sending import send
+
+    if spooled.is_running():
+        click.echo(f"{_place(spooled)}  is running: its training sends it")
+        return None
+    deadline = time.monotonic() + wait_s
+    while (outcome := send(spooled, once=True)).busy:
+        if time.monotonic() > deadline:
+            return f"another process still sends {spooled.name} after {wait_s:g} s."
+        time.sleep(POLL_S)
+    if outcome.problem is None:
+        click.echo(f"{_place(spooled)}  is sent")
+    else:
+        click.echo(f"{_place(spooled)}  is kept in {spooled.path}: {outcome.problem}")
+    return outcome.problem
+
+
+def _place(spooled: Spooled) -> str:
+    try:
+        return str(spooled.place()[0])
+    except (OSError, ValueError):
+        return spooled.name

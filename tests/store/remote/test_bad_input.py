@@ -1,0 +1,172 @@
+"""What is wrong is said in one sentence, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+import requests
+
+from tdbg_lab.errors import ConfigError, MissingDependencyError, NotFoundError
+from tdbg_lab.run import list_runs, open_run
+from tdbg_lab.store.remote import is_url, parse_url
+from tdbg_lab.store.remote.objects import Objects, RemoteError
+from tdbg_lab.store.remote.options import storage_options
+from tests.store.remote.sending import fake_training, send
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("ftp://host/x", "'ftp://host/x' is not a place for runs; expected a folder, s3://bucket/path"),
+        ("s3://", "'s3://' is not a place for runs"),
+        ("s3://bu cket/x", "is not a place for runs"),
+        ("s3://bucket/../x", "'..' in 's3://bucket/../x' cannot be the name of a folder"),
+    ],
+)
+def test_wrong_address_is_said(place, sentence):
+    assert is_url(place)
+    with pytest.raises(ConfigError, match=sentence.replace(".", "\\.")):
+        open_run(place)
+
+
+def test_address_with_a_secret_is_refused_without_repeating_it():
+    with pytest.raises(ConfigError, match="holds no credentials") as caught:
+        parse_url("s3://key:very-secret@bucket/x")
+    assert "very-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["runs/first", "/tmp/x", "C:/runs", "C:\\runs", "s3", "a:b"])
+def test_folders_are_no_addresses(place):
+    assert not is_url(place)
+
+
+def test_path_that_swallowed_a_slash_is_still_an_address():
+    assert str(parse_url("s3:/bucket/x/")) == "s3://bucket/x"
+
+
+def test_missing_bucket_is_said(bucket):
+    with pytest.raises(RemoteError, match=r"There is no bucket 'nowhere' \(s3://nowhere\)") as caught:
+        open_run("s3://nowhere/first", storage_options=bucket.options)
+    assert not caught.value.transient
+    with pytest.raises(RemoteError, match="There is no bucket 'nowhere'"):
+        list_runs("s3://nowhere/runs", storage_options=bucket.options)
+
+
+def test_bucket_without_rights_is_said_and_the_data_kept(bucket):
+    training, spooled = fake_training(bucket.url("first"))
+    training.step()
+    server = bucket.options["endpoint"]
+    requests.post(f"{server}/moto-api/reset-auth", data="0", timeout=10)  # from now on it checks
+    try:
+        assert not send(spooled, bucket.options)
+        said = spooled.state().problem
+        assert said.startswith(f"The credentials do not allow to write to {bucket.url('first')} (403")
+        assert said.endswith("ask for the right, or use others.")
+        assert spooled.state().waiting_bytes > 0
+        with pytest.raises(RemoteError, match="do not allow to read"):
+            open_run(bucket.url("first"), storage_options=bucket.options)
+    finally:
+        requests.post(f"{server}/moto-api/reset-auth", data="inf", timeout=10)
+    assert send(spooled, bucket.options)
+    assert open_run(bucket.url("first"), storage_options=bucket.options).last_step == 0
+
+
+def test_no_server_is_said_with_its_address(bucket):
+    options = {**bucket.options, "endpoint": "http://127.0.0.1:9"}
+    with pytest.raises(RemoteError, match=r"at http://127\.0\.0\.1:9 cannot be reached") as caught:
+        open_run(bucket.url("first"), storage_options=options)
+    assert caught.value.transient
+
+
+def test_missing_run_is_said(bucket):
+    with pytest.raises(NotFoundError, match=f"There is no run at {bucket.url('none')}: it has no run.json"):
+        open_run(bucket.url("none"), storage_options=bucket.options)
+
+
+def test_unknown_option_is_said_without_values(bucket):
+    with pytest.raises(ConfigError, match="'bogus' is not a storage option of s3://") as caught:
+        open_run(bucket.url("x"), storage_options={"bogus": "secret"})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[1]", "no json", '"text"'])
+def test_broken_options_in_the_environment_are_said(monkeypatch, text):
+    monkeypatch.setenv("TDBG_STORAGE_OPTIONS", text)
+    with pytest.raises(ConfigError, match="TDBG_STORAGE_OPTIONS is not a JSON object"):
+        storage_options(parse_url("s3://bucket/x"))
+
+
+def test_options_of_the_longest_address_count(monkeypatch, tmp_path):
+    file = tmp_path / "storage.json"
+    value = {"s3://b": {"region": "one"}, "s3://b/runs": {"region": "two"}, "s3://b/ru": {"region": "three"}}
+    file.write_text(json.dumps(value))
+    monkeypatch.setenv("TDBG_STORAGE_CONFIG", str(file))
+    assert storage_options(parse_url("s3://b/runs/first")) == {"region": "two"}
+    assert storage_options(parse_url("s3://b/other")) == {"region": "one"}
+    assert storage_options(parse_url("s3://other/runs")) == {}
+    assert storage_options(parse_url("s3://b/x"), {"region": "mine"}) == {"region": "mine"}
+
+
+@pytest.mark.parametrize(("url", "options"), [("gs://b/x", {}), ("az://c/x", {"account_name": "a"})])
+def test_other_providers_open(url, options):
+    assert str(Objects(parse_url(url), options).url) == url
+
+
+def test_azure_without_an_account_is_said():
+    with pytest.raises(ConfigError, match=r"az://c cannot be opened: .*Account must be specified"):
+        Objects(parse_url("az://c/x"), {})
+
+
+def test_missing_obstore_is_said_with_the_command_that_installs_it():
+    code = """
+import sys
+sys.modules["obstore"] = None
+from tdbg_lab.run import open_run
+try:
+    open_run("s3://bucket/x")
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        f"{MissingDependencyError.__name__} Runs on s3:// need obstore, which is not installed: "
+        "pip install tdbg-lab[s3]\n"
+    )
+
+
+def test_objects_that_no_run_has_are_left_out(bucket, tmp_path, caplog):
+    training, spooled = fake_training(bucket.url("first"))
+    training.step()
+    training.end()
+    send(spooled, bucket.options)
+    for key in (".hidden/x", "rank-00000/.x", "a/b/c/d/e/f/g", "control/not-a-request"):
+        bucket.write(f"first/{key}", b"x")
+    bucket.write("first/rank-00000/stats-000009.arrows/0123456789abcdef-000000000000-000000000005", b"12345")
+    caplog.set_level(logging.ERROR)
+    run = open_run(bucket.url("first"), storage_options=bucket.options)
+    assert run.last_step == 0
+    assert not list((tmp_path / "mirror").rglob(".x"))
+    assert caplog.records == []
+
+
+def test_object_with_a_name_that_leads_out_is_said(bucket):
+    bucket.write("first/run.json", b"{}")
+    bucket.write("first/../../outside", b"x")
+    with pytest.raises(RemoteError, match=r"has a name with '\.\.'.*: remove it"):
+        open_run(bucket.url("first"), storage_options=bucket.options)
+
+
+def test_secrets_are_in_no_file(bucket, tmp_path):
+    training, spooled = fake_training(bucket.url("first"))
+    training.step()
+    training.end()
+    send(spooled, bucket.options)
+    open_run(bucket.url("first"), storage_options=bucket.options)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"secret-of-the-test" in path.read_bytes()]
+    assert not [key for key in bucket.names() if b"secret-of-the-test" in bucket.read(key)]
