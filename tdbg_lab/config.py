@@ -212,6 +212,8 @@ class CaptureConfig(_Model):
     """Rows of raw values to keep in collections that do not say; None for all of them."""
     run_eager: bool = True
     """Run saved steps of compiled models eagerly; else nothing inside of compiled code is seen."""
+    functional: bool = True
+    """See activation functions that are called as functions (``F.relu``), not as modules."""
 
     @classmethod
     def build(

@@ -82,10 +82,13 @@ class Engine:
         self.forwards = 0
         """Train forwards seen in the current step."""
         self.forwards_ever = 0
+        self.layers_seen = False
+        """Whether a layer's hook was called in the current forward, where one is due."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
         self._due = Due(self.plan)
-        self._depth = 0
+        self.depth = 0
+        """Root forwards that are running, one within the other."""
         self._micro: dict[Mode, int] = {}
         self._saved_steps = 0
         self._keys: dict[tuple[str, Kind, str, tuple[int, ...]], tuple[TensorKey, Membership]] = {}
@@ -95,8 +98,8 @@ class Engine:
 
     def begin_forward(self, *, training: bool) -> None:
         """A root model is called; calls within calls do not count."""
-        self._depth += 1
-        if self._depth > 1:
+        self.depth += 1
+        if self.depth > 1:
             return
         self.forwards_ever += 1
         mode = self.override or (Mode.TRAIN if training else Mode.EVAL)
@@ -112,8 +115,8 @@ class Engine:
 
     def end_forward(self) -> None:
         """The root model has returned, or raised."""
-        self._depth = max(0, self._depth - 1)
-        if self._depth:
+        self.depth = max(0, self.depth - 1)
+        if self.depth:
             return
         self.module_mask = self.mask & self.module_bits if self.rootless else 0
         self._phase("backward" if self.recorder.mode is Mode.TRAIN else "data")
@@ -131,7 +134,7 @@ class Engine:
         measured
             What follows is part of the step, and its time counts.
         """
-        if self._depth or not self.open:
+        if self.depth or not self.open:
             return
         if mode is Mode.TRAIN:
             self.enter_train_step()
@@ -143,13 +146,13 @@ class Engine:
 
     def leave_mode(self) -> None:
         """The mode that the user set is over; where forwards are not seen, training goes on at once."""
-        if self.rootless and not self._depth and self.open and self.override is None:
+        if self.rootless and not self.depth and self.open and self.override is None:
             self.enter_train_step()
             self.module_mask = self.mask & self.module_bits
 
     def return_to(self, mode: Mode) -> None:
         """Make the last forward of `mode` the current place again."""
-        if self.recorder.mode is mode or self._depth or not self.open:
+        if self.recorder.mode is mode or self.depth or not self.open:
             return
         ended = mode is Mode.TRAIN and not self.forwards  # nothing was trained since the last step
         step = max(self._first_step, self.step - 1) if ended else self.step
@@ -171,7 +174,7 @@ class Engine:
 
     def before_step(self) -> None:
         """The optimizer is about to step."""
-        self._depth = 0
+        self.depth = 0
         self.module_mask = 0
         self.enter_train_step()
         self._phase("capture" if self.mask & self.costly else "optimizer")
@@ -198,7 +201,7 @@ class Engine:
         self.step += 1
         self._phase(self.between)
         self.forwards = 0
-        self._depth = 0
+        self.depth = 0
         self._micro.clear()
         self.guard.step = self.step
         if self.rootless:

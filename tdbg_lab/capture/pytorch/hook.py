@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._compile import _disable_dynamo
 
+from tdbg_lab.capture.pytorch.moment import capturing, recomputing
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tdbg_lab.capture.engine import Engine
 
 __all__ = ["BoundaryHook", "ModuleHook", "StepHook", "inert"]
+
+_GRAPH = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
 
 
 def inert(*_args: Any, **_kwargs: Any) -> None:
@@ -59,9 +63,14 @@ class ModuleHook(_Hook):
         """Forward hook (arguments, output), or pre-hook (arguments, keyword arguments)."""
         if torch.compiler.is_compiling():
             return
-        due = self.engine.module_mask & self.mask
-        if due:
-            self.engine.guard.run(self.probe, self.take, module, values, due)
+        engine = self.engine
+        due = engine.module_mask & self.mask
+        if due and not recomputing():
+            engine.layers_seen = True
+            if capturing():
+                engine.guard.notice("CUDA graph", _GRAPH)
+            else:
+                engine.guard.run(self.probe, self.take, module, values, due)
 
 
 class BoundaryHook(_Hook):
@@ -99,6 +108,9 @@ class BoundaryHook(_Hook):
     def run(self, values: tuple[Any, ...]) -> None:
         """Call the function, guarded."""
         if not self.engine.open:
+            return
+        if capturing():
+            self.engine.guard.notice("CUDA graph", _GRAPH)
             return
         self.engine.guard.run(self.probe, self.function, *values)
         if self.after is not None:

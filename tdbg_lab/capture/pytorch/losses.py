@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tdbg_lab.capture.pytorch.hook import BoundaryHook
+from tdbg_lab.capture.pytorch.moment import recomputing, unwrapped
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import summarize_tensors
@@ -74,12 +75,14 @@ class LossProbe:
 
     def take(self, module: nn.Module, _args: Any, output: Any) -> None:
         """Record what a loss module returned."""
+        if recomputing():
+            return
         for tensor in tensors_in(output):
             self.add(tensor, module)
 
     def add(self, tensor: torch.Tensor, module: nn.Module | None = None) -> None:
         """Record one value; a further one at the same place gets a number."""
-        engine = self._engine
+        engine, tensor = self._engine, unwrapped(tensor)
         if self._visit != engine.visit:
             self._visit, self._calls = engine.visit, 0
         index = self._calls

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from tdbg_lab.capture.pytorch.hook import ModuleHook
+from tdbg_lab.capture.pytorch.moment import unwrapped
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
@@ -90,7 +91,7 @@ class ModuleProbe:
             self._visit, self._calls = engine.visit, 0
         tensors = tensors_in(values if self.kind is Kind.INPUT else values[1])
         keys, chosen, axes = [], [], []
-        for tensor in tensors:
+        for tensor in map(unwrapped, tensors):
             index = self._calls
             self._calls += 1
             if index >= _MAX_CALLS:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import local
@@ -36,6 +37,9 @@ class OptimizerWatch:
         self.parameters = parameters
         self._updates = UpdateProbe(engine, parameters)
         self.scalers = ScalerWatch(engine, self.on_skipped)
+        self._unclipped: dict[str, float] = {}
+        """Norm of the gradients of each optimizer before they were clipped in this step."""
+        self._clipping = ClipWatch(self._before_clipping)
         self._optimizer_mask = engine.plan.mask_of(Kind.OPTIMIZER)
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
         self._stepped: set[str] = set()
@@ -50,6 +54,11 @@ class OptimizerWatch:
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
+
+    def detach(self) -> None:
+        """Give back what is watched besides the optimizers. Idempotent."""
+        self.scalers.detach()
+        self._clipping.detach()
 
     def __contains__(self, optimizer: object) -> bool:
         return optimizer in self._names
@@ -141,8 +150,31 @@ class OptimizerWatch:
             engine.rootless = False  # nothing was forced to run eagerly, and still it was seen
         self._fresh = False
 
+    def _before_clipping(self, parameters: list[torch.Tensor]) -> None:
+        engine = self._engine
+        if engine.open and engine.mask & self._optimizer_mask:
+            engine.guard.run("optimizer/grad_norm", self._note_unclipped, {id(one) for one in parameters})
+
+    def _note_unclipped(self, clipped: set[int]) -> None:
+        for optimizer, name in self._names.items():
+            owned = self._ids(optimizer, first=len(self._names) == 1)
+            if name not in self._unclipped and not clipped.isdisjoint(owned):
+                norm = self._norm_now(owned)
+                if norm is not None:
+                    self._unclipped[name] = norm
+
+    def _norm_now(self, owned: set[int]) -> float | None:
+        """L2 norm of the gradients as they are; None without any."""
+        grads = [value.grad for _, value in self.parameters.live() if id(value) in owned]
+        dense = [local(one) for one in grads if one is not None and one.layout is torch.strided]
+        if not dense:
+            return None
+        norms = torch.stack([one.float() for one in torch._foreach_norm(dense)])  # noqa: SLF001
+        return float(norms.norm())
+
     def _close(self) -> None:
         self._stepped.clear()
+        self._unclipped.clear()
         self._engine.close_step()
 
     def _read(self, optimizer: Optimizer, name: str, due: int, *, values: bool) -> None:
@@ -164,17 +196,20 @@ class OptimizerWatch:
 
     def _norm(self, name: str, due: int, norm: float | None, scale: float) -> None:
         base = "optimizer/grad_norm_shard" if self.parameters.sharded else "optimizer/grad_norm"
-        key, membership = self._engine.key(base + (f"/{name}" if self._prefix(name) else ""), Kind.OPTIMIZER)
+        suffix = f"/{name}" if self._prefix(name) else ""
+        key, membership = self._engine.key(base + suffix, Kind.OPTIMIZER)
         if not membership.mask & due:
             return
         if norm is None:  # gradients are not due themselves
-            grads = [value.grad for _, value in self.parameters.live() if id(value) in self._owned]
-            dense = [local(one) for one in grads if one is not None and one.layout is torch.strided]
-            if not dense:
-                return
-            norms = torch.stack([one.float() for one in torch._foreach_norm(dense)])  # noqa: SLF001
-            norm = float(norms.norm()) / scale
-        self._engine.recorder.add_scalar(key, norm)
+            norm = self._norm_now(self._owned)
+            norm = None if norm is None else norm / scale
+        unclipped = self._unclipped.get(name)
+        if norm is not None and unclipped is not None:
+            clipped = base.replace("grad_norm", "grad_norm_clipped") + suffix
+            self._engine.recorder.add_scalar(self._engine.key(clipped, Kind.OPTIMIZER)[0], norm)
+            norm = unclipped
+        if norm is not None:
+            self._engine.recorder.add_scalar(key, norm)
 
     def _prefix(self, name: str) -> str:
         return f"{name}." if len(self._names) > 1 else ""

@@ -62,9 +62,13 @@ class ParameterProbe:
             owner = site.owner()
             if owner is None:
                 continue
-            value: torch.Tensor | None = owner._parameters.get(site.attribute)  # noqa: SLF001
-            if value is None:
-                value = owner._buffers.get(site.attribute)  # noqa: SLF001
+            parameters, buffers = owner._parameters, owner._buffers  # noqa: SLF001
+            if type(parameters) is dict:
+                value: torch.Tensor | None = parameters.get(site.attribute)
+                if value is None:
+                    value = buffers.get(site.attribute)
+            else:  # a script, whose attributes are not held in Python
+                value = getattr(owner, site.attribute, None)
             if value is not None:
                 found.append((site, value))
         return found

@@ -8,12 +8,14 @@ from weakref import ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
-from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses, own_loss
+from tdbg_lab.capture.pytorch.losses import hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
-from tdbg_lab.capture.pytorch.naming import class_name, module_sites, named, parameter_sites
+from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+from tdbg_lab.capture.pytorch.roots import RootProbe
 from tdbg_lab.capture.pytorch.stance import EagerStance
 
 if TYPE_CHECKING:
@@ -87,9 +89,11 @@ class TorchSession:
         engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
+        self._functional = FunctionalProbe(engine, sites)
         self._owner = ref(owner)
         try:
             self._removable += hook_modules(owner, engine, sites)
+            self._layers = len(self._removable)
             self._losses, handles = hook_losses(owner, engine, losses, sites)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
@@ -117,28 +121,12 @@ class TorchSession:
     # -- roots ------------------------------------------------------------------------------------
 
     def _hook_root(self, owner: object, model: nn.Module) -> None:
-        engine = self.engine
-        own = LossProbe(engine, class_name(model))
-
-        def begin(module: nn.Module, _args: Any) -> None:
-            if not self.watch and engine.forwards and not engine.override and module.training:
-                engine.before_step()
-                engine.close_step()
-            engine.begin_forward(training=module.training)
-            if engine.module_mask:
-                self._stance.take()
-
-        def end(module: nn.Module, _args: Any, output: Any) -> None:
-            if not (self.watch and module.training):  # else the loss, which may be compiled, is still to come
-                self._stance.leave()
-            engine.end_forward()
-            loss = own_loss(output)
-            if loss is not None:
-                own.add(loss)
-
-        before = BoundaryHook(owner, engine, "steps", begin, None if self.watch else self._check)
+        root = RootProbe(
+            self.engine, model, self.watch, self._stance, self._functional, hooked=self._layers > 0
+        )
+        before = BoundaryHook(owner, self.engine, "steps", root.begin, None if self.watch else self._check)
         self._removable.append(model.register_forward_pre_hook(before))
-        after = BoundaryHook(owner, engine, "steps", end)
+        after = BoundaryHook(owner, self.engine, "steps", root.end)
         self._removable.append(model.register_forward_hook(after, always_call=True))
 
     def _check(self) -> None:
@@ -165,6 +153,7 @@ class TorchSession:
             self._hook_optimizer(owner, str(len(self.watch)) if len(self.watch) else "", optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._functional.end()  # still active only when the forward was interrupted
         self._stance.leave()
         self.watch.before(optimizer, args, kwargs)
         self.engine.step_begins()
@@ -201,8 +190,9 @@ class TorchSession:
         optimizers stay, inert, because their dictionary is being iterated over; the next call
         takes them off.
         """
+        self._functional.end()
         self._stance.leave()
-        self.watch.scalers.detach()
+        self.watch.detach()
         self._remove(self._removable)
         if not self._in_step_hook:
             self._remove(self._step_hooks)

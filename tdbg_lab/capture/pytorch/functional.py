@@ -1,0 +1,170 @@
+"""Activation functions that are called as functions: ``F.relu(x)``, ``x.tanh()``, ``torch.softmax(x, 1)``.
+
+No module hook sees them. A mode that looks at each function call is active within root forwards of
+saved steps, and only there. The module that calls is found on the call stack.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812 - everybody calls it so
+from torch.overrides import TorchFunctionMode
+
+from tdbg_lab.capture.pytorch.moment import unwrapped
+from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
+from tdbg_lab.records import Kind
+from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import FrameType
+    from weakref import ref
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.naming import ModuleSite
+
+__all__ = ["FunctionalProbe"]
+
+_MAX_CALLS = 64
+_MAX_FRAMES = 24
+_NAMES = (
+    "relu", "relu6", "leaky_relu", "prelu", "rrelu", "elu", "selu", "celu", "gelu", "silu", "mish", "glu",
+    "sigmoid", "logsigmoid", "hardsigmoid", "tanh", "hardtanh", "softplus", "softsign", "softmax",
+    "log_softmax", "softmin", "gumbel_softmax", "hardswish", "tanhshrink", "softshrink", "hardshrink",
+)  # fmt: skip
+_RECTIFIERS = {"relu", "relu6"}
+_CLAMPS = {torch.clamp, torch.Tensor.clamp, torch.Tensor.clamp_, torch.clip, torch.Tensor.clip}
+_CLAMPS_BELOW = {torch.clamp_min, torch.Tensor.clamp_min, torch.Tensor.clamp_min_}
+
+
+def _functions() -> dict[Any, str]:
+    """Every form of an activation function, with its name."""
+    found: dict[Any, str] = {}
+    for place in (F, torch, torch.Tensor):
+        for name in _NAMES:
+            for form in (name, f"{name}_"):
+                function = getattr(place, form, None)
+                if function is not None:
+                    found[function] = name
+    return found
+
+
+_FUNCTIONS = _functions()
+
+
+def _name(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """The activation function that a call is; ``clamp(min=0)`` is ``relu``."""
+    if function in _CLAMPS:
+        low, high = (*args[1:], None, None)[:2]
+        low, high = kwargs.get("min", low), kwargs.get("max", high)
+        return "relu" if high is None and type(low) in (int, float) and low == 0 else None
+    if function in _CLAMPS_BELOW:
+        low = args[1] if len(args) > 1 else kwargs.get("min")
+        return "relu" if type(low) in (int, float) and low == 0 else None
+    return _FUNCTIONS.get(function)
+
+
+class _Watching(TorchFunctionMode):
+    """Passes every call on unchanged, and shows the result of those that are activation functions."""
+
+    def __init__(self, see: Callable[[str, torch.Tensor, FrameType | None], None]) -> None:
+        super().__init__()
+        self._see = see
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Called instead of each function."""
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        name = _name(func, args, kwargs)
+        if name is not None and isinstance(result, torch.Tensor):
+            self._see(name, result, sys._getframe(1))  # noqa: SLF001
+        return result
+
+
+class FunctionalProbe:
+    """The results of activation functions, under the name of the module that calls them."""
+
+    def __init__(self, engine: Engine, sites: Sequence[ModuleSite]) -> None:
+        self._engine = engine
+        wanted = engine.plan.config.functional
+        self.mask = engine.plan.mask_of(Kind.ACTIVATION) if wanted else 0
+        """Collections that may want something of what is seen here."""
+        self._sites: dict[int, tuple[ref[nn.Module], ModuleSite]] = {
+            id(module): (site.module, site) for site in sites if (module := site.module()) is not None
+        }
+        self._calls: dict[tuple[str, str], int] = {}
+        self._visit = -1
+        self._mode: _Watching | None = None
+
+    def begin(self) -> None:
+        """Look at function calls from now on."""
+        self.end()
+        mode = _Watching(self._seen)
+        mode.__enter__()  # type: ignore[no-untyped-call]
+        self._mode = mode
+
+    def end(self) -> None:
+        """Look away. Idempotent."""
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+    def _seen(self, name: str, result: torch.Tensor, frame: FrameType | None) -> None:
+        due = self._engine.module_mask & self.mask
+        if due:
+            self._engine.guard.run("functional", self._take, name, result, frame, due)
+
+    def _take(self, name: str, result: torch.Tensor, frame: FrameType | None, due: int) -> None:
+        engine = self._engine
+        site, module = self._caller(frame)
+        if site is None or module is None or _is_own(site, module):
+            return
+        if self._visit != engine.visit:
+            self._visit = engine.visit
+            self._calls.clear()
+        index = self._calls.get((site.path, name), 0)
+        self._calls[site.path, name] = index + 1
+        if index >= _MAX_CALLS:
+            return
+        tensor = unwrapped(result)
+        shape = tuple(tensor.shape)
+        key, membership = engine.key(
+            "activation/" + (f"{site.path}." if site.path else "") + f"{name}_{index}",
+            Kind.ACTIVATION,
+            path=site.path,
+            module=module,
+            dtype=dtype_name(tensor),
+            shape=shape,
+            marks=("relu",) if name in _RECTIFIERS else (),
+        )
+        if membership.raw_mask & due:
+            engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
+        if membership.mask & due:
+            axis = default_channel_axis(shape, "")
+            engine.recorder.add([key], summarize_tensors([tensor], channel_axes=[axis]))
+
+    def _caller(self, frame: FrameType | None) -> tuple[ModuleSite | None, nn.Module | None]:
+        """The innermost module one of whose methods is running."""
+        for _ in range(_MAX_FRAMES):
+            if frame is None:
+                break
+            code = frame.f_code
+            if code.co_argcount and code.co_varnames[0] == "self":
+                found = self._sites.get(id(frame.f_locals.get("self")))
+                if found is not None and (module := found[0]()) is not None:
+                    return found[1], module
+            frame = frame.f_back
+        return None, None
+
+
+def _is_own(site: ModuleSite, module: nn.Module) -> bool:
+    """Whether the function is the module's own work, whose output is seen anyway: ``nn.ReLU``, a loss."""
+    return site.is_loss or (
+        site.leaf and any(t.__module__.startswith("torch.") for t in type(module).__mro__[:2])
+    )

@@ -1,0 +1,36 @@
+"""Moments at which nothing may be read: a forward that is recomputed, a CUDA graph being captured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+__all__ = ["capturing", "recomputing", "unwrapped"]
+
+
+def recomputing() -> bool:
+    """Whether a backward pass is running: a forward in it repeats one for activation checkpointing."""
+    running: bool = torch._C._current_graph_task_id() >= 0  # noqa: SLF001
+    return running
+
+
+_stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # noqa: SLF001
+
+
+def capturing() -> bool:
+    """Whether a CUDA graph is being captured, in which nothing may wait for the device."""
+    if _stream_is_capturing is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return False
+    return bool(_stream_is_capturing())
+
+
+def unwrapped(tensor: torch.Tensor) -> torch.Tensor:
+    """The values behind the wrappers of ``torch.func``; what `vmap` maps over comes first."""
+    functorch = torch._C._functorch  # noqa: SLF001
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        axis = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else 0
+        tensor = functorch.get_unwrapped(tensor)
+        if axis > 0:
+            tensor = tensor.movedim(axis, 0)
+    return tensor

@@ -1,0 +1,84 @@
+"""Root forwards: a call of a model that was given, not of a part of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss
+from tdbg_lab.capture.pytorch.moment import recomputing
+from tdbg_lab.capture.pytorch.naming import class_name
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.functional import FunctionalProbe
+    from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
+    from tdbg_lab.capture.pytorch.stance import EagerStance
+
+__all__ = ["RootProbe"]
+
+
+class RootProbe:
+    """Begins and ends the forwards of one model."""
+
+    __slots__ = ("_engine", "_functional", "_hooked", "_loss", "_name", "_stance", "_watch")
+
+    def __init__(
+        self,
+        engine: Engine,
+        model: nn.Module,
+        watch: OptimizerWatch,
+        stance: EagerStance,
+        functional: FunctionalProbe,
+        *,
+        hooked: bool,
+    ) -> None:
+        self._engine = engine
+        self._watch = watch
+        self._stance = stance
+        self._functional = functional
+        self._name = class_name(model)
+        self._loss = LossProbe(engine, self._name)
+        self._hooked = hooked
+        """Whether layers are hooked at all."""
+
+    def begin(self, module: nn.Module, _args: Any) -> None:
+        """Pre-hook of the model."""
+        engine = self._engine
+        if recomputing():
+            return
+        if not self._watch and engine.forwards and not engine.override and module.training:
+            engine.before_step()
+            engine.close_step()
+        engine.begin_forward(training=module.training)
+        if not engine.module_mask:
+            return
+        self._stance.take()
+        if engine.depth == 1:
+            engine.layers_seen = False
+            if engine.module_mask & self._functional.mask and self._stance.sure:
+                self._functional.begin()
+
+    def end(self, module: nn.Module, _args: Any, output: Any) -> None:
+        """Forward hook of the model, called when it raised, too."""
+        engine = self._engine
+        if recomputing():
+            return
+        if engine.depth <= 1:
+            self._functional.end()
+            if engine.module_mask and self._hooked and not engine.layers_seen and output is not None:
+                self._say_unseen()
+        if not (self._watch and module.training):  # else the loss, which may be compiled, is still to come
+            self._stance.leave()
+        engine.end_forward()
+        loss = own_loss(output)
+        if loss is not None:
+            self._loss.add(loss)
+
+    def _say_unseen(self) -> None:
+        self._engine.guard.notice(
+            "layers",
+            f"no layer of {self._name} is called in its forward (it runs as compiled code, as a script or "
+            "as a CUDA graph), so their outputs are not seen",
+        )
