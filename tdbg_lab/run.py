@@ -16,12 +16,13 @@ from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.records import Kind, Mode, TensorKey
 from tdbg_lab.store import control
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
-from tdbg_lab.store.info import RunInfo, read_info, write_edits
-from tdbg_lab.store.listing import RunSummary, find_runs, infer_status
-from tdbg_lab.store.reader import Reader, mode_code
+from tdbg_lab.store.info import RunInfo, write_edits
+from tdbg_lab.store.listing import RunSummary, find_runs
+from tdbg_lab.store.reader import mode_code
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.results import HistogramSeries, Overview, Series
 from tdbg_lab.store.schema import MODE_CODE, MODES
+from tdbg_lab.store.source import source_of
 from tdbg_lab.store.table import needed, scalar_values
 from tdbg_lab.store.tensor import Tensor
 
@@ -116,12 +117,13 @@ class Run:
         self.version = 0
         """Grows with each change."""
         try:
-            self._info = read_info(self.path)
+            self._source = source_of(self.path)
+            self._info = self._source.info()
         except OSError as error:
             raise NotFoundError(f"There is no run at {self.path.name}: run.json is missing.") from error
         except ValueError as error:
             raise NotFoundError(f"{self.path.name} is not a run of this version: {error}.") from error
-        self._reader = Reader(self.path)
+        self._reader = self._source.reader()
         self._found: tuple[Any, list[Finding], list[RuleState]] = (None, [], [])
         self.refresh()
 
@@ -147,7 +149,7 @@ class Run:
     @property
     def status(self) -> RunStatus:
         """Where it stands; ``crashed`` when it says running but its process is gone."""
-        return infer_status(self._info, self._reader.state.last_write_ns)
+        return self._source.status(self._info, self._reader.state.last_write_ns)
 
     @property
     def problems(self) -> list[str]:
@@ -422,7 +424,7 @@ class Run:
 
     def _refresh_info(self) -> bool:
         try:
-            info = read_info(self.path)
+            info = self._source.info()
         except (OSError, ValueError):  # deleted, or being made: what we know stands
             return False
         changed, other = info != self._info, info.id != self._info.id

@@ -28,10 +28,9 @@ def find_run(text: str) -> Run:
     """
     from tdbg_lab.run import list_runs, open_run
     from tdbg_lab.store.remote import is_url
+    from tdbg_lab.store.source import is_run
 
-    if is_url(text):
-        return open_run(text)
-    if (Path(text) / "run.json").exists():
+    if is_url(text) or is_run(Path(text)):
         return open_run(text)
     if Path(text).is_absolute() or "/" in text:
         raise NotFoundError(f"There is no run in {text!r}: a run directory holds a run.json.")

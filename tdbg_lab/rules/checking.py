@@ -11,6 +11,7 @@ from tdbg_lab.rules.feed import Feed
 from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.registry import resolve_rules
 from tdbg_lab.rules.view import RunView
+from tdbg_lab.store.source import is_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def check_run(
 ) -> tuple[list[Finding], list[RuleState]]:
     """Like `run_rules`, with where each rule stands."""
     path = Path(getattr(run, "path", run))
-    if not (path / "run.json").is_file():
+    if not is_run(path):
         raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
     engine = Engine(resolve_rules(rules))
     view = RunView(engine.window_steps)

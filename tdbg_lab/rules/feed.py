@@ -11,8 +11,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
 from tdbg_lab.stats import take
-from tdbg_lab.store import tail
-from tdbg_lab.store.layout import list_ranks
+from tdbg_lab.store.tail import tail, tailed_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,7 +90,7 @@ class Feed:
 
     def _next(self) -> _Part | None:
         """What comes next, of the rank that is furthest behind: ranks stay side by side."""
-        for number, _ in list_ranks(self._run_path) if not any(r.ahead for r in self._ranks.values()) else ():
+        for number in tailed_ranks(self._run_path) if not any(r.ahead for r in self._ranks.values()) else ():
             self._ranks.setdefault(number, _Rank(self._run_path, number))
         for rank in self._ranks.values():
             rank.look(self._decode)

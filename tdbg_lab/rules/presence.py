@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.profiler.lifetime import Lifetime, find_process
-from tdbg_lab.store.info import read_info
+from tdbg_lab.records import RunStatus
+from tdbg_lab.store.source import is_foreign, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     import psutil
+
+    from tdbg_lab.store.source import RunSource
 
 __all__ = ["Presence"]
 
@@ -34,8 +37,9 @@ class Presence:
     """
 
     def __init__(self, run_path: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        source = source_of(run_path)
         try:
-            info = read_info(run_path)
+            info = source.info()
         except (OSError, ValueError) as error:
             raise NotFoundError(f"There is no run in {run_path.name!r}: {error}") from error
         self.name = info.name
@@ -43,7 +47,11 @@ class Presence:
         process = find_process(info.pid) if local else None
         if process is not None and not _is_same(process, info.process_created_s):
             process = None
-        self._lifetime = Lifetime(run_path, process, watch_process=local)
+        self._lifetime: Lifetime | _StoreLifetime
+        if is_foreign(run_path):
+            self._lifetime = _StoreLifetime(source)
+        else:
+            self._lifetime = Lifetime(run_path, process, watch_process=local)
         self._clock = clock
         self._looked_s = -_PROCESS_LOOK_S
 
@@ -53,6 +61,21 @@ class Presence:
             return None
         self._looked_s = self._clock()
         return self._lifetime.over()
+
+
+class _StoreLifetime:
+    """Tells that a store which another library wrote will not grow any more."""
+
+    def __init__(self, source: RunSource) -> None:
+        self._source = source
+
+    def over(self) -> str | None:
+        """Why to end, or None."""
+        try:
+            info = self._source.info()
+        except (OSError, ValueError):
+            return "the run directory is gone"
+        return None if info.status is RunStatus.RUNNING else "the run has ended"
 
 
 def _is_same(process: psutil.Process, created_s: float) -> bool:

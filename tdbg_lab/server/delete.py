@@ -12,6 +12,7 @@ from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.server.line import read_line
 from tdbg_lab.server.roots import require_inside, require_no_way_out
+from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,10 @@ def delete_run(entry: Entry) -> None:
     line = read_line(entry, None)
     if line is None:
         raise NotFoundError(f"{entry.relative!r} is not a run directory.")
+    if is_foreign(entry.directory):
+        raise ConflictError(
+            f"{line.name!r} was recorded by SageMaker Debugger, not by tdbg-lab: delete its folder yourself."
+        )
     if line.status is RunStatus.RUNNING:
         raise ConflictError(f"The run {line.name!r} is running; stop it before you delete it.")
     try:

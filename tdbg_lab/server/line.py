@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tdbg_lab.records import RunStatus
 from tdbg_lab.store.info import EDITS_FILE, RUN_FILE
 from tdbg_lab.store.listing import summarize_run
+from tdbg_lab.store.smdebug.survey import stamp as foreign_stamp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,9 @@ def read_line(entry: Entry, known: Line | None) -> Line | None:
     -------
     None when the directory is no run (any more).
     """
-    stamp = (*_stamp(entry.directory / RUN_FILE), *_stamp(entry.directory / EDITS_FILE))
+    stamp: tuple[int, ...] = (*_stamp(entry.directory / RUN_FILE), *_stamp(entry.directory / EDITS_FILE))
+    if not any(stamp[:2]):  # no run.json: a store of another library, or nothing any more
+        stamp = (*stamp, *foreign_stamp(entry.directory))
     if known is not None and known.stamp == stamp and known.status in ENDED:
         return known
     try:

@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tdbg_lab.store.source import is_foreign
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -26,6 +28,8 @@ MAX_FOLDERS = 20_000
 """Folders visited in one scan of one root."""
 
 RUN_FILE = "run.json"
+FOREIGN = frozenset({"collections", "index", "claim.smd", "training_job_end.ts", "system", "framework"})
+"""Names in stores of SageMaker Debugger: only folders that hold one are looked at more closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Scan:
 
 
 def scan(root: Root, *, depth: int, max_runs: int) -> Scan:
-    """Look for folders with a ``run.json`` at most `depth` levels below `root`.
+    """Look for runs (a ``run.json``, or a store of SageMaker Debugger) at most `depth` levels below `root`.
 
     Runs are not searched for further runs. Folders that cannot be read are left out.
     """
@@ -69,15 +73,19 @@ def scan(root: Root, *, depth: int, max_runs: int) -> Scan:
 def _look(folder: Path) -> tuple[bool, list[str]] | None:
     """Whether a folder is a run, and its subfolders worth visiting; None if it cannot be read."""
     names: list[str] = []
+    foreign = False
     try:
         with os.scandir(folder) as entries:
             for each in entries:
                 if each.name == RUN_FILE and each.is_file(follow_symlinks=False):
                     return True, []
+                foreign = foreign or each.name in FOREIGN
                 if _worth(each.name) and each.is_dir(follow_symlinks=False):
                     names.append(each.name)
     except OSError:
         return None
+    if foreign and is_foreign(folder):
+        return True, []
     return False, sorted(names)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from tdbg_lab.errors import NotFoundError, TdbgError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.server.digest import Digest, digest
 from tdbg_lab.server.roots import require_inside, require_no_way_out
+from tdbg_lab.store.source import is_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,9 +165,7 @@ class RunTail:
 
     def _refresh(self) -> bool:
         """Read what is new; True when there is something to tell. Runs in the pool."""
-        try:
-            os.lstat(self.entry.directory / "run.json")
-        except OSError:
+        if not is_run(self.entry.directory):
             self.removed = True
             return True
         try:

@@ -152,14 +152,15 @@ def quantile(block: StatsBlock, q: Sequence[float]) -> NDArray[np.float64]:
 
     The `q`-quantile is the element of rank ``ceil(q * n)`` (numpy's ``inverted_cdf``), known up to
     `tdbg_lab.stats.bins.RELATIVE_ERROR`; the first and the last are exact. NaN where nothing is
-    finite.
+    finite, or no histogram was kept.
     """
     wanted = np.clip(np.asarray(q, dtype=np.float64).reshape(-1), 0.0, 1.0)
-    rows = np.flatnonzero(block.finite_count > 0)
     out = np.full((len(block), len(wanted)), np.nan)
+    lengths = np.diff(block.hist_offsets)
+    # Rows of foreign origin may have moments and no histogram.
+    rows = np.flatnonzero((block.finite_count > 0) & ((lengths > 0) | (block.zero_count > 0)))
     if not len(rows) or not len(wanted):
         return out
-    lengths = np.diff(block.hist_offsets)
     owner = np.concatenate([np.repeat(np.arange(len(block)), lengths), np.arange(len(block))])
     value = np.concatenate([CENTER[block.hist_bins], np.zeros(len(block))])
     weight = np.concatenate([block.hist_counts, block.zero_count])

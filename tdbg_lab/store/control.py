@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
+from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
 from tdbg_lab.store.layout import entries, make_subfolder, read_json, subfolder, write_json
 from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_REQUESTS, MAX_TEXT_CHARS
+from tdbg_lab.store.source import is_foreign
 
 CONTROL = "control"
 """The folder of requests in a run directory."""
@@ -43,11 +44,18 @@ def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") 
     ------
     ConfigError
         If `kind` is not a short lower-case word.
+    ConflictError
+        If nobody reads requests: another library wrote the run.
     StoreError
         If it cannot be written.
     """
     if not _KIND.fullmatch(kind):
         raise ConfigError(f"{kind[:80]!r} is not a kind of request.")
+    if is_foreign(Path(run_path)):
+        raise ConflictError(
+            f"{Path(run_path).name} was recorded by SageMaker Debugger, which takes no requests: "
+            "stop the training where it runs."
+        )
     try:
         directory = make_subfolder(Path(run_path), CONTROL)
     except OSError as error:

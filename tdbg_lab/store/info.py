@@ -57,7 +57,11 @@ def read_info(run_path: Path) -> RunInfo:
     ValueError
         If it is not a run of ours.
     """
-    info = _parse(read_json(run_path / RUN_FILE), run_path.name)
+    return with_edits(run_path, _parse(read_json(run_path / RUN_FILE), run_path.name))
+
+
+def with_edits(run_path: Path, info: RunInfo) -> RunInfo:
+    """A description with what people edited."""
     try:
         edits = read_json(run_path / EDITS_FILE)
     except (OSError, ValueError):  # nobody edited, or not readable: the run's own words stand

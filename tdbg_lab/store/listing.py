@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tdbg_lab.records import RunStatus
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segments
-from tdbg_lab.store.limits import CRASH_SILENCE_NS, MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
+from tdbg_lab.store.limits import MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.seal import STEPS_KEY
+from tdbg_lab.store.source import is_foreign
+from tdbg_lab.store.status import infer_status
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import RunStatus
 
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
@@ -40,6 +44,8 @@ def summarize_run(path: Path) -> RunSummary:
     OSError, ValueError
         If there is no run.
     """
+    if is_foreign(path):
+        return _summarize_foreign(path)
     info = read_info(path)
     last_step = info.last_step
     if info.ended_ns is not None and last_step >= 0:
@@ -48,6 +54,13 @@ def summarize_run(path: Path) -> RunSummary:
     if last_step < 0 and newest is not None and newest.sealed:
         last_step = _last_step(newest)
     return RunSummary(path, info, infer_status(info, written_ns), last_step, written_ns)
+
+
+def _summarize_foreign(path: Path) -> RunSummary:
+    from tdbg_lab.store.smdebug.survey import survey
+
+    found = survey(path)
+    return RunSummary(path, found.info, found.status, found.last_step, found.last_write_ns)
 
 
 def find_runs(root: Path, limit: int | None = None) -> list[RunSummary]:
@@ -62,32 +75,6 @@ def find_runs(root: Path, limit: int | None = None) -> list[RunSummary]:
     return found[:limit]
 
 
-def infer_status(info: RunInfo, last_write_ns: int) -> RunStatus:
-    """The status as written, or ``crashed`` when its process is gone or silent for long."""
-    if info.status != RunStatus.RUNNING:
-        return info.status
-    import platform
-
-    if info.host == platform.node():
-        return RunStatus.RUNNING if _alive(info) else RunStatus.CRASHED
-    silent_ns = time.time_ns() - max(last_write_ns, info.created_ns)
-    return RunStatus.CRASHED if silent_ns > CRASH_SILENCE_NS else RunStatus.RUNNING
-
-
-def _alive(info: RunInfo) -> bool:
-    import psutil
-
-    try:
-        process = psutil.Process(info.pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return not info.process_created_s or abs(process.create_time() - info.process_created_s) < 1.0
-    except psutil.AccessDenied:
-        return True
-    except (psutil.NoSuchProcess, ValueError, OverflowError):
-        return False
-
-
 def _run_folders(root: Path) -> list[Path]:
     found: list[Path] = []
     level = [root]
@@ -100,8 +87,12 @@ def _run_folders(root: Path) -> list[Path]:
                 return found
             if (folder / RUN_FILE).is_file():
                 found.append(folder)
+                continue
+            folders = _folders(folder)
+            if is_foreign(folder):
+                found.append(folder)
             else:
-                below += _folders(folder)
+                below += folders
         level = below
     return found
 

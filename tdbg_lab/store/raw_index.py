@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.records import Mode
 from tdbg_lab.store.layout import list_ranks
-from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header
+from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
 from tdbg_lab.store.schema import MODE_CODE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 
 class RawIndex:
@@ -54,6 +56,10 @@ class RawIndex:
         codes = [MODE_CODE[str(file.mode)] for file in files]
         code = MODE_CODE[str(Mode(mode))] if mode is not None else min(codes, default=0)
         return [file for file, of in zip(files, codes, strict=True) if of == code]
+
+    def read(self, file: RawFile, name: str) -> NDArray[Any]:
+        """Raw value of a tensor in one file; raises as `tdbg_lab.store.raw.read_raw`."""
+        return read_raw(file.path, name)
 
     def _names_in(self, file: RawFile) -> frozenset[str]:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,33 +19,90 @@ from tdbg_lab.store.state import RunState
 from tdbg_lab.store.table import derive, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pandas as pd
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tdbg_lab.records import TensorKey
+    from tdbg_lab.store.parts import Names
 
 _FOREVER = 2**63 - 1
 Steps = tuple["int | None", "int | None"]
 """First and last step, both inclusive; None leaves an end open."""
 
 
-class Reader:
-    """Rows, spans, samples and raw values of one run directory. Thread-safe."""
+class State(Protocol):
+    """Rows, spans and samples of a run at its last refresh: `RunState`, or that of a foreign store."""
 
-    def __init__(self, path: Path) -> None:
+    names: Names
+    ranks: list[int]
+    last_write_ns: int
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read, and why."""
+
+    def refresh(self) -> bool:
+        """Read what is new; True when anything changed."""
+
+    def steps(self, rank: int | None = None) -> NDArray[np.int64]:
+        """Mode code, step and time_ns of all that was written, shape ``(S, 3)``."""
+
+    def read(self, query: Query, rank: int | None = None) -> Part:
+        """Rows by tensor and step, one row for each."""
+
+    def parts(self, query: Query, rank: int | None = None) -> list[Part]:
+        """Rows; those of one tensor and step may come several times."""
+
+    def events(self, stream: str, first_ns: int, last_ns: int) -> list[tuple[int, pa.Table]]:
+        """Tables of spans or samples with their rank."""
+
+
+class Raw(Protocol):
+    """Raw values of a run: `RawIndex`, or that of a foreign store."""
+
+    def refresh(self) -> bool:
+        """Read what is new; True when anything changed."""
+
+    def names(self) -> set[str]:
+        """Tensors with a value at some step."""
+
+    def files(self, name: str, mode: Mode | str | None, rank: int | None) -> Sequence[Any]:
+        """Where the values of a tensor are; each has a ``step``."""
+
+    def read(self, file: Any, name: str) -> NDArray[Any]:
+        """One of them; raises OSError, ValueError or KeyError when it cannot be read."""
+
+
+class Reader:
+    """Rows, spans, samples and raw values of one run. Thread-safe.
+
+    Parameters
+    ----------
+    path
+        Run directory.
+    make
+        Makes what reads it, where it is not a run directory of ours.
+    """
+
+    def __init__(self, path: Path, make: Callable[[], tuple[State, Raw]] | None = None) -> None:
         self.path = path
         self.lock = threading.RLock()
-        self.state = RunState(path)
-        self.raw = RawIndex(path)
+        self._make = make if make is not None else self._open
+        self.state: State
+        self.raw: Raw
+        self.state, self.raw = self._make()
+
+    def _open(self) -> tuple[State, Raw]:
+        return RunState(self.path), RawIndex(self.path)
 
     def reset(self) -> None:
         """Forget everything: another run took the place of this one."""
         with self.lock:
-            self.state = RunState(self.path)
-            self.raw = RawIndex(self.path)
+            self.state, self.raw = self._make()
 
     def refresh(self) -> bool:
         """Read what is new; True when anything changed."""

@@ -14,11 +14,10 @@ from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
 from tdbg_lab.store.limits import MAX_PROBLEMS
 from tdbg_lab.store.live import LiveStats
 from tdbg_lab.store.parquet import FooterCache
-from tdbg_lab.store.parts import LISTS, Names, Part, Query, join
-from tdbg_lab.store.schema import SCALARS
+from tdbg_lab.store.parts import Names, Part, Query
 from tdbg_lab.store.seal import step_table
 from tdbg_lab.store.sealed import SealedStats
-from tdbg_lab.store.table import merged, ordered, repeated
+from tdbg_lab.store.table import read_merged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,15 +113,7 @@ class RunState:
 
     def read(self, query: Query, rank: int | None = None) -> Part:
         """Rows of all segments, by tensor and step, one row for each."""
-        part = ordered(join(self.parts(query, rank), query))
-        if not repeated(part):
-            return part
-        columns = dict.fromkeys((*query.columns, *SCALARS))
-        for pair in (LISTS[:2], LISTS[2:]):
-            if any(name in columns for name in pair):
-                columns.update(dict.fromkeys(pair))
-        full = Query(query.mode, query.tensors, tuple(columns), query.first, query.last)
-        return merged(ordered(join(self.parts(full, rank), full)))
+        return read_merged(lambda wanted: self.parts(wanted, rank), query)
 
     def parts(self, query: Query, rank: int | None = None) -> list[Part]:
         """Rows of each segment as they stand; those of one tensor and step may come several times."""

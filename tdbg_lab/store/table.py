@@ -10,11 +10,11 @@ import numpy as np
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import StatsBlock
 from tdbg_lab.stats.block import merge, quantile
-from tdbg_lab.store.parts import LIST_DTYPES, LISTS, REASON, Part
+from tdbg_lab.store.parts import LIST_DTYPES, LISTS, REASON, Part, Query, join
 from tdbg_lab.store.schema import COUNTS, FLOATS, SCALARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -138,6 +138,19 @@ def merged(part: Part) -> Part:
         name: (hist if name.startswith("hist") else channel, getattr(block, name)) for name in part.lists
     }
     return Part(part.tensor[first], part.step[first], columns, lists)
+
+
+def read_merged(parts: Callable[[Query], Sequence[Part]], query: Query) -> Part:
+    """What `parts` gives for a query, by tensor and step, one row for each."""
+    part = ordered(join(parts(query), query))
+    if not repeated(part):
+        return part
+    columns = dict.fromkeys((*query.columns, *SCALARS))
+    for pair in (LISTS[:2], LISTS[2:]):
+        if any(name in columns for name in pair):
+            columns.update(dict.fromkeys(pair))
+    full = Query(query.mode, query.tensors, tuple(columns), query.first, query.last)
+    return merged(ordered(join(parts(full), full)))
 
 
 def block_of(part: Part) -> StatsBlock:

@@ -20,6 +20,7 @@ from tdbg_lab.store.ipc import BatchReader, Header, read_header
 from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.schema import SCHEMAS
+from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,11 +65,26 @@ def tail(
     the directory holds another run than before, that one is read from its beginning. `rank` None means
     all ranks, one after the other.
     """
+    if is_foreign(Path(run_path)):
+        yield from _foreign(Path(run_path), cursor, streams)
     follower = _Follower(Path(run_path), tuple(streams), rank)
     follower.load(cursor)
     while True:
         yield from follower.look()
         yield None
+
+
+def tailed_ranks(run_path: Path) -> list[int]:
+    """Ranks to follow one by one; of a foreign store, rank 0 stands for all its workers."""
+    return [0] if is_foreign(run_path) else [rank for rank, _ in list_ranks(run_path)]
+
+
+def _foreign(run_path: Path, cursor: str | None, streams: Sequence[str]) -> Iterator[Chunk | None]:
+    """Every step of a store that another library wrote; it has no other stream to follow."""
+    from tdbg_lab.store.smdebug.follow import follow
+
+    for found in follow(run_path, cursor) if "stats" in streams else iter(lambda: None, 0):
+        yield None if found is None else Chunk(found[0], "stats", *found[1:])
 
 
 class _Follower:

@@ -9,7 +9,7 @@ import numpy as np
 from tdbg_lab.errors import StepNotFoundError
 from tdbg_lab.stats.block import merge
 from tdbg_lab.store.parts import LISTS, REASON, Part
-from tdbg_lab.store.raw import LABELS, read_raw
+from tdbg_lab.store.raw import LABELS
 from tdbg_lab.store.results import HistogramSeries
 from tdbg_lab.store.schema import SCALARS
 from tdbg_lab.store.table import block_of
@@ -61,10 +61,14 @@ class Tensor:
             return None
 
     def values(self, mode: Mode | str | None = None) -> dict[int, NDArray[Any]]:
-        """All raw values by step."""
+        """All raw values by step; what cannot be read is left out."""
         with self._reader.lock:
-            steps = sorted({file.step for file in self._reader.raw.files(self.name, mode, None)})
-        return {step: self.value(step, mode) for step in steps}
+            files = self._reader.raw.files(self.name, mode, None)
+        by_step: dict[int, list[Any]] = {}
+        for file in files:
+            by_step.setdefault(file.step, []).append(file)
+        found = {step: self._joined(self.name, by_step[step]) for step in sorted(by_step)}
+        return {step: value for step, value in found.items() if value is not None}
 
     def stats(self, step: int, *, mode: Mode | str | None = None, rank: int | None = None) -> StatsBlock:
         """Statistics at a step, one row.
@@ -123,13 +127,20 @@ class Tensor:
     def _raw(self, name: str, step: int, mode: Mode | str | None, rank: int | None) -> NDArray[Any]:
         with self._reader.lock:
             files = [file for file in self._reader.raw.files(name, mode, rank) if file.step == step]
+        found = self._joined(name, files)
+        if found is None:
+            raise StepNotFoundError(f"The value of {self.name} was not saved at step {step}.")
+        return found
+
+    def _joined(self, name: str, files: Sequence[Any]) -> NDArray[Any] | None:
+        """The values in some files of one step, one behind the other; None when there are none."""
         found = []
         for file in files:
             try:
-                found.append(read_raw(file.path, name))
+                found.append(self._reader.raw.read(file, name))
             except (OSError, ValueError, KeyError):  # gone since the last refresh, or broken
                 continue
-        if not found:
-            raise StepNotFoundError(f"The value of {self.name} was not saved at step {step}.")
+        if len(found) < 2:
+            return found[0] if found else None
         joinable = all(value.ndim and value.shape[1:] == found[0].shape[1:] for value in found)
-        return np.concatenate(found) if len(found) > 1 and joinable else found[0]
+        return np.concatenate(found) if joinable else found[0]

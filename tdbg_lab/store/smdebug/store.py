@@ -22,6 +22,7 @@ from tdbg_lab.store.smdebug.folder import (
     modified_ns,
 )
 from tdbg_lab.store.smdebug.index_file import MODES, IndexFile, Layout, Layouts, Reduction
+from tdbg_lab.store.smdebug.profile import is_profile_folder
 from tdbg_lab.store.smdebug.record import Content, Decoder, wall_time_ns
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class SmdebugStore:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser().absolute()
-        if not is_smdebug_store(self.path):
+        if not is_smdebug_store(self.path) and not is_profile_folder(self.path):
             raise NotFoundError(
                 f"There is no store of SageMaker Debugger in {self.path.name!r}: expected the folders "
                 "collections, index and events; give the folder that was out_dir."

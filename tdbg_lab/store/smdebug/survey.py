@@ -1,0 +1,137 @@
+"""What a look at a store tells without reading it: for lists of runs, and who a run is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import RunStatus
+from tdbg_lab.store.info import RunInfo, with_edits
+from tdbg_lab.store.layout import entries, open_regular, subfolder
+from tdbg_lab.store.smdebug.bounds import SILENCE_NS
+from tdbg_lab.store.smdebug.collection import read_collections
+from tdbg_lab.store.smdebug.folder import CLAIM, END, list_collections, modified_ns
+from tdbg_lab.store.smdebug.naming import framework_of
+from tdbg_lab.store.smdebug.record import wall_time_ns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Survey", "stamp", "status_of", "store_info", "survey"]
+
+_FOLDER = re.compile(r"\d{9,15}")
+_FILE = re.compile(r"\d{12,18}_[^/\\\0]{1,512}\.json")
+_GENERIC = frozenset({"debug-output", "profiler-output", "tensors", "output", "profiler"})
+"""Names of folders that say nothing: SageMaker calls all stores so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """First and last sign of life of a store."""
+
+    created_ns: int
+    last_write_ns: int
+    last_step: int
+    """Global step; -1 when there is none."""
+    status: RunStatus
+    info: RunInfo
+
+
+def survey(path: Path) -> Survey:
+    """Look at the first and the last index file, and at the markers."""
+    first, last = _ends(path)
+    created_ns = _written_ns(path, first) or modified_ns(path / CLAIM) or _modified_below(path)
+    last_write_ns = _written_ns(path, last) or _modified_below(path)
+    ended, claimed = (path / END).is_file(), (path / CLAIM).is_file()
+    status = status_of(ended=ended, claimed=claimed, last_write_ns=last_write_ns)
+    info = with_edits(
+        path,
+        RunInfo(
+            id=hashlib.sha256(os.fsencode(path)).hexdigest()[:32],
+            name=f"{path.parent.name}/{path.name}" if path.name in _GENERIC else path.name,
+            created_ns=created_ns,
+            ended_ns=max(last_write_ns, created_ns) if status is not RunStatus.RUNNING else None,
+            status=status,
+            framework=_framework(path),
+            capture={"store": "smdebug"},
+        ),
+    )
+    step = -1 if last is None else int(last.name.partition("_")[0])
+    return Survey(created_ns, last_write_ns, step, status, info)
+
+
+def store_info(path: Path) -> RunInfo:
+    """A store described as a run."""
+    return survey(path).info
+
+
+def status_of(*, ended: bool, claimed: bool, last_write_ns: int) -> RunStatus:
+    """Where a store stands.
+
+    smdebug marks the end only outside of SageMaker, and its claim only with one worker: what is marked
+    neither way and has been silent for long has ended; what is still claimed then, has crashed.
+    """
+    if ended:
+        return RunStatus.FINISHED
+    if time.time_ns() - last_write_ns < SILENCE_NS:
+        return RunStatus.RUNNING
+    return RunStatus.CRASHED if claimed else RunStatus.FINISHED
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """Changes whenever something is added to a store."""
+    index = subfolder(path, "index")
+    folders = _folders(index) if index is not None else []
+    watched = [path, path / END, path / CLAIM, *folders[-1:]]
+    return tuple(modified_ns(each) for each in watched)
+
+
+def _ends(path: Path) -> tuple[Path | None, Path | None]:
+    """First and last index file."""
+    index = subfolder(path, "index")
+    folders = _folders(index) if index is not None else []
+    found = [names for folder in (folders[:1], folders[-1:]) for names in map(_files, folder)]
+    firsts, lasts = found if len(found) == 2 else ([], [])
+    return min(firsts, default=None), max(lasts, default=None)
+
+
+def _folders(index: Path) -> list[Path]:
+    names = [e.name for e in entries(index) if _FOLDER.fullmatch(e.name)]
+    folders = [subfolder(index, name) for name in sorted(names)]
+    return [folder for folder in folders if folder is not None]
+
+
+def _files(folder: Path) -> list[Path]:
+    return [folder / entry.name for entry in entries(folder) if _FILE.fullmatch(entry.name)]
+
+
+def _written_ns(path: Path, index_file: Path | None) -> int:
+    """When a step was written, by its event file; the index file's own time when that does not tell."""
+    if index_file is None:
+        return 0
+    folder = subfolder(path / "events", index_file.name.partition("_")[0])
+    try:
+        if folder is None or subfolder(path, "events") is None:
+            return modified_ns(index_file)
+        with os.fdopen(open_regular(folder / f"{index_file.stem}.tfevents"), "rb") as file:
+            return wall_time_ns(file.read(21)) or modified_ns(index_file)
+    except OSError:
+        return modified_ns(index_file)
+
+
+def _modified_below(path: Path) -> int:
+    """Newest change of a folder and of what it holds."""
+    return max([modified_ns(path), *(modified_ns(path / entry.name) for entry in entries(path))])
+
+
+def _framework(path: Path) -> str:
+    for file in list(list_collections(path).values())[:1]:
+        try:
+            return framework_of(read_collections(file)[0])
+        except (OSError, ValueError):
+            continue
+    return ""

@@ -1,0 +1,132 @@
+"""Stores that smdebug itself recorded, compared with what its own reader makes of them.
+
+``tests/data/smdebug/record.py`` records them and says with which versions. When TDBG_SMDEBUG_PYTHON
+names an interpreter that has smdebug, stores are recorded and read by it anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tdbg_lab.errors import StepNotFoundError
+from tdbg_lab.records import Kind, Mode, RunStatus
+from tdbg_lab.run import open_run
+from tdbg_lab.store.smdebug import SmdebugStore
+from tests.store.smdebug.writing import DTYPES
+
+DATA = Path(__file__).parents[2] / "data" / "smdebug"
+PEER = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
+STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes")
+UNREADABLE = {"int8": "|u1"}
+"""Types that smdebug's reader takes for others."""
+
+
+def check(folder: Path, name: str) -> None:
+    """Compare every step, worker, value and reduction."""
+    said: dict[str, Any] = json.loads((folder / f"{name}.json").read_text())
+    store = SmdebugStore(folder / name)
+    assert store.problems == []
+    assert store.steps() == said["steps"]
+    assert {mode: store.steps(mode) for mode in store.modes()} == said["modes"]
+    assert store.collection_workers == said["workers"]
+    assert store.ended
+    assert store.last_complete_step == said["steps"][-1]
+    for collection, members in said["collections"].items():
+        found = [tensor for tensor in store.names() if collection in store.collections_of(tensor)]
+        assert found == members
+    assert sorted(said["tensors"]) == store.names()
+    for tensor, steps in said["tensors"].items():
+        assert store.tensor_steps(tensor) == sorted(map(int, steps))
+        for step, workers in steps.items():
+            assert store.tensor_workers(tensor, int(step)) == sorted(workers)
+            for worker, facts in workers.items():
+                check_value(store, tensor, int(step), worker, facts)
+
+
+def check_value(store: SmdebugStore, tensor: str, step: int, worker: str, facts: dict[str, Any]) -> None:
+    if len(facts["value"]) == 3:
+        dtype, shape, data = facts["value"]
+        value = store.value(tensor, step, worker)
+        assert (list(value.shape), value.tobytes().hex()) == (shape, data)
+        assert value.dtype.str == dtype or UNREADABLE[value.dtype.name] == dtype
+    elif facts["value"] == ["TensorUnavailableForStep"] and not store.has_value(tensor, step, worker):
+        with pytest.raises(StepNotFoundError):
+            store.value(tensor, step, worker)
+    else:  # its reader does not know the type, or lost the value to the shape; ours has it
+        assert store.value(tensor, step, worker).size
+    reductions = store.reductions(tensor, step, worker)
+    assert {f"{'abs_' if a else ''}{n}" for n, a in reductions} == facts["reductions"].keys()
+    for reduction, of_abs in reductions:
+        found = store.reduction(tensor, step, reduction, abs=of_abs, worker=worker)
+        assert float(found) == facts["reductions"][f"{'abs_' if of_abs else ''}{reduction}"]
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_store_reads_as_smdebug_reads_it(name: str) -> None:
+    check(DATA, name)
+
+
+@pytest.mark.skipif(not PEER, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@pytest.mark.timeout(600)
+def test_store_recorded_now_reads_as_smdebug_reads_it(tmp_path: Path) -> None:
+    names = ("pytorch", "reductions", "dtypes")
+    done = subprocess.run(
+        [PEER, str(DATA / "record.py"), str(tmp_path), *names], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    for name in names:
+        check(tmp_path, name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_recorded_dtype_comes_back(dtype: str) -> None:
+    value = SmdebugStore(DATA / "dtypes").value(dtype, 0)
+    expected = (np.arange(6).reshape(2, 3) - 2) * (1 + 2j if dtype.startswith("complex") else 1)
+    assert value.dtype == dtype
+    np.testing.assert_array_equal(value, expected.astype(dtype))
+
+
+def test_recorded_text_comes_back() -> None:
+    assert SmdebugStore(DATA / "dtypes").value("text", 0).tolist() == ["a", "bé", ""]
+
+
+def test_recorded_values_survive_saved_shapes() -> None:
+    """smdebug's own reader loses them: the shape takes the place of the value."""
+    store = SmdebugStore(DATA / "shapes")
+    value = store.value("Net_conv.weight", 0)
+    assert value.shape == store.shape("Net_conv.weight", 0) == (2, 1, 3, 3)
+
+
+def test_recorded_training_is_a_run() -> None:
+    run = open_run(DATA / "pytorch")
+    assert run.info.framework == "pytorch"
+    assert run.status is RunStatus.FINISHED
+    assert run.modes() == [Mode.TRAIN, Mode.EVAL]
+    assert run.steps(mode="eval").tolist() == [3, 4, 8, 9]
+    kinds = {key.name: (key.kind, key.module, key.dtype, key.shape) for key in run.tensors()}
+    assert kinds["Net_conv.weight"] == (Kind.WEIGHT, "conv", "float32", (2, 1, 3, 3))
+    assert kinds["gradient/Net_fc.bias"] == (Kind.GRADIENT, "fc", "float32", (3,))
+    assert kinds["relu_output_0"] == (Kind.ACTIVATION, "relu", "float32", (4, 2, 2, 2))
+    assert kinds["CrossEntropyLoss_output_0"] == (Kind.LOSS, "CrossEntropyLoss", "float32", ())
+    losses = run.scalars("CrossEntropyLoss_output_0").values
+    assert losses[-1] < losses[0]
+    assert len(run.tensor("relu_output_0").stats(0).channel_mean) == 2
+    zeros = (run.tensor("relu_output_0").value(0) == 0).sum()
+    assert run.tensor("relu_output_0").stats(0).zero_count[0] == zeros
+
+
+def test_recorded_reductions_are_statistics() -> None:
+    run = open_run(DATA / "reductions")
+    raw = SmdebugStore(DATA / "pytorch").value("Net_conv.weight", 0)  # the same seed
+    block = run.tensor("Net_conv.weight").stats(0)
+    assert block.count[0] == raw.size
+    assert block.mean[0] == pytest.approx(raw.mean(), rel=1e-5)
+    assert block.l2[0] == pytest.approx(np.linalg.norm(raw), rel=1e-5)
+    assert run.raw_names() == ["CrossEntropyLoss_output_0", "scalar/accuracy"]
