@@ -1,0 +1,1 @@
+"""Configuration, collections, hooks and tensors: what all frameworks share."""
