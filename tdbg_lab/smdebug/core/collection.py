@@ -142,7 +142,8 @@ class Collection:
         SMDebugValueError
             If it is not a regular expression.
         """
-        patterns: list[Any] = [t] if isinstance(t, str) else t if isinstance(t, list) else [t]
+        given: Any = t
+        patterns = given if isinstance(given, list) else [given]
         if not all(isinstance(one, str) for one in patterns):
             raise SMDebugTypeError(f"include() takes a regular expression or a list of them, not {t!r}.")
         for pattern in patterns:

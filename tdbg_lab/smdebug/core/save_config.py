@@ -208,7 +208,7 @@ class SaveConfig:
         SMDebugValueError
             If a mode or a field is not known, or a value is wrong.
         """
-        if len(params) and all(name in _FIELDS for name in params):
+        if params and set(params) <= set(_FIELDS):
             return cls.from_save_config_mode(SaveConfigMode.from_dict(params, default_values))
         modes: dict[ModeKeys, SaveConfigMode] = {}
         for name, one in params.items():
