@@ -137,9 +137,9 @@ class SaveConfig:
             given = (save_interval, start_step, end_step, save_steps)
             self.mode_save_configs = {mode: SaveConfigMode(*given) for mode in ModeKeys}  # type: ignore[arg-type]
             return
-        if not all(
-            isinstance(mode, ModeKeys) and isinstance(one, SaveConfigMode)
-            for mode, one in mode_save_configs.items()
+        given_by: dict[Any, Any] = dict(mode_save_configs)
+        if not all(isinstance(mode, ModeKeys) for mode in given_by) or not all(
+            isinstance(one, SaveConfigMode) for one in given_by.values()
         ):
             raise SMDebugValueError(
                 "mode_save_configs maps modes to SaveConfigMode objects, such as "
