@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, RuleState, RunStatus
     from tdbg_lab.store.reader import Steps
-    from tdbg_lab.store.remote.mirror import Mirror
+    from tdbg_lab.store.remote.origin import Origin
 
 __all__ = [
     "HistogramSeries",
@@ -110,7 +110,7 @@ class Run:
         If there is no run at `path`.
     """
 
-    def __init__(self, path: str | Path, *, mirror: Mirror | None = None) -> None:
+    def __init__(self, path: str | Path, *, mirror: Origin | None = None) -> None:
         self.path = Path(path).absolute()
         self._mirror = mirror
         self._unreachable: str | None = None

@@ -24,7 +24,7 @@ def command(root: str, limit: int) -> None:
     from tdbg_lab.store.remote import is_url
 
     if not is_url(root) and not Path(root).is_dir():
-        raise NotFoundError(f"There is no folder {root!r}.")
+        raise NotFoundError(f"The folder {root!r} does not exist.")
     found = list_runs(root, limit=limit)
     if not found:
         click.echo(f"No runs below {root}. A training script makes one with tdbg_lab.attach(model, ...).")

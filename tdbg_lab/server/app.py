@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from jupyter_server.extension.application import ExtensionApp
-from traitlets import Float, Int, List, Unicode
+from traitlets import Dict, Float, Int, List, Unicode
 
 from tdbg_lab.server.announce import register_schemas
 from tdbg_lab.server.roots import make_roots
@@ -30,7 +30,12 @@ class TdbgApp(ExtensionApp):
         Unicode(),
         help="""Folders under which runs are shown, absolute or relative to the server's root directory.
         Empty: the server's root directory. Nothing outside of them is ever read, written or deleted, and
-        symbolic links are not followed.""",
+        symbolic links are not followed. A root may be on an object store: s3://bucket/path,
+        gs://bucket/path, az://container/path.""",
+    ).tag(config=True)
+    storage_options = Dict(
+        help="""Options for all run roots on object stores, such as endpoint and region. Credentials belong
+        into the environment or the file that TDBG_STORAGE_CONFIG names.""",
     ).tag(config=True)
     scan_depth = Int(5, min=0, max=32, help="How many folders below a run root a run directory may lie.").tag(
         config=True
@@ -75,10 +80,13 @@ class TdbgApp(ExtensionApp):
             job_workers=self.job_workers,
             cache_bytes=self.cache_bytes,
         )
-        roots = make_roots(self.run_roots, self._server.root_dir)
+        roots = make_roots(self.run_roots, self._server.root_dir, storage_options=self.storage_options)
         self._services = Services(roots, limits, self._server.event_logger)
         self.settings["tdbg_services"] = self._services
-        self.log.info("Tensor Debugger shows runs under %s", ", ".join(str(root.path) for root in roots))
+        self.log.info(
+            "Tensor Debugger shows runs under %s",
+            ", ".join(str(root.remote.url if root.remote else root.path) for root in roots),
+        )
 
     def initialize_handlers(self) -> None:
         """Add the routes."""

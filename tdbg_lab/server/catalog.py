@@ -168,6 +168,8 @@ class Catalog:
         folders: list[Path] = []
         truncated = False
         for root in self.roots:
+            if root.remote is not None:
+                root.remote.want()
             found = scan(root, depth=self._depth, max_runs=self._max_runs - len(entries))
             entries.update((each.id, each) for each in (entry(root, path) for path in found.runs))
             folders.extend(found.folders)

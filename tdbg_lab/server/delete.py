@@ -34,7 +34,7 @@ def delete_run(entry: Entry) -> None:
     Raises
     ------
     ConflictError
-        When the run is running.
+        When the run is running, or on an object store.
     NotFoundError
         When the directory is no run.
     AccessError
@@ -42,6 +42,10 @@ def delete_run(entry: Entry) -> None:
     StoreError
         When a file cannot be removed.
     """
+    if entry.root.remote is not None:
+        raise ConflictError(
+            f"The run {entry.relative!r} is on an object store; delete it there, with the store's own tools."
+        )
     require_inside(entry)
     require_no_way_out(entry)
     line = read_line(entry, None)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import AccessError, ConfigError, NotFoundError
+from tdbg_lab.server.remote import RemoteRoot
+from tdbg_lab.store.remote import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["Entry", "Root", "entry", "make_roots", "require_inside", "require_no_way_out"]
 
@@ -27,7 +29,9 @@ class Root:
     name: str
     """Unique among the roots, stable over restarts."""
     path: Path
-    """Absolute, symbolic links resolved."""
+    """Absolute, symbolic links resolved. Of a place on an object store: the folder of its mirrors."""
+    remote: RemoteRoot | None = field(default=None, compare=False)
+    """What keeps the mirrors up to date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +46,27 @@ class Entry:
     directory: Path
 
 
-def make_roots(paths: Sequence[str], default: str) -> tuple[Root, ...]:
+def make_roots(
+    paths: Sequence[str], default: str, *, storage_options: Mapping[str, Any] | None = None
+) -> tuple[Root, ...]:
     """Roots for configured folders; relative ones and ``~`` count from `default` and home.
+
+    A root may be a place on an object store, such as ``s3://bucket/runs``.
 
     Raises
     ------
     ConfigError
         When a folder appears twice. A folder that does not exist yet is no error.
+    MissingDependencyError
+        When a root is on an object store and obstore is not installed.
     """
     roots: list[Root] = []
     for text in paths or [default]:
-        path = Path(default, Path(text).expanduser()).resolve()
+        remote = RemoteRoot(text, storage_options) if is_url(text) else None
+        path = remote.path.resolve() if remote else Path(default, Path(text).expanduser()).resolve()
         if any(path == root.path for root in roots):
             raise ConfigError(f"The run root {text!r} is configured twice; name each folder once.")
-        roots.append(Root(_unique(path.name or "root", [root.name for root in roots]), path))
+        roots.append(Root(_unique(path.name or "root", [root.name for root in roots]), path, remote))
     return tuple(roots)
 
 

@@ -71,6 +71,9 @@ class Services:
         self.backfill.stop()
         await self.jobs.aclose()
         await self.tails.aclose()
+        for root in self.catalog.roots:
+            if root.remote is not None:
+                root.remote.close()
         for watch in (self._run_watch, self._folder_watch):
             if watch is not None:
                 await asyncio.get_running_loop().run_in_executor(None, watch.close)
@@ -85,6 +88,7 @@ class Services:
             pool=self.readers,
             watch=self._run_watch,
             poll_interval_s=self._limits.poll_interval_s,
+            remote=entry.root.remote.run(entry.relative) if entry.root.remote else None,
         )
 
     def _on_open(self, tail: RunTail) -> None:

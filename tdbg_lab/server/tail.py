@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from tdbg_lab.run import Run
+    from tdbg_lab.server.remote import RemoteRun
     from tdbg_lab.server.roots import Entry
     from tdbg_lab.server.watch import FolderWatch
 
@@ -51,8 +52,17 @@ class RunTail:
     tried again at the next change.
     """
 
-    def __init__(self, entry: Entry, *, pool: Executor, watch: FolderWatch, poll_interval_s: float) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        *,
+        pool: Executor,
+        watch: FolderWatch,
+        poll_interval_s: float,
+        remote: RemoteRun | None = None,
+    ) -> None:
         self.entry = entry
+        self._remote = remote
         self.removed = False
         self.digest: Digest | None = None
         self._run: Run | None = None
@@ -107,6 +117,8 @@ class RunTail:
     async def _follow(self) -> None:
         loop = asyncio.get_running_loop()
         stop_watching = self._watch.add([self.entry.directory], self._woken.set)
+        if self._remote is not None:
+            self._remote.start()
         try:
             while not await self._open_once(loop):
                 await self._wait(self._poll_interval_s * ENDED_SLOWDOWN)
@@ -115,6 +127,8 @@ class RunTail:
                 await self._refresh_once(loop)
         finally:
             stop_watching()
+            if self._remote is not None:
+                self._remote.stop()
             self._opened.cancel()
 
     async def _open_once(self, loop: asyncio.AbstractEventLoop) -> bool:
@@ -154,11 +168,12 @@ class RunTail:
 
     def _open(self) -> Run:
         """Open the run. Runs in the pool."""
-        from tdbg_lab.run import open_run
+        from tdbg_lab.run import Run, open_run
 
         require_inside(self.entry)
         require_no_way_out(self.entry)
-        run = open_run(self.entry.directory)
+        directory, remote = self.entry.directory, self._remote
+        run = open_run(directory) if remote is None else Run(directory, mirror=remote)
         self.digest = digest(run)
         self._run = run
         return run
