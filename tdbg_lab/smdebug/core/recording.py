@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.capture.control import ControlWatch
+from tdbg_lab.capture.control import ControlWatch, SharedControlWatch
 from tdbg_lab.capture.recorder import Recorder
 from tdbg_lab.errors import TrainingStopped
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
@@ -115,7 +115,7 @@ class Recording:
         self._writer = RankWriter(folder.path, number)
         self._recorder = Recorder(self._writer)
         self.guard.on_problem = self._recorder.add_problem
-        self._control = ControlWatch(folder.path)
+        self._control = _control(folder.path, num_workers, chief=self._chief)
         self._held: dict[str, tuple[TensorKey, StatsBlock, int]] = {}
         self._raw: dict[str, NDArray[Any]] = {}
         self._pid = os.getpid()
@@ -215,9 +215,9 @@ class Recording:
         TrainingStopped
             A stop was requested; the run is closed.
         """
-        if not self.mine:
+        if not self.mine or self._control is None:
             return
-        request = self.guard.run("control", self._control.poll)
+        request = self.guard.run("control", self._control.poll, step + 1)
         if request is None:
             return
         reason = request.reason or "a stop was requested"
@@ -237,6 +237,13 @@ class Recording:
 
     def _say(self, status: RunStatus, error: str | None, last_step: int) -> None:
         self.folder.set_status(status, error, last_step=max(0, last_step))
+
+
+def _control(path: Path, num_workers: int, *, chief: bool) -> ControlWatch | None:
+    """What hears stop requests; None where others train beside and would wait for this worker for ever."""
+    if num_workers > 1:
+        return SharedControlWatch(path, chief=chief)
+    return ControlWatch(path) if world_size() == 1 else None
 
 
 def _batches(
