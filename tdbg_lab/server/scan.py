@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tdbg_lab.store.source import is_foreign
+from tdbg_lab.store.source import FOREIGN_NAMES, is_foreign
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +28,6 @@ MAX_FOLDERS = 20_000
 """Folders visited in one scan of one root."""
 
 RUN_FILE = "run.json"
-FOREIGN = frozenset({"collections", "index", "claim.smd", "training_job_end.ts", "system", "framework"})
-"""Names in stores of SageMaker Debugger: only folders that hold one are looked at more closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def _look(folder: Path) -> tuple[bool, list[str]] | None:
             for each in entries:
                 if each.name == RUN_FILE and each.is_file(follow_symlinks=False):
                     return True, []
-                foreign = foreign or each.name in FOREIGN
+                foreign = foreign or each.name in FOREIGN_NAMES
                 if _worth(each.name) and each.is_dir(follow_symlinks=False):
                     names.append(each.name)
     except OSError:

@@ -11,7 +11,7 @@ from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segment
 from tdbg_lab.store.limits import MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.seal import STEPS_KEY
-from tdbg_lab.store.source import is_foreign
+from tdbg_lab.store.source import FOREIGN_NAMES, is_foreign
 from tdbg_lab.store.status import infer_status
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _run_folders(root: Path) -> list[Path]:
             if (folder / RUN_FILE).is_file():
                 found.append(folder)
                 continue
-            folders = _folders(folder)
-            if is_foreign(folder):
+            folders, foreign = _look(folder)
+            if foreign and is_foreign(folder):
                 found.append(folder)
             else:
                 below += folders
@@ -97,14 +97,15 @@ def _run_folders(root: Path) -> list[Path]:
     return found
 
 
-def _folders(folder: Path) -> list[Path]:
-    return [
-        Path(entry.path)
-        for entry in entries(folder)
-        if not entry.name.startswith(".")
-        and entry.name not in _SKIPPED
-        and entry.is_dir(follow_symlinks=False)
-    ]
+def _look(folder: Path) -> tuple[list[Path], bool]:
+    """Folders below that may hold runs, and whether something has the name of a part of a foreign store."""
+    found, foreign = [], False
+    for entry in entries(folder):
+        foreign = foreign or entry.name in FOREIGN_NAMES
+        skipped = entry.name.startswith(".") or entry.name in _SKIPPED
+        if not skipped and entry.is_dir(follow_symlinks=False):
+            found.append(Path(entry.path))
+    return found, foreign
 
 
 def _newest(path: Path) -> tuple[SegmentFile | None, int]:

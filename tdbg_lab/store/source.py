@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import RunStatus
 
-__all__ = ["RunSource", "is_foreign", "is_run", "source_of"]
+__all__ = ["FOREIGN_NAMES", "RunSource", "is_foreign", "is_run", "source_of"]
+
+
+FOREIGN_NAMES = frozenset({"collections", "index", "claim.smd", "training_job_end.ts", "system", "framework"})
+"""Names in folders that other libraries write: one that holds none of them need not be looked at closely."""
 
 
 class RunSource(Protocol):

@@ -44,19 +44,22 @@ class SmdebugState:
 
     def __init__(self, store: SmdebugStore, profile: ProfileFolder) -> None:
         self.store = store
+        self._profile = profile
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew: with a new store, or because another one took its place."""
         self.names = Names()
         self.ranks: list[int] = []
         self.last_write_ns = 0
-        self._profile = profile
-        self._rows = Rows(store)
-        self._files = store.files
+        self._rows = Rows(self.store)
+        self._files = self.store.files
         self._seen = 0
         self._rank_of: dict[str, int] = {}
         self._table: list[tuple[int, int, int, int]] = []
         """Mode code, step, time and rank of each file."""
         self._steps: dict[int | None, NDArray[np.int64]] = {}
         self._described = -1
-        self._refused = 0
 
     @property
     def problems(self) -> list[str]:
@@ -67,7 +70,7 @@ class SmdebugState:
         """Read what is new; True when something came or went."""
         changed = self.store.refresh() or self._seen < len(self.store.files)
         if self._files is not self.store.files:  # another store took the place
-            self.__init__(self.store, self._profile)  # type: ignore[misc]
+            self._forget()
             changed = True
         for place in range(self._seen, len(self.store.files)):
             self._add(self.store.files[place], self.store.times_ns[place])

@@ -257,6 +257,8 @@ if __name__ == "__main__":
             one_worker(int(rank), port, out)
         case ["--store", name, out]:
             globals()[name](Path(out))
+        case ["--describe", out]:
+            Path(out).with_suffix(".json").write_text(json.dumps(described(Path(out))))
         case ["--profile", how, out]:
             profile(how, out)
         case _:

@@ -19,7 +19,8 @@ from tdbg_lab.errors import StepNotFoundError
 from tdbg_lab.records import Kind, Mode, RunStatus
 from tdbg_lab.run import open_run
 from tdbg_lab.store.smdebug import SmdebugStore
-from tests.store.smdebug.writing import DTYPES
+from tests.store.smdebug.test_run import FRAMEWORKS
+from tests.store.smdebug.writing import DTYPES, StoreWriter
 
 DATA = Path(__file__).parents[2] / "data" / "smdebug"
 PEER = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
@@ -83,6 +84,31 @@ def test_store_recorded_now_reads_as_smdebug_reads_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     for name in names:
         check(tmp_path, name)
+
+
+@pytest.mark.skipif(not PEER, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_written_store_reads_as_smdebug_reads_it(tmp_path: Path, framework: str) -> None:
+    """What the tests write for hooks that do not run here is a store to smdebug, too."""
+    collections, names = FRAMEWORKS[framework]
+    device = "_job-worker_replica-0_task-1_device-GPU-0"
+    writer = StoreWriter(tmp_path / "store", collections, num_workers=2)
+    for step in range(12):
+        mode, mode_step = ("EVAL", step // 4) if step % 4 == 3 else ("TRAIN", step - (step + 1) // 4)
+        for worker in ("worker_0", device):
+            tensors = {name: np.full((2, 3), step, np.float32) for name in names}
+            tensors["smdebug/reductions/abs_mean/reduced"] = np.float32(step)
+            writer.write(step, tensors, mode=mode, mode_step=mode_step, worker=worker)
+    writer.end()
+    done = subprocess.run(
+        [PEER, str(DATA / "record.py"), "--describe", str(writer.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    check(tmp_path, "store")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

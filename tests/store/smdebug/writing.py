@@ -65,7 +65,19 @@ def record(name: str, value: NDArray[Any], *, step: int, mode: str, mode_step: i
     metadata = b"".join(message(1, message(1, k.encode()) + message(2, v.encode())) for k, v in plugins)
     content = message(1, name.encode()) + message(8, tensor_bytes(value, name)) + message(9, metadata)
     event = b"\x09" + struct.pack("<d", time_s) + number(2, step) + message(5, message(1, content))
-    return struct.pack("<QI", len(event), 0) + event + FOOTER
+    length = struct.pack("<Q", len(event))
+    return length + struct.pack("<I", masked_crc(length)) + event + FOOTER
+
+
+def masked_crc(data: bytes) -> int:
+    """CRC-32C as TFRecord files have it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 @dataclass
