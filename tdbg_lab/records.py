@@ -48,15 +48,15 @@ Down-sampling promise
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
@@ -199,9 +199,9 @@ class StatsBlock:
     def scalar_values(self) -> NDArray[np.float64]:
         """Value of rows that hold one element, NaN and infinities included, shape ``(N,)``."""
         values = self.mean.copy()
-        values[self.pos_inf_count > 0] = np.inf
-        values[self.neg_inf_count > 0] = -np.inf
-        values[self.nan_count > 0] = np.nan
+        values[self.pos_inf_count > 0] = math.inf
+        values[self.neg_inf_count > 0] = -math.inf
+        values[self.nan_count > 0] = math.nan
         return values
 
     def reason(self, row: int) -> str | None:

@@ -7,6 +7,13 @@ what cannot be read is left out, and `Run.problems` says why.
 
 from __future__ import annotations
 
+if (
+    __name__ == "__main__"
+):  # `python -m tdbg_lab.run script.py`, before anything that the script may configure
+    from importlib import import_module
+
+    import_module("tdbg_lab.cli").main(["run", *import_module("sys").argv[1:]])
+
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

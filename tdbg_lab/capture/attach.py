@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
+from tdbg_lab.capture.switch import is_off
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
 
@@ -95,7 +96,14 @@ def attach(
         The run directory cannot be made, or an object store refuses it.
     MissingDependencyError
         An object store is asked for and obstore is not installed.
+
+    Notes
+    -----
+    With ``TDBG_DISABLED=1`` in the environment nothing of this happens: the handle takes every call
+    and does nothing.
     """
+    if is_off():
+        return open_handle(store, CaptureConfig(), RunFacts())[0]
     settings = CaptureConfig.build(
         config, save_every=save_every, collections=collections, sample_rows=sample_rows
     )

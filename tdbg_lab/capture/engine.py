@@ -7,6 +7,7 @@ Rows belong to the *last forward seen*: a loss after it, a number logged after t
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.control import ControlWatch
@@ -84,6 +85,8 @@ class Engine:
         self.forwards_ever = 0
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
+        self.last_forward_ns = 0
+        """When a root was called last, by `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
         self._due = Due(self.plan)
@@ -102,6 +105,7 @@ class Engine:
         if self.depth > 1:
             return
         self.forwards_ever += 1
+        self.last_forward_ns = perf_counter_ns()
         mode = self.override or (Mode.TRAIN if training else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1

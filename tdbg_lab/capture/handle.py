@@ -75,6 +75,11 @@ class Handle:
         return self._engine.open
 
     @property
+    def session(self) -> Session | None:
+        """The hooks of a framework that hang on this handle."""
+        return self._session
+
+    @property
     def run_path(self) -> Path:
         """The run directory."""
         return self._engine.folder.path

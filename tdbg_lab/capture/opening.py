@@ -16,9 +16,11 @@ from tdbg_lab.capture import companions
 from tdbg_lab.capture.control import ControlWatch, SharedControlWatch
 from tdbg_lab.capture.engine import Engine
 from tdbg_lab.capture.handle import Handle
+from tdbg_lab.capture.inert import inert_handle
 from tdbg_lab.capture.ranks import Meeting, Place, Ranks, Role, SilentWriter, default_place, role
 from tdbg_lab.capture.registry import open_handles
 from tdbg_lab.capture.remote import RemoteStore
+from tdbg_lab.capture.switch import is_off
 from tdbg_lab.store import RankWriter, RunFolder, create_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.spool import spool_path
@@ -67,7 +69,8 @@ def open_handle(
     Where `store` is on an object store, the directory is in the spool and a process sends it.
 
     Call `accompany` when the hooks are in place; on failure leave the handle with the exception
-    (``handle.__exit__``).
+    (``handle.__exit__``). Where the environment turns everything off, nothing is made and the
+    handle is not ``attached``: hang no hooks on it.
 
     Raises
     ------
@@ -78,6 +81,8 @@ def open_handle(
     CaptureError
         Another rank makes the run, and did not within a minute.
     """
+    if is_off():
+        return inert_handle(_requested(store)[1])
     place = default_place() if place is None else place
     duty = role(ranks, place)
     request, path = _requested(store)
@@ -127,6 +132,8 @@ def _engine(folder: RunFolder, settings: CaptureConfig, place: Place, duty: Role
 
 def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None = None) -> None:
     """Start what runs beside training; compile what the first saved step needs."""
+    if not engine.open:
+        return
     from tdbg_lab.stats import cpu
 
     place = default_place() if place is None else place

@@ -6,8 +6,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from tdbg_lab.errors import TdbgError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tdbg_lab.cli.launch import Launch
 
 __all__ = ["main"]
 
@@ -21,10 +25,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command; returns the exit code.
+
+    A program that the command launches runs out here, where click handles no exceptions: they are
+    the program's own.
+    """
+    outcome = _outcome(arguments)
+    if isinstance(outcome, int):
+        return outcome
+    try:
+        return outcome()
+    except TdbgError as error:
+        return _fail(error)
+
+
+def _outcome(arguments: Sequence[str] | None) -> int | Launch:
+    """What the command comes to: an exit code, or a program to run."""
     import click
 
     from tdbg_lab.cli.group import tdbg
+    from tdbg_lab.cli.launch import Launch
 
     try:
         result = tdbg.main(args=arguments, prog_name="tdbg", standalone_mode=False)
@@ -37,14 +57,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     except Exception as error:  # noqa: BLE001 - the boundary of the command
         return _fail(error)
-    return result if isinstance(result, int) else 0
+    return result if isinstance(result, int | Launch) else 0
 
 
 def _fail(error: Exception) -> int:
     """Say in one sentence what went wrong."""
     import click
-
-    from tdbg_lab.errors import TdbgError
 
     if os.environ.get("TDBG_TRACEBACK"):
         raise error

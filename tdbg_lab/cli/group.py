@@ -10,7 +10,7 @@ import tdbg_lab
 
 __all__ = ["tdbg"]
 
-COMMANDS = ("demo", "doctor", "export", "report", "rules", "runs", "stop", "sync")
+COMMANDS = ("demo", "doctor", "export", "report", "rules", "run", "runs", "stop", "sync")
 
 
 class Commands(click.Group):

@@ -34,6 +34,8 @@ class Attachment:
     def __init__(self, settings: Mapping[str, Any], stop: Callable[[], object]) -> None:
         self._settings = dict(settings)
         self._stop = stop
+        self.began: Callable[[Handle], object] | None = None
+        """Called with the handle of each training that begins."""
         self.handle: Handle | None = None
         """Of this training, or of the last one."""
 
@@ -74,6 +76,9 @@ class Attachment:
                 raise
             self.handle = None
             _log.warning("tdbg-lab: nothing is captured; the training goes on. Cause: %s", error)
+            return
+        if self.began is not None:
+            self.began(self.handle)
 
     def log(self, values: Mapping[str, Any], mode: Mode) -> None:
         """Log the numbers among `values` with the last forward of this mode."""

@@ -56,33 +56,33 @@ class LightningCallback(_pl.Callback):  # type: ignore[misc, name-defined]
     """
 
     def __init__(self, **settings: Unpack[AttachSettings]) -> None:
-        self._attachment = Attachment(checked_settings("LightningCallback", settings), self._ask_to_stop)
+        self.attachment = Attachment(checked_settings("LightningCallback", settings), self._ask_to_stop)
         self._trainer: Any = None
         self._logger: _Logger | None = None
 
     @property
     def handle(self) -> Handle | None:
         """The handle of the fit that is going on, or of the last one."""
-        return self._attachment.handle
+        return self.attachment.handle
 
     # -- what the Trainer calls -------------------------------------------------------------------
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Attach."""
-        self._attachment.begin(
+        self.attachment.begin(
             pl_module,
             optimizer=list(trainer.optimizers),
             hyperparameters=_hyperparameters(trainer, pl_module),
         )
-        if self._attachment.handle is None:
+        if self.attachment.handle is None:
             return
         if not pl_module.automatic_optimization:
-            self._attachment.handle.called_by_parts()
+            self.attachment.handle.called_by_parts()
         self._trainer = trainer
-        self._logger = _Logger(trainer, self._attachment)
+        self._logger = _Logger(trainer, self.attachment)
         trainer.loggers = [*trainer.loggers, self._logger]
         for name, mode in _STEPS.items():
-            setattr(pl_module, name, _seen(getattr(pl_module, name), mode, self._attachment.handle))
+            setattr(pl_module, name, _seen(getattr(pl_module, name), mode, self.attachment.handle))
 
     def on_fit_end(self, _trainer: Any, pl_module: Any) -> None:
         """Detach."""
@@ -99,7 +99,7 @@ class LightningCallback(_pl.Callback):  # type: ignore[misc, name-defined]
     # -- the end ----------------------------------------------------------------------------------
 
     def _end(self, pl_module: Any, error: BaseException | None = None) -> None:
-        self._attachment.end(error)
+        self.attachment.end(error)
         trainer, self._trainer = self._trainer, None
         if trainer is None:
             return
@@ -134,7 +134,7 @@ class _Logger(_pl.loggers.logger.Logger):  # type: ignore[misc, name-defined]
     def __init__(self, trainer: Any, attachment: Attachment) -> None:
         super().__init__()
         self._trainer = trainer
-        self._attachment = attachment
+        self.attachment = attachment
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class _Logger(_pl.loggers.logger.Logger):  # type: ignore[misc, name-defined]
     @property
     def version(self) -> str:
         """Of the run."""
-        handle = self._attachment.handle
+        handle = self.attachment.handle
         return handle.run_path.name if handle is not None else ""
 
     @property
@@ -158,7 +158,7 @@ class _Logger(_pl.loggers.logger.Logger):  # type: ignore[misc, name-defined]
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:  # noqa: ARG002
         """Log with the last forward of the loop that is running; our own count of steps holds."""
         mode = Mode.EVAL if self._trainer.validating else Mode.TRAIN
-        self._attachment.log(metrics, mode)
+        self.attachment.log(metrics, mode)
 
 
 def _hyperparameters(trainer: Any, pl_module: Any) -> dict[str, Any]:

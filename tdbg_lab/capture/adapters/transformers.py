@@ -47,13 +47,13 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
     """
 
     def __init__(self, **settings: Unpack[AttachSettings]) -> None:
-        self._attachment = Attachment(checked_settings("TransformersCallback", settings), self._ask_to_stop)
+        self.attachment = Attachment(checked_settings("TransformersCallback", settings), self._ask_to_stop)
         self._control: Any = None
 
     @property
     def handle(self) -> Handle | None:
         """The handle of the training that is going on, or of the last one."""
-        return self._attachment.handle
+        return self.attachment.handle
 
     # -- what the Trainer calls -------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         """Attach."""
         self._control = control
         model = kwargs.get("model")
-        self._attachment.begin(
+        self.attachment.begin(
             model,
             optimizer=_bare(kwargs.get("optimizer")),
             hyperparameters=_hyperparameters(args, model),
@@ -69,7 +69,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_step_end(self, _args: Any, _state: Any, control: Any, **_kwargs: Any) -> None:
         """Stop when somebody asked for it."""
-        if self._attachment.stop_requested:
+        if self.attachment.stop_requested:
             control.should_training_stop = True
 
     def on_log(
@@ -81,12 +81,12 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         trained = {name: value for name, value in logs.items() if name not in evaluated}
         if evaluated:  # then `epoch` belongs to it
             evaluated, trained = {**evaluated, **trained}, {}
-        self._attachment.log(evaluated, Mode.EVAL)
-        self._attachment.log(trained, Mode.TRAIN)
+        self.attachment.log(evaluated, Mode.EVAL)
+        self.attachment.log(trained, Mode.TRAIN)
 
     def on_train_end(self, _args: Any, _state: Any, _control: Any, **_kwargs: Any) -> None:
         """Detach."""
-        self._attachment.end()
+        self.attachment.end()
         self._control = None
 
     def _ask_to_stop(self) -> None:
@@ -104,7 +104,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        self._attachment.end(error)
+        self.attachment.end(error)
 
 
 def _bare(optimizer: Any) -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["BoundaryHook", "ModuleHook", "StepHook", "inert"]
+__all__ = ["BoundaryHook", "ModuleHook", "StepHook", "inert", "make_inert"]
 
 _GRAPH = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
 
@@ -23,7 +23,8 @@ def inert(*_args: Any, **_kwargs: Any) -> None:
     """What our hooks are on a copy of the model: nothing."""
 
 
-def _make_inert() -> Callable[..., None]:
+def make_inert() -> Callable[..., None]:
+    """What our hooks are unpickled as."""
     return inert
 
 
@@ -39,7 +40,7 @@ class _Hook:
         return inert
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make_inert, ()
+        return make_inert, ()
 
 
 class ModuleHook(_Hook):

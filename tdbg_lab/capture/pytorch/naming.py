@@ -12,7 +12,15 @@ from torch import nn
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind
 
-__all__ = ["ModuleSite", "ParameterSite", "class_name", "module_sites", "named", "parameter_sites"]
+__all__ = [
+    "ModuleSite",
+    "ParameterSite",
+    "class_name",
+    "is_loss",
+    "module_sites",
+    "named",
+    "parameter_sites",
+]
 
 _WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"}
 _WHOLE = (nn.MultiheadAttention,)
@@ -96,7 +104,7 @@ def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
             path = _clean(raw, wrappers, prefix)
             children = [name for name, _ in module.named_children() if name != "parametrizations"]
             sites.append(
-                ModuleSite(path, ref(module), not children or isinstance(module, _WHOLE), _is_loss(module))
+                ModuleSite(path, ref(module), not children or isinstance(module, _WHOLE), is_loss(module))
             )
     return sites
 
@@ -132,7 +140,8 @@ def _kind(attribute: str, value: Any) -> Kind:
     return Kind.BIAS if "bias" in attribute.lower() else Kind.WEIGHT
 
 
-def _is_loss(module: nn.Module) -> bool:
+def is_loss(module: nn.Module) -> bool:
+    """Whether the module computes a loss."""
     if isinstance(module, nn.modules.loss._Loss):  # noqa: SLF001
         return True
     return type(module).__name__.endswith("Loss") and next(module.parameters(), None) is None

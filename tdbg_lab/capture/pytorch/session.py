@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import ref
+from weakref import WeakSet, ref
 
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
@@ -85,7 +85,10 @@ class TorchSession:
         self._told = False
         self._losses: list[BoundaryHook] = []
         self._stance = EagerStance(allowed=engine.plan.config.run_eager)
-        sites = module_sites(models)
+        self._roots: WeakSet[nn.Module] = WeakSet(models.values())
+        self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
+        self._loss_probes: dict[str, LossProbe] = {}
+        sites = self._sites = module_sites(models)
         engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
@@ -180,6 +183,36 @@ class TorchSession:
                 self._remove(self._step_hooks)
             raise
         self._in_step_hook = False
+
+    # -- what is found while training goes on -----------------------------------------------------
+
+    def covers(self, module: nn.Module) -> bool:
+        """Whether the module is one that this session looks at, or a part of one."""
+        known = module in self._roots or module in self._given_losses
+        return known or any(site.module() is module for site in self._sites)
+
+    def moves(self, parameters: set[int]) -> bool:
+        """Whether one of these parameters (by id) belongs to the models."""
+        return any(id(value) in parameters for _, value in self.parameters.live())
+
+    def meet(self, optimizer: Optimizer) -> None:
+        """Adopt an optimizer that moves the models' parameters, if it is not known."""
+        self._meet(optimizer, (), {})
+
+    def catch_up(self, module: nn.Module) -> None:
+        """A call of `module` is under way that began before the hooks were there."""
+        if module in self._roots:
+            self.engine.begin_forward(training=module.training)
+        else:
+            self.engine.see_parts()
+
+    def take_loss(self, module: nn.Module, output: Any) -> None:
+        """Record what a loss returned that is not hooked; losses of one class share their name."""
+        if not self.engine.open or self.covers(module):
+            return
+        name = type(module).__name__
+        probe = self._loss_probes.setdefault(name, LossProbe(self.engine, name))
+        self.engine.guard.run(probe.name, probe.take, module, (), output)
 
     # -- the end ----------------------------------------------------------------------------------
 

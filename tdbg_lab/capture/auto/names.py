@@ -1,0 +1,49 @@
+"""What the program calls its models and optimizers: names of the variables that hold them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+__all__ = ["named_as_in_program"]
+
+_NOT_THE_PROGRAM = ("torch.", "tdbg_lab.", "importlib.")
+
+
+def named_as_in_program(things: Sequence[Any]) -> dict[str, Any]:
+    """Each thing by the name of a variable that holds it, else by its class; one thing alone by ``""``."""
+    if len(things) == 1:
+        return {"": things[0]}
+    frames = _program_frames()
+    named: dict[str, Any] = {}
+    for thing in things:
+        name = _variable(thing, frames) or type(thing).__name__.lower()
+        unique, number = name, 2
+        while unique in named:
+            unique, number = f"{name}{number}", number + 1
+        named[unique] = thing
+    return named
+
+
+def _program_frames() -> list[FrameType]:
+    frames = []
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the only way to the program's variables
+    while frame is not None:
+        if not f"{frame.f_globals.get('__name__', '')}.".startswith(_NOT_THE_PROGRAM):
+            frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _variable(thing: Any, frames: Sequence[FrameType]) -> str:
+    for frame in frames:
+        places = [frame.f_locals, getattr(frame.f_locals.get("self"), "__dict__", {}), frame.f_globals]
+        for place in places:
+            for name, value in list(place.items()):
+                if value is thing and name != "self" and not name.startswith("_"):
+                    return str(name)
+    return ""

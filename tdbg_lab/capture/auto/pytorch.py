@@ -1,0 +1,195 @@
+"""Finds models, losses and optimizers of PyTorch as they are first used.
+
+Two hooks that PyTorch offers for all modules and all optimizers are enough. A model that is called
+in train mode, with gradients on and an optimizer that holds its parameters, is attached to within
+that call, before any of its parts has run: the first step is complete. Where only the optimizer's
+step is seen (a compiled model), that step has all but the activations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet, ref
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+
+from tdbg_lab.capture.attach import attach
+from tdbg_lab.capture.auto.living import Living, parameter_ids
+from tdbg_lab.capture.auto.names import named_as_in_program
+from tdbg_lab.capture.pytorch.hook import make_inert
+from tdbg_lab.capture.pytorch.naming import is_loss
+from tdbg_lab.capture.pytorch.session import TorchSession
+from tdbg_lab.capture.registry import open_handles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from weakref import ReferenceType
+
+    from torch.utils.hooks import RemovableHandle
+
+    from tdbg_lab.capture.auto.watch import AutoWatch
+
+__all__ = ["TorchFinder"]
+
+_MAX_KNOWN = 100_000
+
+
+class TorchFinder:
+    """Attaches to what PyTorch trains."""
+
+    def __init__(self, watch: AutoWatch, _module: str) -> None:
+        self._watch = watch
+        self._hooks: list[RemovableHandle] = []
+        self._known: dict[int, ReferenceType[nn.Module]] = {}
+        """Modules that need no further look, by id."""
+        self._waiting: dict[int, _Candidate] = {}
+        """Models that nobody trains so far, by id."""
+        self._met: WeakSet[Optimizer] = WeakSet()
+        self._losses: list[RemovableHandle] = []
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._hooks = [
+            register_module_forward_pre_hook(self._called),
+            register_optimizer_step_pre_hook(self._steps),
+        ]
+
+    def stop(self) -> None:
+        """Take the hooks off."""
+        for hooks in (self._hooks, self._losses):
+            while hooks:
+                hooks.pop().remove()
+        self._known.clear()
+        self._waiting.clear()
+
+    # -- the two hooks ----------------------------------------------------------------------------
+
+    def _called(self, module: nn.Module, _args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        known = self._known.get(id(module))
+        if known is None or known() is not module:
+            self._watch.guarded(self._meet, module)
+
+    def _steps(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
+        if not torch.compiler.is_compiling() and optimizer not in self._met:
+            self._met.add(optimizer)
+            self._watch.guarded(self._meet_optimizer, optimizer)
+
+    # -- models -----------------------------------------------------------------------------------
+
+    def _meet(self, module: nn.Module) -> None:
+        """A module is called that is not known: it is no part of a known one."""
+        if not self._watch.active or not self._hooks:
+            return
+        if is_loss(module):
+            self._meet_loss(module)
+        elif any(session.covers(module) for session in _sessions()):
+            self._remember(module.modules())
+        elif module.training and torch.is_grad_enabled():
+            self._consider(module)
+
+    def _consider(self, module: nn.Module) -> None:
+        """Attach if somebody trains it; else look again at its 2nd, 4th, 8th, ... call."""
+        candidate = self._waiting.get(id(module))
+        if candidate is None or candidate.module() is not module:
+            self._remember(part for part in module.modules() if part is not module)
+            candidate = self._waiting[id(module)] = _Candidate(module)
+        candidate.calls += 1
+        trainable = [one for one in module.parameters() if one.requires_grad]
+        if not trainable or candidate.calls & (candidate.calls - 1):
+            return
+        living = Living.now()
+        own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
+        if own:
+            self._attach(living, own, called=module)
+        elif any(one.grad is not None for one in trainable):  # trained, by hand
+            self._begin([module], None, called=module)
+
+    def _meet_optimizer(self, optimizer: Optimizer) -> None:
+        """An optimizer steps for the first time, and nothing it moves was attached to as it was called."""
+        if not self._watch.active:
+            return
+        moved = parameter_ids(optimizer)
+        for session in _sessions():
+            if session.moves(moved):
+                session.meet(optimizer)
+                return
+        self._attach(Living.now(), [optimizer], called=None)
+
+    def _attach(self, living: Living, own: list[Optimizer], *, called: nn.Module | None) -> None:
+        optimizers = [one for one in living.companions(own) if one in own or one not in self._met]
+        roots = living.roots(optimizers)
+        if called is not None and not any(part is called for root in roots for part in root.modules()):
+            roots.append(called)
+        if roots:
+            self._begin(roots, optimizers, called=called)
+
+    def _begin(
+        self, roots: list[nn.Module], optimizers: list[Optimizer] | None, *, called: nn.Module | None
+    ) -> None:
+        handle = attach(
+            named_as_in_program(roots),
+            optimizer=None if optimizers is None else named_as_in_program(optimizers),
+            **self._watch.next_settings(),
+        )
+        self._watch.begun(handle)
+        self._met.update(optimizers or ())
+        for root in roots:
+            self._remember(root.modules())
+        if called is not None and isinstance(handle.session, TorchSession):
+            handle.session.catch_up(called)
+
+    # -- losses -----------------------------------------------------------------------------------
+
+    def _meet_loss(self, module: nn.Module) -> None:
+        """A loss is called that is not known."""
+        if all(not session.covers(module) for session in _sessions()):
+            self._losses = [one for one in self._losses if one.hooks_dict_ref() is not None]
+            self._losses.append(module.register_forward_hook(_LossHook()))
+        self._remember([module])
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def _remember(self, modules: Iterable[nn.Module]) -> None:
+        if len(self._known) > _MAX_KNOWN:  # a program that makes modules as it goes
+            self._known = {key: known for key, known in self._known.items() if known() is not None}
+        for module in modules:
+            self._known[id(module)] = ref(module)
+
+
+class _Candidate:
+    """A model in train mode that nobody trains so far."""
+
+    __slots__ = ("calls", "module")
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = ref(module)
+        self.calls = 0
+
+
+class _LossHook:
+    """Gives what a loss returns to the training whose model ran last; nothing on a copy of the loss."""
+
+    def __call__(self, module: nn.Module, _args: Any, output: Any) -> None:
+        """A forward hook."""
+        if torch.compiler.is_compiling():
+            return
+        sessions = _sessions()
+        if sessions:
+            max(sessions, key=_last_forward_ns).take_loss(module, output)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_inert, ()
+
+
+def _last_forward_ns(session: TorchSession) -> int:
+    return session.engine.last_forward_ns
+
+
+def _sessions() -> list[TorchSession]:
+    """Of all handles that are attached, also those that the program made itself; the newest last."""
+    return [one.session for one in open_handles() if isinstance(one.session, TorchSession)]

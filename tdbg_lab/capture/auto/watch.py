@@ -1,0 +1,157 @@
+"""Watches a program from its start to its end, and attaches to what it trains."""
+
+from __future__ import annotations
+
+import logging
+import os
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
+
+from tdbg_lab.capture.adapters.settings import checked_settings
+from tdbg_lab.capture.auto.imports import ImportWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+    from tdbg_lab.capture.handle import Handle
+
+__all__ = ["FINDERS", "AutoWatch", "Finder"]
+
+_log = logging.getLogger("tdbg_lab")
+
+FINDERS: Mapping[str, str] = {
+    "torch": "tdbg_lab.capture.auto.pytorch:TorchFinder",
+    "transformers.trainer": "tdbg_lab.capture.auto.trainers:TransformersFinder",
+    "lightning.pytorch.trainer.trainer": "tdbg_lab.capture.auto.trainers:LightningFinder",
+    "pytorch_lightning.trainer.trainer": "tdbg_lab.capture.auto.trainers:LightningFinder",
+}
+"""What finds trainings, by the module whose import calls for it."""
+
+
+class Finder(Protocol):
+    """Finds what one framework trains."""
+
+    def start(self) -> None:
+        """Look from now on."""
+
+    def stop(self) -> None:
+        """Look no longer; leave the framework as it was. Idempotent."""
+
+
+class AutoWatch:
+    """Attaches to each training of a program, from `start` to `stop`.
+
+    What goes wrong in here is logged once and ends that finder; the program goes on.
+
+    Parameters
+    ----------
+    settings
+        Those of `tdbg_lab.attach`, but model, optimizer and loss. The first training goes to `store`,
+        a second one to ``<store>-2``.
+
+    Raises
+    ------
+    ConfigError
+        A setting is wrong.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], *, owner: str = "tdbg run") -> None:
+        self._settings = checked_settings(owner, settings)
+        self._store = str(self._settings.pop("store", None) or _default_store())
+        self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
+        self._finders: list[Finder] = []
+        self._handles: list[ref[Handle]] = []
+        self._pid = os.getpid()
+        self.run_paths: list[Path] = []
+        """Run directories, in the order of their trainings."""
+        self.seen: list[str] = []
+        """Frameworks that the program has imported."""
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self._imports.start()
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Detach from everything; `error` is what ended the program. Idempotent."""
+        self._imports.stop()
+        while self._finders:
+            self.guarded(self._finders.pop().stop)
+        handles, self._handles = self._handles, []
+        for known in handles:
+            handle = known()
+            if handle is not None:
+                handle.__exit__(type(error) if error is not None else None, error, None)
+
+    @property
+    def active(self) -> bool:
+        """Whether this is the process that was to be watched: not a forked child of it."""
+        return os.getpid() == self._pid
+
+    def summary(self) -> str:
+        """One sentence on what was captured; call it after `stop`."""
+        if self.run_paths:
+            where = " and ".join(str(path) for path in self.run_paths)
+            return f"captured {where}."
+        if not self.seen:
+            return "nothing to attach to: the program imported no framework that tdbg-lab knows."
+        names = " and ".join(dict.fromkeys(self.seen))
+        return f"nothing to attach to: the program imported {names}, but trained no model in this process."
+
+    # -- for the finders --------------------------------------------------------------------------
+
+    def next_settings(self) -> dict[str, Any]:
+        """Settings of the training that begins now; it gets a directory of its own."""
+        number = len(self.run_paths) + 1
+        return {**self._settings, "store": self._store if number == 1 else f"{self._store}-{number}"}
+
+    def begun(self, handle: Handle) -> None:
+        """A training is captured by `handle` from now on."""
+        if all(known() is not handle for known in self._handles):
+            self._handles.append(ref(handle))
+            self.run_paths.append(handle.run_path)
+            _log.info("tdbg-lab: capturing into %s.", handle.run_path)
+
+    def handles(self) -> list[Handle]:
+        """Handles of trainings that may go on, the newest last."""
+        return [handle for known in self._handles if (handle := known()) is not None and handle.attached]
+
+    def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call `function`; when it fails, say so and look no further."""
+        try:
+            return function(*args)
+        except Exception as error:
+            if self._settings.get("strict"):
+                raise
+            _log.warning("tdbg-lab: no further training is looked for; the program goes on. Cause: %s", error)
+            _log.debug("tdbg-lab: traceback", exc_info=True)
+            self._imports.stop()
+            finders, self._finders = self._finders, []
+            for finder in finders:
+                finder.stop()
+            return None
+
+    # -- frameworks -------------------------------------------------------------------------------
+
+    def _framework_imported(self, module: ModuleType) -> None:
+        self.seen.append(module.__name__.partition(".")[0])
+        self.guarded(self._add_finder, module.__name__)
+
+    def _add_finder(self, name: str) -> None:
+        where, _, kind = FINDERS[name].partition(":")
+        finder: Finder = getattr(import_module(where), kind)(self, name)
+        self._finders.append(finder)
+        finder.start()
+
+
+def _default_store() -> Path:
+    """``runs/<date and time>``: of this process, or of the one that launched all ranks."""
+    moment = datetime.now().astimezone()
+    if int(os.environ.get("WORLD_SIZE", "1") or 1) > 1:
+        import psutil
+
+        moment = datetime.fromtimestamp(psutil.Process(os.getppid()).create_time()).astimezone()
+    return Path("runs") / moment.strftime("%Y-%m-%d_%H-%M-%S")

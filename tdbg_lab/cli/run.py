@@ -1,0 +1,45 @@
+"""``tdbg run``: run a training script as it is, and capture what it trains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tdbg_lab.cli.launch import Launch
+from tdbg_lab.cli.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["command"]
+
+
+@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.option("--config", help="Settings of the capture: a JSON or YAML file.")
+@click.option("--store", help="Directory of the run; by default runs/ and the time.")
+@click.option("--save-every", type=int, help="Save every N-th step; by default 10.")
+@click.option(
+    "--rules",
+    default="default",
+    show_default=True,
+    help="Rules that look at the training: 'default', 'none', or names with commas between.",
+)
+@click.option("--name", help="Name of the run.")
+@click.option("--tag", "tags", multiple=True, help="Tag of the run; may be given again.")
+@click.option("--no-profiler", is_flag=True, help="Do not sample CPU, GPU and memory.")
+@click.option("--quiet", is_flag=True, help="Do not say at the end what was captured.")
+@click.option("-m", "--module", is_flag=True, help="Run a module, as python -m does.")
+@click.argument("program", metavar="SCRIPT")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(
+    program: str, arguments: Sequence[str], rules: str, *, module: bool, quiet: bool, **options: Any
+) -> Launch:
+    """Run SCRIPT with its arguments, as python does, and capture what it trains.
+
+    Nothing in the script changes. TDBG_DISABLED=1 in the environment turns the capture off.
+    """
+    settings = {key: value for key, value in options.items() if value not in (None, (), False)}
+    settings["profiler"] = not settings.pop("no_profiler", False)
+    settings["rules"] = rules if rules in {"default", "none"} else [one for one in rules.split(",") if one]
+    return Launch(Program(program, tuple(arguments), module), settings, quiet)
