@@ -11,18 +11,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tdbg_lab.capture.attach import attach
+    from tdbg_lab.capture.attaching import attach
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.registry import open_handles
 
 __all__ = ["Handle", "attach", "open_handles"]
 
-_HOME = {"Handle": "handle", "attach": "attach", "open_handles": "registry"}
+_HOME = {"Handle": "handle", "attach": "attaching", "open_handles": "registry"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = found  # instead of the submodule `attach`, which importing it has put there
+    globals()[name] = found
     return found

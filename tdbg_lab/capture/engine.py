@@ -89,6 +89,8 @@ class Engine:
         """When a root was called last, by `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
+        self.loss_visit = -1
+        """The last visit in which a loss was seen."""
         self._due = Due(self.plan)
         self.depth = 0
         """Root forwards that are running, one within the other."""

@@ -17,7 +17,8 @@ __all__ = ["inert_handle"]
 
 def inert_handle(path: Path) -> tuple[Handle, Engine]:
     """A handle that takes every call and does nothing; `path` is not made."""
-    engine = Engine(RunFolder(path), _Nowhere(), CaptureConfig(), phases=False)
+    writer: Any = _Nowhere()
+    engine = Engine(RunFolder(path), writer, CaptureConfig(), phases=False)
     engine.open = False
     engine.mask = engine.module_mask = 0
     return Handle(engine, request=""), engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -43,17 +44,16 @@ class Program:
         """
         sys.argv[:] = ["-m" if self.module else self.target, *self.arguments]
         if self.module:
-            _first_on_path("" if sys.flags.safe_path else str(Path.cwd()))
+            _first_on_path(str(Path.cwd()))
             code, main = _of_spec(_module_spec(self.target))
             sys.argv[0] = str(main.__file__)
         elif (spec := _folder_spec(self.target)) is not None:
             _first_on_path(str(Path(self.target).absolute()), always=True)
             code, main = _of_spec(spec)
         else:
-            path = Path(self.target)
-            content = _read(path)
-            _first_on_path("" if sys.flags.safe_path else str(path.resolve().parent))
-            code, main = _of_file(path, content)
+            content = _read(Path(self.target))
+            _first_on_path(str(Path(self.target).resolve().parent))
+            code, main = _of_file(self.target, content)
         return partial(_run, code, main)
 
 
@@ -87,16 +87,18 @@ def _read(path: Path) -> bytes:
         raise NotFoundError(f"The script {str(path)!r} cannot be read: {error.strerror}.") from error
 
 
-def _of_file(path: Path, content: bytes) -> tuple[CodeType, ModuleType]:
-    absolute = str(path.absolute())
+def _of_file(target: str, content: bytes) -> tuple[CodeType, ModuleType]:
+    absolute = (
+        target if Path(target).is_absolute() else f"{Path.cwd()}{os.sep}{target}"
+    )  # as Python: not tidied
     loader: SourceFileLoader | SourcelessFileLoader = SourceFileLoader("__main__", absolute)
-    if path.suffix == ".pyc":
+    if target.endswith(".pyc"):
         loader = SourcelessFileLoader("__main__", absolute)
         code = loader.get_code("__main__")
     else:
         code = compile(content, absolute, "exec", dont_inherit=True)
     if code is None:
-        raise NotFoundError(f"The script {str(path)!r} has no code.")
+        raise NotFoundError(f"The script {target!r} has no code.")
     return code, _main_module(__file__=absolute, __cached__=None, __loader__=loader)
 
 

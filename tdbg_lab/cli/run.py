@@ -39,7 +39,7 @@ def command(
 
     Nothing in the script changes. TDBG_DISABLED=1 in the environment turns the capture off.
     """
-    settings = {key: value for key, value in options.items() if value not in (None, (), False)}
-    settings["profiler"] = not settings.pop("no_profiler", False)
+    settings = {key: value for key, value in options.items() if value is not None}
+    settings["profiler"] = not settings.pop("no_profiler")
     settings["rules"] = rules if rules in {"default", "none"} else [one for one in rules.split(",") if one]
     return Launch(Program(program, tuple(arguments), module), settings, quiet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.capture.attach import attach
+from tdbg_lab.capture.attaching import attach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -31,6 +31,7 @@ class AttachSettings(TypedDict, total=False):
     sample_rows: int | None
     profiler: bool
     strict: bool
+    storage_options: Mapping[str, Any] | None
 
 
 def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 if TYPE_CHECKING:
@@ -17,25 +18,28 @@ __all__ = ["Living", "parameter_ids"]
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """Models and optimizers that exist at one moment.
+    """Models, optimizers and gradient scalers that exist at one moment.
 
     Finding them takes a look at every object of the process, some 50 ms for half a million.
     """
 
     modules: list[nn.Module]
     optimizers: list[Optimizer]
+    scalers: list[GradScaler]
 
     @classmethod
     def now(cls) -> Living:
         """Those of this moment. Types are asked, not objects: a lazy object would load itself."""
-        modules, optimizers = [], []
+        modules, optimizers, scalers = [], [], []
         for one in gc.get_objects():
             kind = type(one)
             if issubclass(kind, nn.Module):
                 modules.append(one)
             elif issubclass(kind, Optimizer) and hasattr(one, "_optimizer_step_pre_hooks"):
                 optimizers.append(one)  # a wrapper around an optimizer has no hooks of its own
-        return cls(modules, optimizers)
+            elif issubclass(kind, GradScaler):
+                scalers.append(one)
+        return cls(modules, optimizers, scalers)
 
     def holders(self, parameters: set[int]) -> list[Optimizer]:
         """Optimizers that hold one of these parameters (by id)."""
@@ -84,7 +88,8 @@ def _holds(module: nn.Module, moved: set[int]) -> bool:
 
 def _callable(module: nn.Module) -> list[nn.Module]:
     """The module, or what is in it when it only holds others, as a ``ModuleDict`` does."""
-    if type(module).forward is not nn.Module.forward:
+    forward = getattr(module.forward, "__func__", None)  # a compiled model has one of its own
+    if forward is not nn.Module.forward:
         return [module]
     return [root for child in module.children() for root in _callable(child)]
 

@@ -8,6 +8,7 @@ step is seen (a compiled model), that step has all but the activations.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
@@ -16,9 +17,10 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
-from tdbg_lab.capture.attach import attach
+from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, parameter_ids
 from tdbg_lab.capture.auto.names import named_as_in_program
+from tdbg_lab.capture.auto.objective import ObjectiveWatch
 from tdbg_lab.capture.pytorch.hook import make_inert
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["TorchFinder"]
 
 _MAX_KNOWN = 100_000
+_ABOUT_OUR_HOOK = "Using .torch.compile.module.. when there are global hooks on modules"
+"""PyTorch warns about the hook, of which the program knows nothing."""
 
 
 class TorchFinder:
@@ -49,6 +53,7 @@ class TorchFinder:
         """Models that nobody trains so far, by id."""
         self._met: WeakSet[Optimizer] = WeakSet()
         self._losses: list[RemovableHandle] = []
+        self._objective = ObjectiveWatch(_newest_session)
 
     def start(self) -> None:
         """Look from now on."""
@@ -56,9 +61,14 @@ class TorchFinder:
             register_module_forward_pre_hook(self._called),
             register_optimizer_step_pre_hook(self._steps),
         ]
+        self._objective.start()
+        warnings.filterwarnings("ignore", message=_ABOUT_OUR_HOOK)
 
     def stop(self) -> None:
         """Take the hooks off."""
+        self._objective.stop()
+        filters: Any = warnings.filters
+        filters[:] = [one for one in filters if _ABOUT_OUR_HOOK not in str(one[1])]
         for hooks in (self._hooks, self._losses):
             while hooks:
                 hooks.pop().remove()
@@ -103,6 +113,7 @@ class TorchFinder:
         if not trainable or candidate.calls & (candidate.calls - 1):
             return
         living = Living.now()
+        self._objective.scalers.update(living.scalers)
         own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
         if own:
             self._attach(living, own, called=module)
@@ -178,16 +189,17 @@ class _LossHook:
         """A forward hook."""
         if torch.compiler.is_compiling():
             return
-        sessions = _sessions()
-        if sessions:
-            max(sessions, key=_last_forward_ns).take_loss(module, output)
+        session = _newest_session()
+        if session is not None:
+            session.take_loss(module, output)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_inert, ()
 
 
-def _last_forward_ns(session: TorchSession) -> int:
-    return session.engine.last_forward_ns
+def _newest_session() -> TorchSession | None:
+    """Of the training whose model ran last."""
+    return max(_sessions(), key=lambda session: session.engine.last_forward_ns, default=None)
 
 
 def _sessions() -> list[TorchSession]:

@@ -83,6 +83,7 @@ class LossProbe:
     def add(self, tensor: torch.Tensor, module: nn.Module | None = None) -> None:
         """Record one value; a further one at the same place gets a number."""
         engine, tensor = self._engine, unwrapped(tensor)
+        engine.loss_visit = engine.visit
         if self._visit != engine.visit:
             self._visit, self._calls = engine.visit, 0
         index = self._calls

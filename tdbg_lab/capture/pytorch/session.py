@@ -19,7 +19,7 @@ from tdbg_lab.capture.pytorch.roots import RootProbe
 from tdbg_lab.capture.pytorch.stance import EagerStance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from torch import nn
     from torch.utils.hooks import RemovableHandle
@@ -88,6 +88,7 @@ class TorchSession:
         self._roots: WeakSet[nn.Module] = WeakSet(models.values())
         self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
         self._loss_probes: dict[str, LossProbe] = {}
+        self._objective = LossProbe(engine, "objective")
         sites = self._sites = module_sites(models)
         engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
@@ -213,6 +214,15 @@ class TorchSession:
         name = type(module).__name__
         probe = self._loss_probes.setdefault(name, LossProbe(self.engine, name))
         self.engine.guard.run(probe.name, probe.take, module, (), output)
+
+    def take_objective(self, objective: torch.Tensor, scale: Callable[[], float]) -> None:
+        """Record what ``backward`` is called on as ``loss/objective``, where no loss is seen otherwise.
+
+        `scale` gives the factor that a gradient scaler has put on it.
+        """
+        engine = self.engine
+        if engine.open and engine.loss_visit != engine.visit:
+            engine.guard.run(self._objective.name, lambda: self._objective.add(objective.detach() / scale()))
 
     # -- the end ----------------------------------------------------------------------------------
 

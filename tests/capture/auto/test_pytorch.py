@@ -1,0 +1,325 @@
+"""Models, losses and optimizers of PyTorch are found as they are first used."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.modules import module as modules
+from torch.optim import optimizer as optimizers
+
+import tdbg_lab as tdbg
+from tdbg_lab.capture import open_handles
+
+
+def net(width=8):
+    return nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 3))
+
+
+def batch():
+    return torch.randn(6, 4), torch.randint(0, 3, (6,))
+
+
+def steps(model, optimizer, criterion, n=4):
+    for _ in range(n):
+        x, y = batch()
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+
+
+def train(n=4):
+    torch.manual_seed(0)
+    model, criterion = net(), nn.CrossEntropyLoss()
+    steps(model, torch.optim.SGD(model.parameters(), lr=0.1), criterion, n)
+    return model
+
+
+def everywhere(run, *names, n=4, mode="train"):
+    for name in names:
+        assert run.tensor(name).steps(mode=mode).tolist() == list(range(n)), name
+
+
+def test_plain_training_is_captured_from_its_first_step(watched):
+    (run,) = watched(train)
+    assert run.status == "finished"
+    everywhere(run, "activation/0", "0.weight", "gradient/2.bias", "loss/CrossEntropyLoss", "optimizer/lr/0")
+    assert run.scalars("loss/CrossEntropyLoss").steps.tolist() == [0, 1, 2, 3]
+
+
+def test_weights_are_bitwise_the_same_with_and_without(watched):
+    plain, kept = train(), []
+    watched(lambda: kept.append(train()))
+    pairs = zip(plain.parameters(), kept[0].parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_nothing_is_left_in_pytorch_or_on_the_model_at_the_end(watched):
+    backward, kept = torch.autograd.backward, []
+
+    def program():
+        kept.append((model := net(), criterion := nn.CrossEntropyLoss()))
+        steps(model, torch.optim.SGD(model.parameters(), lr=0.1), criterion)
+
+    watched(program)
+    assert not modules._global_forward_pre_hooks
+    assert not optimizers._global_optimizer_pre_hooks
+    assert torch.autograd.backward is backward
+    for one in kept[0]:
+        assert not any(part._forward_hooks or part._forward_pre_hooks for part in one.modules())
+
+
+def test_second_training_in_the_same_process_is_a_second_run(watched):
+    criterion = nn.CrossEntropyLoss()
+
+    def program():
+        kept = []
+        for width in (8, 5):
+            kept.append(model := net(width))
+            steps(model, torch.optim.SGD(model.parameters(), lr=0.1), criterion)
+
+    first, second = watched(program)
+    for run in (first, second):
+        everywhere(run, "activation/0", "loss/CrossEntropyLoss")
+        assert not [name for name in run.tensor_names() if name.endswith(":1")]
+    assert (first.path.name, second.path.name) == ("auto", "auto-2")
+
+
+def test_run_of_a_model_that_is_gone_is_closed_before_the_end(watched):
+    def program():
+        train()
+        gc.collect()
+        assert tdbg.open_run("runs/auto").status == "finished"
+
+    watched(program)
+
+
+def test_both_models_of_a_gan_are_one_run_under_their_names(watched):
+    def program():
+        generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+        judges = torch.optim.Adam(critic.parameters())
+        makes = torch.optim.Adam(generator.parameters())
+        for _ in range(4):
+            judges.zero_grad()
+            fake = generator(torch.randn(6, 2))
+            loss = functional.softplus(critic(fake.detach())).mean()
+            (loss + functional.softplus(-critic(torch.randn(6, 4))).mean()).backward()
+            judges.step()
+            makes.zero_grad()
+            functional.softplus(-critic(fake)).mean().backward()
+            makes.step()
+
+    (run,) = watched(program)
+    everywhere(run, "activation/generator", "activation/critic.1", "gradient/generator.weight")
+    everywhere(run, "optimizer/lr/makes.0", "optimizer/lr/judges.0", "loss/objective")
+
+
+def test_loss_by_a_function_is_what_backward_is_called_on(watched):
+    losses = []
+
+    def program():
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            x, y = batch()
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x), y)
+            loss.backward()
+            losses.append(loss.item())
+            optimizer.step()
+
+    (run,) = watched(program)
+    assert run.scalars("loss/objective").values.tolist() == pytest.approx(losses)
+
+
+def test_loss_of_a_module_is_not_recorded_twice(watched):
+    (run,) = watched(train)
+    assert run.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
+
+
+def test_losses_made_anew_for_each_step_share_one_name(watched):
+    def program():
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            steps(model, optimizer, nn.CrossEntropyLoss(), 1)
+
+    (run,) = watched(program)
+    assert run.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
+    everywhere(run, "loss/CrossEntropyLoss")
+
+
+def test_evaluation_and_a_frozen_teacher_are_not_taken_for_training(watched):
+    def program():
+        teacher, student = net(), net()
+        teacher.requires_grad_(requires_grad=False)
+        student.eval()(batch()[0])
+        student.train()
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+        for _ in range(4):
+            x, _ = batch()
+            optimizer.zero_grad()
+            functional.mse_loss(student(x), teacher(x)).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    everywhere(run, "activation/0")
+    assert run.modes() == ["train"]
+
+
+def test_encoder_and_decoder_of_one_optimizer_are_one_run(watched):
+    def program():
+        encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+        optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+        criterion = nn.MSELoss()
+        for _ in range(4):
+            x, _ = batch()
+            optimizer.zero_grad()
+            criterion(decoder(encoder(x)), x).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    everywhere(run, "activation/encoder", "activation/decoder", "decoder.weight", "loss/MSELoss")
+
+
+def test_model_that_is_called_by_its_parts_is_captured_whole(watched):
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(4, 8), nn.Linear(8, 3)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    def program():
+        model = Whole()
+        steps(
+            lambda x: model.head(model.body(x)),
+            torch.optim.SGD(model.parameters(), lr=0.1),
+            nn.CrossEntropyLoss(),
+        )
+
+    (run,) = watched(program)
+    everywhere(run, "activation/body", "activation/head", "gradient/head.weight")
+
+
+def test_optimizer_made_after_the_first_call_is_found(watched):
+    def program():
+        model, criterion = net(), nn.CrossEntropyLoss()
+        model(batch()[0])
+        steps(model, torch.optim.SGD(model.parameters(), lr=0.1), criterion)
+
+    (run,) = watched(program)
+    everywhere(run, "activation/0", "gradient/0.weight")
+
+
+def test_second_optimizer_of_the_same_model_goes_on_in_the_run(watched):
+    def program():
+        model, criterion = net(), nn.CrossEntropyLoss()
+        for rate in (0.1, 0.01):
+            steps(model, torch.optim.SGD(model.parameters(), lr=rate), criterion)
+
+    (run,) = watched(program)
+    everywhere(run, "activation/0", "loss/CrossEntropyLoss", n=8)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_compiled_model_is_captured(watched, in_place):
+    def program():
+        model = net()
+        if in_place:
+            model.compile(backend="eager")
+        else:
+            model = torch.compile(model, backend="eager")
+        steps(model, torch.optim.SGD(model.parameters(), lr=0.1), nn.CrossEntropyLoss())
+
+    (run,) = watched(program)
+    everywhere(run, "gradient/0.weight", "0.bias")
+    first = 1 if in_place else 0  # compiled in place, the first step is seen from its end
+    assert run.tensor("activation/0").steps().tolist() == list(range(first, 4))
+
+
+def test_training_by_hand_without_an_optimizer_is_captured(watched):
+    def program():
+        model = net()
+        for _ in range(6):
+            x, y = batch()
+            functional.cross_entropy(model(x), y).backward()
+            with torch.no_grad():
+                for value in model.parameters():
+                    value.sub_(0.1 * value.grad)
+                    value.grad.zero_()
+
+    (run,) = watched(program)
+    assert run.last_step >= 3
+    assert "activation/0" in run.tensor_names()
+
+
+def test_program_that_attaches_itself_is_left_to_it(watched):
+    def program():
+        model, criterion = net(), nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with tdbg.attach(model, optimizer=optimizer, loss=criterion, store="runs/own", profiler=False):
+            steps(model, optimizer, criterion)
+
+    assert watched(program) == []
+    assert tdbg.open_run("runs/own").tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
+
+
+def test_exception_of_the_program_is_in_the_run(watched):
+    def program():
+        train()
+        kept = net()
+        steps(kept, torch.optim.SGD(kept.parameters(), lr=0.1), nn.CrossEntropyLoss())
+        raise ZeroDivisionError("later")
+
+    with pytest.raises(ZeroDivisionError):
+        watched(program)
+    run = tdbg.open_run("runs/auto-2")
+    assert (run.status, run.info.error) == ("failed", "ZeroDivisionError: later")
+
+
+def test_models_and_losses_can_be_copied_and_pickled_while_watched(watched):
+    def program():
+        model, criterion = net(), nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        steps(model, optimizer, criterion, 2)
+        for one in (model, criterion):
+            copy.deepcopy(one)
+            pickle.loads(pickle.dumps(one))
+        average = torch.optim.swa_utils.AveragedModel(model)
+        average(batch()[0])
+        steps(model, optimizer, criterion, 2)
+
+    (run,) = watched(program)
+    everywhere(run, "activation/0", "loss/CrossEntropyLoss")
+
+
+def test_own_failure_ends_the_search_and_not_the_program(watched, caplog, tmp_path):
+    (tmp_path / "runs").write_text("in the way")
+    assert watched(train, strict=False) == []
+    assert "no further training is looked for; the program goes on" in caplog.text
+    assert not modules._global_forward_pre_hooks
+    assert open_handles() == []
+
+
+def test_switch_turns_everything_off(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TDBG_DISABLED", "1")
+    model, criterion = net(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with tdbg.attach(model, optimizer=optimizer, loss=criterion, save_every=0, rules="default") as handle:
+        steps(model, optimizer, criterion)
+        handle.record("latent", torch.zeros(2))
+        handle.log(accuracy=1.0)
+        with handle.mode("eval"), handle.phase("mine"):
+            handle.log({"val": 1.0})
+        handle.advance()
+    assert not handle.attached
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
+    assert list(tmp_path.iterdir()) == []
