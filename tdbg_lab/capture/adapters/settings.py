@@ -30,6 +30,7 @@ class AttachSettings(TypedDict, total=False):
     if_exists: str
     sample_rows: int | None
     profiler: bool
+    ranks: Any
     strict: bool
     storage_options: Mapping[str, Any] | None
 

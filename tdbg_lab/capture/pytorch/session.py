@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
-from tdbg_lab.capture.pytorch.losses import hook_losses
+from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
@@ -85,7 +85,7 @@ class TorchSession:
         self._told = False
         self._losses: list[BoundaryHook] = []
         self._stance = EagerStance(allowed=engine.plan.config.run_eager)
-        self._roots: WeakSet[nn.Module] = WeakSet(models.values())
+        self._roots: WeakKeyDictionary[nn.Module, RootProbe] = WeakKeyDictionary()
         self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
         self._loss_probes: dict[str, LossProbe] = {}
         self._objective = LossProbe(engine, "objective")
@@ -128,6 +128,7 @@ class TorchSession:
         root = RootProbe(
             self.engine, model, self.watch, self._stance, self._functional, hooked=self._layers > 0
         )
+        self._roots[model] = root
         before = BoundaryHook(owner, self.engine, "steps", root.begin, None if self.watch else self._check)
         self._removable.append(model.register_forward_pre_hook(before))
         after = BoundaryHook(owner, self.engine, "steps", root.end)
@@ -202,8 +203,9 @@ class TorchSession:
 
     def catch_up(self, module: nn.Module) -> None:
         """A call of `module` is under way that began before the hooks were there."""
-        if module in self._roots:
-            self.engine.begin_forward(training=module.training)
+        root = self._roots.get(module)
+        if root is not None:
+            self.engine.guard.run("steps", root.begin, module, ())
         else:
             self.engine.see_parts()
 
