@@ -56,7 +56,7 @@ ALLOWED_HEAVY = {
     "plotly": {"views", "server", "notebook"},
     "sklearn": {"analysis"},
     "openTSNE": {"analysis"},
-    "pandas": {"run", "store", "views", "analysis", "rules", "notebook", "server", "cli"},
+    "pandas": {"run", "store", "views", "analysis", "rules", "notebook", "server", "cli", "smdebug"},
     "click": {"cli"},
     "apprise": {"actions"},
     "pynvml": {"profiler", "cli"},

@@ -1,0 +1,11 @@
+"""What the profiler recorded: readers of system metrics and phases, frames, statistics, timelines.
+
+They read runs of tdbg-lab and the predecessor's profiler folders alike.
+"""
+
+from __future__ import annotations
+
+from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader
+from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+
+__all__ = ["LocalAlgorithmMetricsReader", "LocalSystemMetricsReader"]

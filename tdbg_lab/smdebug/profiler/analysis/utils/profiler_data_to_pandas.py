@@ -1,0 +1,141 @@
+"""Profiler data as data frames, with the predecessor's columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tdbg_lab.smdebug.core.utils import match_inc
+from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
+from tdbg_lab.smdebug.profiler.system_metrics_reader import described
+from tdbg_lab.smdebug.profiler.utils import us_since_epoch_to_human_readable_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["PandasFrame"]
+
+_SYSTEM = ("timestamp", "timestamp_us", "value", "system_metric", "dimension", "nodeID", "type")
+_FRAMEWORK = (
+    "start_time",
+    "end_time",
+    "start_time_us",
+    "end_time_us",
+    "tid",
+    "pid",
+    "framework_metric",
+    "step",
+    "bytes",
+    "process",
+    "nodeID",
+)
+
+
+class PandasFrame:
+    """System and framework metrics of a run of tdbg-lab, or of the predecessor's profiler folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    use_in_memory_cache, scan_interval
+        Kept for the predecessor's scripts.
+
+    Raises
+    ------
+    NotFoundError
+        If there is nothing of that kind.
+    """
+
+    def __init__(
+        self, path: str | Path, use_in_memory_cache: bool = False, scan_interval: int = 5_000_000_000
+    ) -> None:
+        del use_in_memory_cache, scan_interval
+        self._run = MetricsReaderBase(path).run
+
+    def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> pd.DataFrame:
+        """Readings, one a row; of devices that match one of the patterns when there are any."""
+        return self._system(None, None, selected_system_metrics)
+
+    def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pd.DataFrame:
+        """Intervals, one a row; of names that match one of the patterns when there are any."""
+        return self._framework(None, None, selected_framework_metrics)
+
+    def get_profiler_data_by_time(
+        self,
+        start_time_us: int,
+        end_time_us: int,
+        cache_metrics: bool = False,
+        selected_framework_metrics: Sequence[str] = (),
+        selected_system_metrics: Sequence[str] = (),
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """System and framework metrics that begin between two times, us since the epoch."""
+        del cache_metrics
+        between = start_time_us * 1000, end_time_us * 1000
+        return (
+            self._system(*between, selected_system_metrics),
+            self._framework(*between, selected_framework_metrics),
+        )
+
+    def get_profiler_data_by_step(
+        self, start_step: int, end_step: int, cache_metrics: bool = False
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Framework metrics of the steps from the first on and before the second, and what was then."""
+        del cache_metrics
+        framework = self.get_all_framework_metrics()
+        framework = framework[(framework["step"] >= start_step) & (framework["step"] < end_step)]
+        if not len(framework):
+            return self._system(0, -1, ()), framework.reset_index(drop=True)
+        first, last = framework["start_time_us"].min(), framework["end_time_us"].max()
+        return self._system(int(first) * 1000, int(last) * 1000, ()), framework.reset_index(drop=True)
+
+    def _system(self, start_ns: int | None, end_ns: int | None, wanted: Sequence[str]) -> pd.DataFrame:
+        self._run.refresh()
+        frame = self._run.samples(start_ns=start_ns, end_ns=end_ns)
+        kinds = [described(str(metric)) for metric in frame["metric"]]
+        us = frame["time_ns"] // 1000
+        found = pd.DataFrame(
+            {
+                "timestamp": [us_since_epoch_to_human_readable_time(int(one)) for one in us],
+                "timestamp_us": us,
+                "value": frame["value"],
+                "system_metric": [
+                    str(device) or kind for device, (kind, _) in zip(frame["device"], kinds, strict=True)
+                ],
+                "dimension": [dimension for _, dimension in kinds],
+                "nodeID": [f"algo-{int(rank) + 1}" for rank in frame["rank"]],
+                "type": [kind for kind, _ in kinds],
+            },
+            columns=list(_SYSTEM),
+        )
+        return _matching(found, "system_metric", wanted)
+
+    def _framework(self, start_ns: int | None, end_ns: int | None, wanted: Sequence[str]) -> pd.DataFrame:
+        self._run.refresh()
+        frame = self._run.spans(start_ns=start_ns, end_ns=end_ns)
+        start, end = frame["start_ns"] // 1000, (frame["start_ns"] + frame["duration_ns"]) // 1000
+        found = pd.DataFrame(
+            {
+                "start_time": [us_since_epoch_to_human_readable_time(int(one)) for one in start],
+                "end_time": [us_since_epoch_to_human_readable_time(int(one)) for one in end],
+                "start_time_us": start,
+                "end_time_us": end,
+                "tid": frame["thread"],
+                "pid": frame["rank"],
+                "framework_metric": frame["name"],
+                "step": frame["step"],
+                "bytes": -1,
+                "process": frame["phase"],
+                "nodeID": [f"{int(rank)}-algo-{int(rank) + 1}" for rank in frame["rank"]],
+            },
+            columns=list(_FRAMEWORK),
+        )
+        return _matching(found, "framework_metric", wanted)
+
+
+def _matching(frame: pd.DataFrame, column: str, wanted: Sequence[str]) -> pd.DataFrame:
+    if wanted:
+        frame = frame[[match_inc(str(name), wanted) for name in frame[column]]]
+    return frame.reset_index(drop=True)

@@ -1,0 +1,79 @@
+"""System metrics: how busy the machine was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
+from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LocalSystemMetricsReader", "SystemMetricEvent", "described"]
+
+_TYPES = (
+    ("process_cpu", "cpu", "ProcessCPUUtilization"),
+    ("cpu", "cpu", "CPUUtilization"),
+    ("gpu_memory", "gpu", "GPUMemoryUtilization"),
+    ("gpu", "gpu", "GPUUtilization"),
+    ("memory", "memory", "MemoryUsedPercent"),
+    ("disk_read", "i/o", "ReadThroughputInBytesPerSecond"),
+    ("disk_write", "i/o", "WriteThroughputInBytesPerSecond"),
+    ("net_recv", "network", "ReceiveBytesPerSecond"),
+    ("net_sent", "network", "TransmitBytesPerSecond"),
+)
+_PREFIXES = (("gpu", "gpu"), ("cpu", "cpu"), ("process", "memory"), ("memory", "memory"), ("disk", "i/o"))
+
+
+def described(metric: str) -> tuple[str, str]:
+    """The predecessor's type and dimension of a metric of ours."""
+    for name, kind, dimension in _TYPES:
+        if metric == name:
+            return kind, dimension
+    return next((kind for prefix, kind in _PREFIXES if metric.startswith(prefix)), "network"), metric
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMetricEvent:
+    """One reading."""
+
+    type: str
+    """``cpu``, ``gpu``, ``memory``, ``i/o`` or ``network``."""
+    name: str
+    """Of the device: ``cpu0``, ``gpu1``."""
+    dimension: str
+    value: float
+    node_id: str
+    timestamp: float
+    """Seconds since the epoch."""
+
+
+class LocalSystemMetricsReader(MetricsReaderBase):
+    """Reads system metrics of a folder."""
+
+    def _frame(self) -> pd.DataFrame:
+        return self.run.samples()
+
+    def get_events(
+        self,
+        start_time: float,
+        end_time: float,
+        unit: TimeUnits = TimeUnits.MICROSECONDS,
+        event_type: str | None = None,
+        file_suffix_filter: list[str] | None = None,
+    ) -> list[SystemMetricEvent]:
+        """Readings between two times since the epoch, by time; of one type when it is given."""
+        del file_suffix_filter  # of timelines
+        frame = self.run.samples(start_ns=to_ns(start_time, unit), end_ns=to_ns(end_time, unit))
+        found = []
+        for row in frame.to_dict("records"):
+            kind, dimension = described(str(row["metric"]))
+            if event_type in {None, kind}:
+                name = str(row["device"]) or kind
+                node = f"algo-{int(row['rank']) + 1}"
+                found.append(
+                    SystemMetricEvent(kind, name, dimension, float(row["value"]), node, row["time_ns"] / 1e9)
+                )
+        return found

@@ -1,0 +1,35 @@
+"""Units of time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import Enum
+
+__all__ = ["TimeUnits", "to_ns", "us_since_epoch_to_human_readable_time"]
+
+
+class TimeUnits(Enum):
+    """What a time is counted in."""
+
+    SECONDS = 1
+    MILLISECONDS = 2
+    MICROSECONDS = 3
+    NANOSECONDS = 4
+
+
+_NS = {
+    TimeUnits.SECONDS: 10**9,
+    TimeUnits.MILLISECONDS: 10**6,
+    TimeUnits.MICROSECONDS: 10**3,
+    TimeUnits.NANOSECONDS: 1,
+}
+
+
+def to_ns(time: float, unit: TimeUnits = TimeUnits.MICROSECONDS) -> int:
+    """A time since the epoch in ns."""
+    return int(time * _NS[unit])
+
+
+def us_since_epoch_to_human_readable_time(us_since_epoch: int) -> str:
+    """``2026-01-31T12:00:00:000000``, UTC."""
+    return datetime.fromtimestamp(us_since_epoch / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S:%f")

@@ -1,0 +1,125 @@
+"""Profiler data of a run, through the predecessor's readers and frames."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tdbg_lab.smdebug.profiler import LocalAlgorithmMetricsReader, LocalSystemMetricsReader
+from tdbg_lab.smdebug.profiler.analysis.utils.merge_timelines import MergedTimeline, MergeUnit
+from tdbg_lab.smdebug.profiler.analysis.utils.pandas_data_analysis import (
+    PandasFrameAnalysis,
+    Resource,
+    StatsBy,
+)
+from tdbg_lab.smdebug.profiler.analysis.utils.profiler_data_to_pandas import PandasFrame
+from tdbg_lab.smdebug.profiler.utils import TimeUnits
+from tdbg_lab.store import RankWriter, SystemWriter, create_run
+
+START = 1_700_000_000 * 10**9
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Two steps of 10 ms forward and 20 ms backward; CPU and GPU read every 10 ms."""
+    folder = create_run(tmp_path / "run")
+    writer = RankWriter(folder.path)
+    for step in range(2):
+        begin = START + step * 30_000_000
+        writer.append_spans(
+            ["forward", "backward"],
+            ["forward", "backward"],
+            [begin, begin + 10_000_000],
+            [10_000_000, 20_000_000],
+            [step, step],
+        )
+    writer.close()
+    system = SystemWriter(folder.path)
+    for reading, (cpu, gpu) in enumerate([(5, 95), (50, 95), (95, 40), (100, 5), (20, 99), (0, 100)]):
+        system.append(START + reading * 10_000_000, ["cpu", "gpu"], ["cpu", "gpu0"], [cpu, gpu])
+    system.close()
+    folder.set_status("finished")
+    return folder.path
+
+
+def test_system_reader_gives_readings_between_two_times(run):
+    reader = LocalSystemMetricsReader(run)
+    events = reader.get_events(START // 1000, START // 1000 + 15_000)
+    assert [(one.type, one.dimension, one.value) for one in events] == [
+        ("cpu", "CPUUtilization", 5.0),
+        ("gpu", "GPUUtilization", 95.0),
+        ("cpu", "CPUUtilization", 50.0),
+        ("gpu", "GPUUtilization", 95.0),
+    ]
+    seconds = reader.get_events(START / 1e9, START / 1e9 + 1, unit=TimeUnits.SECONDS, event_type="gpu")
+    assert len(seconds) == 6
+    assert reader.get_timestamp_of_first_available_file() == START // 1000
+
+
+def test_algorithm_reader_gives_intervals_of_steps(run):
+    events = LocalAlgorithmMetricsReader(run).get_events_by_step(1, 2)
+    assert [(one.event_name, one.duration, one.event_args) for one in events] == [
+        ("forward", 10_000_000, {"step_num": 1}),
+        ("backward", 20_000_000, {"step_num": 1}),
+    ]
+
+
+def test_frames_have_the_documented_columns(run):
+    frames = PandasFrame(run)
+    system = frames.get_all_system_metrics(selected_system_metrics=["^gpu"])
+    assert list(system) == [
+        "timestamp",
+        "timestamp_us",
+        "value",
+        "system_metric",
+        "dimension",
+        "nodeID",
+        "type",
+    ]
+    assert set(system["system_metric"]) == {"gpu0"}
+    framework = frames.get_all_framework_metrics(["back"])
+    assert {"start_time_us", "end_time_us", "framework_metric", "step", "process"} <= set(framework)
+    assert framework["step"].tolist() == [0, 1]
+    system, framework = frames.get_profiler_data_by_step(1, 2)
+    assert framework["framework_metric"].tolist() == ["forward", "backward"]
+    assert system["timestamp_us"].min() >= framework["start_time_us"].min()
+
+
+def test_analysis_answers_about_steps_and_devices(run):
+    frames = PandasFrame(run)
+    analysis = PandasFrameAnalysis(frames.get_all_system_metrics(), frames.get_all_framework_metrics())
+    steps = analysis.get_step_statistics(by=StatsBy.TRAINING_PHASE).set_index("training_phase")
+    assert steps.loc["backward", "mean"] == pytest.approx(20_000)
+    assert steps.loc["forward", "p95"] == pytest.approx(10_000)
+    assert analysis.get_job_statistics()["job_duration"] == pytest.approx(0.06)
+    usage = analysis.get_device_usage_stats().set_index("Resource")
+    assert usage.loc["cpu"].drop("nodeID").tolist() == pytest.approx([100 / 3, 100 / 3, 100 / 3])
+    stats = analysis.get_utilization_stats(Resource.GPU)
+    assert stats["max"].tolist() == [100.0]
+    phases = analysis.get_utilization_stats(Resource.CPU, by=StatsBy.TRAINING_PHASE)
+    assert set(phases["training_phase"]) == {"forward", "backward"}
+    assert analysis.get_training_phase_intervals("forward")["phase"].tolist() == ["forward"] * 2
+    with pytest.raises(ValueError, match="by is 'phase'"):
+        analysis.get_step_statistics(by="phase")
+
+
+def test_merged_timeline_is_a_chrome_trace(run, tmp_path):
+    merged = MergedTimeline(run, output_directory=tmp_path)
+    events = json.loads(Path(merged.merge_timeline(0, 2, MergeUnit.STEP)).read_text())
+    assert sum(one["ph"] == "X" for one in events) == 4
+    assert [one["name"] for one in events if one["ph"] == "i"] == ["gpu0 is 40 % busy", "gpu0 is 5 % busy"]
+    path = merged.merge_timeline(START // 1000, START // 1000 + 5_000, sys_metrics_filter={})
+    assert all(one["ph"] != "i" for one in json.loads(Path(path).read_text()))
+
+
+def test_profiler_and_trials_need_no_torch():
+    code = (
+        "import sys, tdbg_lab.smdebug.profiler, tdbg_lab.smdebug.trials, tdbg_lab.smdebug.rules;"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
