@@ -358,6 +358,14 @@ def test_dry_run_writes_nothing(hooked, net, train, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_switch_turns_every_hook_off(hooked, net, train, tmp_path, monkeypatch):
+    monkeypatch.setenv("TDBG_DISABLED", "1")
+    hook, criterion = hooked(save_all=True)
+    train(net, criterion, 2)
+    hook.close()
+    assert not (tmp_path / "run").exists()
+
+
 def test_directory_that_cannot_be_made_does_not_stop_training(net, train, tmp_path, caplog):
     (tmp_path / "file").write_text("")
     hook = smd.Hook(tmp_path / "file" / "run", save_all=True)

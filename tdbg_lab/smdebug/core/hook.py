@@ -13,6 +13,7 @@ import numpy as np
 
 from tdbg_lab.capture.ending import Circumstances, outcome
 from tdbg_lab.capture.guard import Guard
+from tdbg_lab.capture.switch import is_off
 from tdbg_lab.records import Kind, Mode, TensorKey
 from tdbg_lab.smdebug.core.collection import Collection, CollectionKeys
 from tdbg_lab.smdebug.core.collection_manager import CollectionManager
@@ -342,7 +343,7 @@ class BaseHook:
         return world_size() if self.include_workers == "all" else 1
 
     def _open(self) -> None:
-        if self.dry_run or self._closed or (self.include_workers == "one" and rank()):
+        if self.dry_run or self._closed or is_off() or (self.include_workers == "one" and rank()):
             return
         described = {} if self._plan is None else self._plan.to_json_dict()
         self._recording = Recording(
