@@ -10,7 +10,9 @@ import tdbg_lab
 
 __all__ = ["tdbg"]
 
-COMMANDS = ("demo", "doctor", "export", "report", "rules", "run", "runs", "stop", "sync")
+COMMANDS = ("demo", "doctor", "export", "import", "report", "rules", "run", "runs", "stop", "sync")
+_MODULES = {"import": "importing"}
+"""Modules that cannot have the name of their command."""
 
 
 class Commands(click.Group):
@@ -24,7 +26,8 @@ class Commands(click.Group):
         """A command by its name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"tdbg_lab.cli.{cmd_name}").command
+        module = _MODULES.get(cmd_name, cmd_name)
+        command: click.Command = import_module(f"tdbg_lab.cli.{module}").command
         return command
 
 

@@ -61,8 +61,24 @@ def test_export_writes_csv_and_parquet(folder, capsys):
     expected = open_run(folder / "runs" / "first").to_pandas()
     for frame in (pd.read_csv("first.csv"), pd.read_parquet("out/all.parquet")):
         assert len(frame) == len(expected)
-        assert list(frame.columns) == list(expected.columns)
+        assert set(frame.columns) >= {"tensor", "mode", "step", "value", "mean", "std"}
     assert not list(folder.glob(".*tmp"))
+    assert run(["export", "first", "first.csv"]) == 2
+    assert (
+        "exists; choose another path, or say force (--force on the command line)" in capsys.readouterr().err
+    )
+    assert run(["export", "first", "first.csv", "--force"]) == 0
+
+
+def test_exported_event_files_are_imported_again(folder, capsys):
+    assert run(["export", "first", "--to", "tensorboard", "logs"]) == 0
+    assert run(["import", "logs", "runs/again", "--name", "again"]) == 0
+    said = capsys.readouterr().out
+    assert "runs/again" in said
+    assert "values of TensorBoard" in said
+    first, again = open_run(folder / "runs" / "first"), open_run(folder / "runs" / "again")
+    assert again.info.name == "again"
+    assert set(again.tensor_names()) == set(first.tensor_names())
 
 
 def test_report_is_written(folder, capsys):
@@ -84,7 +100,8 @@ def test_stop_asks_the_training(folder, capsys):
         (["stop", "first"], "nothing to stop"),
         (["stop", "nowhere"], "no run 'nowhere'"),
         (["rules", "no/where"], "no run in 'no/where'"),
-        (["export", "first"], "--csv or --parquet"),
+        (["export", "first"], "Say in which format: --to csv, parquet"),
+        (["import", "no/where"], "There is nothing at"),
         (["export", "first", "--csv", "--regex", "("], "regular expression"),
         (["report", "first", "-o", "/proc/no/page.html"], "cannot be written"),
         (["runs", "no/such"], "does not exist"),

@@ -1,4 +1,4 @@
-"""Tiny data and quiet parameters for both libraries."""
+"""Tiny data for both libraries."""
 
 from __future__ import annotations
 
@@ -11,18 +11,6 @@ from tdbg_lab.capture import open_handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-XGB = {"objective": "binary:logistic", "nthread": 1, "max_depth": 3, "seed": 0}
-LGB = {
-    "objective": "binary",
-    "num_threads": 1,
-    "verbosity": -1,
-    "num_leaves": 7,
-    "min_data_in_leaf": 5,
-    "deterministic": True,
-    "force_col_wise": True,
-    "seed": 0,
-}
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 
 import tdbg_lab as tdbg
-from tests.capture.boosting.conftest import LGB
 
 lightgbm = pytest.importorskip("lightgbm")
 
+LGB = {
+    "objective": "binary",
+    "num_threads": 1,
+    "verbosity": -1,
+    "num_leaves": 7,
+    "min_data_in_leaf": 5,
+    "deterministic": True,
+    "force_col_wise": True,
+    "seed": 0,
+}
 NAMES = ["age", "height", "c", "d", "e", "f"]
 
 

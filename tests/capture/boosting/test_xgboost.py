@@ -12,10 +12,10 @@ import pytest
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture.boosting.model import IMPORTANCE_KINDS
-from tests.capture.boosting.conftest import XGB
 
 xgboost = pytest.importorskip("xgboost")
 
+XGB = {"objective": "binary:logistic", "nthread": 1, "max_depth": 3, "seed": 0}
 NAMES = ["age", "height", "c", "d", "e", "f"]
 
 

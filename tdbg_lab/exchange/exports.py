@@ -1,0 +1,113 @@
+"""`export`: a run in the format of another tool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tdbg_lab.records import Mode, TensorKey
+    from tdbg_lab.run import Run
+
+__all__ = ["EXPORTS", "Choice", "Format", "export"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that a run can be written in."""
+
+    title: str
+    suffix: str
+    """What a default name ends with."""
+    writer: str
+    """``module:function``, called with run, path, choice, force and progress."""
+
+
+EXPORTS: Mapping[str, Format] = {
+    "csv": Format("Statistics and scalars as comma-separated text", ".csv", "tables:write_csv"),
+    "parquet": Format("Statistics and scalars as Apache Parquet", ".parquet", "tables:write_parquet"),
+    "tensorboard": Format("Event files of TensorBoard, a folder", "-tensorboard", "tensorboard.export:write"),
+    "chrome": Format("Trace for Perfetto and chrome://tracing", ".trace.json", "chrome:write"),
+    "safetensors": Format("Raw values, a folder with a file a step", "-safetensors", "tensors:write"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which part of a run."""
+
+    regex: str | None = None
+    """Found in the names of tensors."""
+    mode: str | None = None
+    """None for all of them."""
+
+    def modes(self, run: Run) -> list[Mode]:
+        """The modes, train first."""
+        return [mode for mode in run.modes() if self.mode in {None, str(mode)}]
+
+    def tensors(self, run: Run, mode: Mode) -> list[TensorKey]:
+        """The tensors of a mode."""
+        return run.tensors(regex=self.regex, mode=mode)
+
+
+def export(
+    run: Run | str | Path,
+    *,
+    to: str,
+    path: str | Path | None = None,
+    regex: str | None = None,
+    mode: str | None = None,
+    force: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Path:
+    """Write a run in the format of another tool; returns what was written.
+
+    Parameters
+    ----------
+    run
+        A run, or its directory.
+    to
+        ``csv``, ``parquet``, ``tensorboard``, ``chrome`` or ``safetensors``.
+    path
+        File or folder; by default one beside the current directory's files, named like the run.
+    regex, mode
+        Only tensors whose name matches, only this mode (a trace holds neither).
+    force
+        Replace what is there. Without it nothing is overwritten.
+    progress
+        Called with the share that is done, 0 to 1.
+
+    Raises
+    ------
+    ConfigError
+        There is no such format, mode, or the expression is none.
+    ConflictError
+        Something is there already.
+    NotFoundError
+        There is no run.
+    StoreError
+        It cannot be written.
+    """
+    from tdbg_lab.run import Run, open_run
+
+    if to not in EXPORTS:
+        raise ConfigError(f"There is no format {to!r}; choose from {', '.join(EXPORTS)}.")
+    if mode not in {None, "train", "eval", "predict"}:
+        raise ConfigError(f"mode is {mode!r}; expected 'train', 'eval' or 'predict'.")
+    opened = run if isinstance(run, Run) else open_run(run)
+    chosen = EXPORTS[to]
+    target = Path(path) if path is not None else Path(f"{opened.path.name}{chosen.suffix}")
+    module, _, function = chosen.writer.partition(":")
+    write: Any = getattr(import_module(f"tdbg_lab.exchange.{module}"), function)
+    write(opened, target, Choice(regex, mode), force=force, progress=progress or _silent)
+    return target
+
+
+def _silent(_share: float) -> None:
+    """Nobody asked."""
