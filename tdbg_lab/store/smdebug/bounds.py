@@ -19,6 +19,8 @@ MAX_RECORD_BYTES: Final = 4 * 2**30
 MAX_DIMENSIONS: Final = 32
 MAX_STRINGS: Final = 10_000_000
 """Strings in one tensor."""
+MAX_TEXT_ROOM: Final = 64 * 2**20
+"""Characters of an array of texts, each counted as long as the longest."""
 
 KEPT_FILE_BYTES: Final = 64 * 2**20
 """Event files kept in memory when all of a store's fit in; else records are read one by one."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.store.smdebug.bounds import MAX_DIMENSIONS, MAX_STRINGS
+from tdbg_lab.store.smdebug.bounds import MAX_DIMENSIONS, MAX_STRINGS, MAX_TEXT_ROOM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -260,4 +260,6 @@ def _text(data: memoryview) -> str:
 
 def _strings(content: Content) -> NDArray[Any]:
     texts = [text.decode("utf-8", "replace") for text in content.strings]
-    return np.array(texts, dtype=np.str_).reshape(content.shape)
+    width = max(map(len, texts), default=0)  # numpy gives every text the room of the longest
+    dtype = np.str_ if len(texts) * width <= MAX_TEXT_ROOM else np.object_
+    return np.array(texts, dtype=dtype).reshape(content.shape)
