@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.store.layout import open_regular, subfolder
 from tdbg_lab.store.smdebug.bounds import KEPT_FILE_BYTES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tdbg_lab.store.smdebug.index_file import IndexFile
 
 __all__ = ["EventFiles"]
@@ -24,6 +24,7 @@ class EventFiles:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._events = str(path / "events")  # text: putting paths together would be half of the time
         self._checked: set[str] = set()
         """Folders that are no links."""
         self._kept: dict[tuple[str, str], bytes | None] = {}
@@ -98,7 +99,7 @@ class EventFiles:
         folder, name = file.event_file
         if folder not in self._checked:
             self._check(folder)
-        descriptor = open_regular(self._path / "events" / folder / name)
+        descriptor = open_regular(Path(f"{self._events}/{folder}/{name}"))
         try:
             if start + length > os.fstat(descriptor).st_size:  # before memory is taken for it
                 raise ValueError("the file is shorter than its index says")
@@ -112,6 +113,8 @@ class EventFiles:
             os.close(descriptor)
 
     def _check(self, folder: str) -> None:
-        if subfolder(self._path, "events") is None or subfolder(self._path / "events", folder) is None:
+        if not self._checked and subfolder(self._path, "events") is None:
+            raise FileNotFoundError(2, "No such folder")
+        if not stat.S_ISDIR(os.lstat(f"{self._events}/{folder}").st_mode):
             raise FileNotFoundError(2, "No such folder")
         self._checked.add(folder)

@@ -17,13 +17,11 @@ import os
 import re
 import stat
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from tdbg_lab.store.layout import entries, subfolder
 from tdbg_lab.store.smdebug.bounds import MAX_COLLECTION_FILES, MAX_INDEX_FILES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "CLAIM",
@@ -136,7 +134,7 @@ class IndexListing:
             if match and entry.is_file(follow_symlinks=False):
                 told.add(entry.name)
                 self._count += 1
-                found.append(ListedFile(int(match[1]), worker_name(match[2]), folder / entry.name))
+                found.append(ListedFile(int(match[1]), worker_name(match[2]), Path(entry.path)))
         self._listed_ns[folder.name] = changed_ns if now_ns - changed_ns > _GRAIN_NS else -1
         return found
 
