@@ -21,7 +21,8 @@ Tensor
         input/conv1                     input of a module
         loss/CrossEntropyLoss           output of a loss module
         optimizer/lr/0                  learning rate of parameter group 0
-        optimizer/grad_norm             global L2 norm of all gradients
+        optimizer/grad_norm             global L2 norm of all gradients, before they are clipped
+        optimizer/grad_norm_clipped     the same after clipping, where they are
         optimizer/update_ratio/conv1.weight     |dw| / |w| of one step
         accuracy, latent                what the user logged or recorded, by the user's name
         tdbg/capture_ms                 our own cost

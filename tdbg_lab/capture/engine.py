@@ -7,6 +7,7 @@ Rows belong to the *last forward seen*: a loss after it, a number logged after t
 
 from __future__ import annotations
 
+from threading import RLock
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,8 @@ class Engine:
         self.forwards = 0
         """Train forwards seen in the current step."""
         self.forwards_ever = 0
+        self.lock = RLock()
+        """Held while a layer is read."""
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
         self.last_forward_ns = 0

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,36 @@ def test_data_parallel_without_devices_is_seen(attach):
     with attach(model, optimizer=optimizer) as handle:
         steps(model, optimizer, 2, rank=0)
     assert {"first.weight", "gradient/first.weight", "activation/act"} <= set(handle.run.tensor_names())
+
+
+def test_layers_that_run_in_threads_keep_their_rows_apart(attach):
+    """What DataParallel does on several devices."""
+
+    class Branch(torch.nn.Module):
+        def __init__(self, value):
+            super().__init__()
+            self.value = value
+
+        def forward(self, x):
+            return torch.full_like(x, self.value)
+
+    class Threads(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.branches = torch.nn.ModuleList(Branch(index) for index in range(24))
+
+        def forward(self, x):
+            return sum(pool.map(lambda branch: branch(x), self.branches))
+
+    model = Threads()
+    with ThreadPoolExecutor(8) as pool, attach(model) as handle:
+        for _ in range(20):
+            model(torch.zeros(3, 5))
+    for index in range(24):
+        seen = handle.run.stats(f"activation/branches.{index}", ["min", "max"])
+        assert len(seen) == 20
+        assert (seen["min"] == index).all()
+        assert (seen["max"] == index).all()
 
 
 def test_a_pipeline_of_modules_is_seen_under_the_names_given(attach):

@@ -37,15 +37,15 @@ _NAMES = (
     "log_softmax", "softmin", "gumbel_softmax", "hardswish", "tanhshrink", "softshrink", "hardshrink",
 )  # fmt: skip
 _RECTIFIERS = {"relu", "relu6"}
-_CLAMPS = {torch.clamp, torch.Tensor.clamp, torch.Tensor.clamp_, torch.clip, torch.Tensor.clip}
-_CLAMPS_BELOW = {torch.clamp_min, torch.Tensor.clamp_min, torch.Tensor.clamp_min_}
+_CLAMPS = {"clamp", "clip", "clamp_min"}
+"""Rectifiers when they cut off at zero, and nothing above."""
 
 
 def _functions() -> dict[Any, str]:
     """Every form of an activation function, with its name."""
     found: dict[Any, str] = {}
     for place in (F, torch, torch.Tensor):
-        for name in _NAMES:
+        for name in (*_NAMES, *_CLAMPS):
             for form in (name, f"{name}_"):
                 function = getattr(place, form, None)
                 if function is not None:
@@ -58,14 +58,12 @@ _FUNCTIONS = _functions()
 
 def _name(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
     """The activation function that a call is; ``clamp(min=0)`` is ``relu``."""
-    if function in _CLAMPS:
-        low, high = (*args[1:], None, None)[:2]
-        low, high = kwargs.get("min", low), kwargs.get("max", high)
-        return "relu" if high is None and type(low) in (int, float) and low == 0 else None
-    if function in _CLAMPS_BELOW:
-        low = args[1] if len(args) > 1 else kwargs.get("min")
-        return "relu" if type(low) in (int, float) and low == 0 else None
-    return _FUNCTIONS.get(function)
+    name = _FUNCTIONS.get(function)
+    if name not in _CLAMPS:
+        return name
+    low, high = (*args[1:], None, None)[:2]
+    low, high = kwargs.get("min", low), kwargs.get("max", high)
+    return "relu" if high is None and type(low) in (int, float) and low == 0 else None
 
 
 class _Watching(TorchFunctionMode):

@@ -71,7 +71,8 @@ class ModuleHook(_Hook):
             if capturing():
                 engine.guard.notice("CUDA graph", _GRAPH)
             else:
-                engine.guard.run(self.probe, self.take, module, values, due)
+                with engine.lock:  # parts of a model may run in threads (DataParallel does that)
+                    engine.guard.run(self.probe, self.take, module, values, due)
 
 
 class BoundaryHook(_Hook):

@@ -1,0 +1,179 @@
+"""What steps that are not saved cost a compiled model: with capture attached against the bare compiled step.
+
+Blocks of bare and of captured steps take turns; the figure is the median of the paired differences
+over the median bare step, in CPU time of the training thread (wall time means nothing on a busy
+machine; it is shown beside). Losses are recorded every step, as they are by default.
+
+    python benchmarks/compiled.py                      # all models and forms, writes results/
+    python benchmarks/compiled.py --models mlp --forms wrapper --pairs 20 --backend aot_eager
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from overhead import RESULTS, Training, clocks, machine, table
+from torch._dynamo.utils import counters
+
+import tdbg_lab as tdbg
+
+MODELS = ("mlp", "cnn", "gpt")
+FORMS = ("wrapper", "inner", "in place", "function")
+STEPS = {"mlp": 40, "cnn": 6, "gpt": 3}
+TARGET = 0.02
+
+
+class Compiled(Training):
+    """Training of a compiled model; `function` compiles the forward pass with its loss."""
+
+    def __init__(self, model, form, backend):
+        super().__init__(model)
+        self.form, self.inner = form, self.net
+        if form == "in place":
+            self.net.compile(backend=backend)
+        elif form != "function":
+            self.net = torch.compile(self.net, backend=backend)
+        self.forward = self._forward
+        if form == "function":
+            self.forward = torch.compile(self._forward, backend=backend)
+
+    def _forward(self, x, y):
+        return self.criterion(self.net(x).flatten(0, -2), y.flatten())
+
+    def steps(self, n):
+        for _ in range(n):
+            self.optimizer.zero_grad()
+            self.forward(self.x, self.y).backward()
+            self.optimizer.step()
+
+    def attach(self, folder):
+        return tdbg.attach(
+            self.net if self.form == "wrapper" else self.inner,
+            optimizer=self.optimizer,
+            loss=self.criterion,
+            store=folder / "run",
+            save_every=10**9,
+            profiler=False,
+        )
+
+
+def timed(training, n):
+    start = clocks()
+    training.steps(n)
+    return (clocks() - start) / n
+
+
+def measure(model, form, backend, pairs):
+    torch.set_num_threads(1)
+    torch._dynamo.reset()
+    bare, seen = Compiled(model, form, backend), Compiled(model, form, backend)
+    block = STEPS[model]
+    with tempfile.TemporaryDirectory(prefix="compiled-") as folder:
+        bare.steps(5)  # before the other is attached, whose first step makes everything run eagerly
+        handle = seen.attach(Path(folder))
+        seen.steps(5)
+        frames = dict(counters["frames"]), counters["stats"]["unique_graphs"]
+        rows = []
+        for pair in range(pairs):
+            first, second = (bare, seen) if pair % 2 else (seen, bare)
+            a, b = timed(first, block), timed(second, block)
+            rows.append((a, b) if first is bare else (b, a))
+        again = (dict(counters["frames"]), counters["stats"]["unique_graphs"]) != frames
+        handle.detach()
+    without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
+    base, extra = np.median(without, axis=0), np.median(with_ - without, axis=0)
+    quiet, quiet_with = (np.quantile(one, 0.1, axis=0) for one in (without, with_))
+    return {
+        "model": model,
+        "form": form,
+        "backend": backend,
+        "pairs": pairs,
+        "steps_per_block": block,
+        "bare_thread_cpu_ms": base[1] * 1e3,
+        "extra_thread_cpu_ms": extra[1] * 1e3,
+        "overhead_thread_cpu": extra[1] / base[1],
+        "overhead_process_cpu": extra[2] / base[2],
+        "overhead_wall": extra[0] / base[0],
+        "overhead_quiet": (quiet_with - quiet)[1] / quiet[1],
+        "compiled_again": again,
+    }
+
+
+def as_markdown(result):
+    facts = result["machine"]
+    rows = [
+        [
+            *(row["model"], row["form"], row["backend"]),
+            *(f"{row['bare_thread_cpu_ms']:.2f}", f"{row['extra_thread_cpu_ms'] * 1e3:.0f}"),
+            *(f"{row[f'overhead_{name}']:+.1%}" for name in ("thread_cpu", "quiet", "process_cpu", "wall")),
+            *("yes" if row["compiled_again"] else "no", verdict(row)),
+        ]
+        for row in result["rows"]
+    ]
+    return "\n".join(
+        [
+            "# What steps that are not saved cost a compiled model\n",
+            f"{facts['cpu']}, {facts['cores']} cores, one thread.",
+            f"Python {facts['python']}, torch {facts['torch']}.",
+            f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
+            "Medians of paired blocks of compiled steps with and without capture; the quietest tenth",
+            "compares the fastest blocks. Losses wait 50 ms to be written together, so where a busy machine",
+            "makes a step take that long, each is written alone and costs more than on a quiet one.",
+            "Target: 2 % of the thread's CPU time, in the quietest tenth.\n",
+            *table(
+                [
+                    *(
+                        "model",
+                        "given",
+                        "backend",
+                        "bare step ms",
+                        "extra us",
+                        "thread CPU",
+                        "quietest tenth",
+                    ),
+                    *("process CPU", "wall", "compiled again", "target"),
+                ],
+                rows,
+            ),
+            "",
+        ]
+    )
+
+
+def verdict(row):
+    return "met" if row["overhead_quiet"] <= TARGET else "missed"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--forms", default=",".join(FORMS))
+    parser.add_argument("--backend", default="inductor")
+    parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--out", type=Path, default=RESULTS / "compiled")
+    options = parser.parse_args()
+    result = {"machine": machine(), "rows": []}
+    for model in options.models.split(","):
+        for form in options.forms.split(","):
+            row = measure(model, form, options.backend, options.pairs)
+            result["rows"].append(row)
+            print(
+                f"{model:4} {form:9} bare {row['bare_thread_cpu_ms']:8.2f} ms  extra"
+                f" {row['extra_thread_cpu_ms'] * 1e3:6.0f} us  thread CPU {row['overhead_thread_cpu']:+.1%}"
+                f"  quiet {row['overhead_quiet']:+.1%}  {verdict(row)}",
+                flush=True,
+            )
+    result["load_after"] = os.getloadavg()[0]
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    options.out.with_suffix(".md").write_text(as_markdown(result))
+
+
+if __name__ == "__main__":
+    main()
