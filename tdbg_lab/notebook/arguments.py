@@ -190,8 +190,9 @@ def help_text(command: Command | None = None) -> str:
         lines += [
             "",
             "%tdbg help COMMAND explains one. %%tdbg watches for the duration of a cell and takes the",
+            "options of attach; without --model it finds by itself what the cell trains.",
         ]
-        return "\n".join([*lines, "options of attach."])
+        return "\n".join(lines)
     lines = [f"%tdbg {command.name}: {command.help}", ""]
     lines += [f"  {option.name:<18} {option.help}" for option in command.options]
     if command.takes_more:

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.capture import Handle
+    from tdbg_lab.capture.auto import AutoWatch
     from tdbg_lab.records import Finding
     from tdbg_lab.run import Run
     from tdbg_lab.views import Param
 
-__all__ = ["attach", "run_line"]
+__all__ = ["attach", "run_line", "watch"]
 
 
 def run_line(line: str, namespace: Mapping[str, Any]) -> Any:
@@ -65,9 +66,27 @@ def attach(parsed: Parsed, namespace: Mapping[str, Any]) -> Handle:
     values = parsed.values
     if not values["model"] and not values["optimizer"]:
         raise ConfigError("Say what to watch: %tdbg attach --model model --optimizer opt.")
+    given = _settings(parsed, namespace)
+    if values["loss"]:
+        given["loss"] = variable(values["loss"], namespace)
+    handle: Handle = attach_(
+        _objects(values["model"], namespace), optimizer=_objects(values["optimizer"], namespace), **given
+    )
+    return handle
+
+
+def watch(parsed: Parsed, namespace: Mapping[str, Any]) -> AutoWatch | None:
+    """What finds by itself what is trained; None where the environment turns everything off."""
+    from tdbg_lab.capture.auto import AutoWatch
+    from tdbg_lab.capture.switch import is_off
+
+    return None if is_off() else AutoWatch(_settings(parsed, namespace), owner="%%tdbg")
+
+
+def _settings(parsed: Parsed, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `tdbg_lab.attach` that the line gives, but model, optimizer and loss."""
+    values = parsed.values
     settings = {
-        "optimizer": _objects(values["optimizer"], namespace),
-        "loss": variable(values["loss"], namespace) if values["loss"] else None,
         "rules": _rule_choice(values["rules"], namespace),
         "hyperparameters": variable(values["hyperparameters"], namespace)
         if values["hyperparameters"]
@@ -78,9 +97,7 @@ def attach(parsed: Parsed, namespace: Mapping[str, Any]) -> Handle:
         "profiler": not values["no_profiler"],
         **{key: values[key] for key in ("store", "save_every", "name", "notes", "sample_rows", "if_exists")},
     }
-    given = {key: value for key, value in settings.items() if value is not None}
-    handle: Handle = attach_(_objects(values["model"], namespace), **given)
-    return handle
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def _objects(names: list[str], namespace: Mapping[str, Any]) -> Any:

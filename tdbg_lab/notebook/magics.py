@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import logging
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from tdbg_lab.errors import TdbgError, TrainingStopped
 from tdbg_lab.notebook.arguments import help_text, parse
-from tdbg_lab.notebook.commands import attach, run_line
+from tdbg_lab.notebook.commands import attach, run_line, watch
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.auto import AutoWatch
 
 __all__ = ["TdbgMagics"]
 
@@ -37,13 +40,34 @@ class TdbgMagics(Magics):  # type: ignore[misc, unused-ignore]
         return None
 
     def _cell(self, line: str, cell: str) -> Any:
-        """Run `cell` with the models on `line` attached; what the cell raises is raised."""
+        """Run `cell`, watched; what the cell raises is raised.
+
+        With a model on `line` that is attached, else what the cell trains is found by itself.
+        """
+        namespace = self.shell.user_ns
         try:
-            handle = attach(parse("attach " + line.strip().removeprefix("attach")), self.shell.user_ns)
+            parsed = parse("attach " + line.strip().removeprefix("attach"))
+            named = parsed.values.get("model") or parsed.values.get("optimizer")
+            handle = attach(parsed, namespace) if named else None
+            found = None if named else watch(parsed, namespace)
         except Exception as error:  # noqa: BLE001
             return _complain(error)
-        with handle:
-            return self._run(cell)
+        if handle is not None:
+            with handle:
+                return self._run(cell)
+        return self._run(cell) if found is None else self._run_found(found, cell)
+
+    def _run_found(self, found: AutoWatch, cell: str) -> Any:
+        """Run `cell` while `found` looks for what it trains, and say what it was."""
+        found.start()
+        try:
+            value = self._run(cell)
+        except BaseException as error:
+            found.stop(error)
+            raise
+        found.stop()
+        sys.stderr.write(f"tdbg: {found.summary()}\n")
+        return value
 
     def _run(self, cell: str) -> Any:
         """Run code as a cell of its own; the value of a last expression is returned."""

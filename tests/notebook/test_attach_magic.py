@@ -112,3 +112,17 @@ def test_cell_magic_does_not_run_the_cell_when_the_line_is_wrong(shell, namespac
 def model_hooks(model):
     """Hooks that are on any part of a model."""
     return [hook for part in model.modules() for hook in (*part._forward_hooks, *part._forward_pre_hooks)]
+
+
+def test_cell_without_a_model_finds_what_it_trains(shell, namespace, tmp_path, capsys):
+    _ran(shell, "%%tdbg --store runs/found --save-every 1 --no-profiler\n" + STEPS.format(n=3))
+    run = open_run(tmp_path / "runs" / "found")
+    assert run.status == RunStatus.FINISHED
+    assert {"activation/1", "loss/MSELoss"} <= set(run.tensor_names())
+    assert run.tensor("activation/1").steps().tolist() == [0, 1, 2]
+    assert "tdbg: captured" in capsys.readouterr().err
+
+
+def test_cell_without_any_training_says_so(shell, namespace, capsys):
+    _ran(shell, "%%tdbg --store runs/none\nx = 1")
+    assert "tdbg: nothing to attach to" in capsys.readouterr().err

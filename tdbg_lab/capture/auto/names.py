@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["named_as_in_program"]
+__all__ = ["named_as_in_program", "visible"]
 
 _NOT_THE_PROGRAM = ("torch.", "tdbg_lab.", "importlib.")
 
@@ -27,6 +27,12 @@ def named_as_in_program(things: Sequence[Any]) -> dict[str, Any]:
             unique, number = f"{name}{number}", number + 1
         named[unique] = thing
     return named
+
+
+def visible(things: Sequence[Any]) -> list[Any]:
+    """Those that a variable holds which the running functions of the program can see."""
+    frames = _program_frames()
+    return [thing for thing in things if _variable(thing, frames)]
 
 
 def _program_frames() -> list[FrameType]:

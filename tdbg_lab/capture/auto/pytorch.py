@@ -19,7 +19,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, parameter_ids
-from tdbg_lab.capture.auto.names import named_as_in_program
+from tdbg_lab.capture.auto.names import named_as_in_program, visible
 from tdbg_lab.capture.auto.objective import ObjectiveWatch
 from tdbg_lab.capture.pytorch.hook import make_inert
 from tdbg_lab.capture.pytorch.naming import is_loss
@@ -99,7 +99,7 @@ class TorchFinder:
             self._meet_loss(module)
         elif any(session.covers(module) for session in _sessions()):
             self._remember(module.modules())
-        elif module.training and torch.is_grad_enabled():
+        elif module.training and torch.is_grad_enabled() and not _of_keras(module):
             self._consider(module)
 
     def _consider(self, module: nn.Module) -> None:
@@ -132,7 +132,8 @@ class TorchFinder:
         self._attach(Living.now(), [optimizer], called=None)
 
     def _attach(self, living: Living, own: list[Optimizer], *, called: nn.Module | None) -> None:
-        optimizers = [one for one in living.companions(own) if one in own or one not in self._met]
+        others = [one for one in living.companions(own) if one not in own and one not in self._met]
+        optimizers = [*own, *visible(others)]  # what the program cannot see is left over
         roots = living.roots(optimizers)
         if called is not None and not any(part is called for root in roots for part in root.modules()):
             roots.append(called)
@@ -195,6 +196,11 @@ class _LossHook:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_inert, ()
+
+
+def _of_keras(module: nn.Module) -> bool:
+    """Whether this is a Keras layer on its PyTorch backend, which Keras trains."""
+    return any(kind.__module__.startswith("keras.") for kind in type(module).__mro__)
 
 
 def _newest_session() -> TorchSession | None:

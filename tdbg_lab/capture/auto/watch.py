@@ -25,6 +25,9 @@ _log = logging.getLogger("tdbg_lab")
 
 FINDERS: Mapping[str, str] = {
     "torch": "tdbg_lab.capture.auto.pytorch:TorchFinder",
+    "keras": "tdbg_lab.capture.auto.fitting:KerasFinder",
+    "xgboost": "tdbg_lab.capture.auto.fitting:BoostingFinder",
+    "lightgbm": "tdbg_lab.capture.auto.fitting:BoostingFinder",
     "transformers.trainer": "tdbg_lab.capture.auto.trainers:TransformersFinder",
     "lightning.pytorch.trainer.trainer": "tdbg_lab.capture.auto.trainers:LightningFinder",
     "pytorch_lightning.trainer.trainer": "tdbg_lab.capture.auto.trainers:LightningFinder",

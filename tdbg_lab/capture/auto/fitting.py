@@ -1,0 +1,106 @@
+"""Gives functions that train (``xgboost.train``, ``Model.fit`` of Keras) a callback of ours."""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tdbg_lab.capture.auto.watch import AutoWatch
+
+__all__ = ["BoostingFinder", "KerasFinder"]
+
+
+class _FittingFinder:
+    """Stands in for a function that takes ``callbacks=``, until `stop`."""
+
+    attribute = ""
+
+    def __init__(self, watch: AutoWatch, module: str) -> None:
+        self._watch = watch
+        self._module = module
+        self._replaced: list[tuple[Any, Any]] = []
+
+    def places(self) -> list[Any]:
+        """What holds the function: modules or a class."""
+        raise NotImplementedError
+
+    def callback_class(self) -> Any:
+        """The class of the callback."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Stand in for it."""
+        for place in self.places():
+            original = vars(place)[self.attribute]
+            self._replaced.append((place, original))
+            setattr(place, self.attribute, self._followed(original))
+
+    def stop(self) -> None:
+        """Give it back."""
+        while self._replaced:
+            place, original = self._replaced.pop()
+            setattr(place, self.attribute, original)
+
+    def _followed(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def followed(*args: Any, **kwargs: Any) -> Any:
+            callback = self._watch.guarded(self._add, kwargs) if self._watch.active else None
+            try:
+                return original(*args, **kwargs)
+            finally:
+                if callback is not None:
+                    self._watch.guarded(self._tell, callback)
+
+        return followed
+
+    def _add(self, kwargs: dict[str, Any]) -> Any:
+        """Add a callback to the arguments; None when there is one of ours already."""
+        kind = self.callback_class()
+        given = kwargs.get("callbacks")
+        known = list(given) if isinstance(given, list | tuple) else [] if given is None else None
+        if known is None or any(isinstance(one, kind) for one in known):
+            return None
+        callback = kind(**self._watch.next_settings())
+        kwargs["callbacks"] = [*known, callback]
+        return callback
+
+    def _tell(self, callback: Any) -> None:
+        if getattr(callback, "_handle", None) is not None or vars(callback).get("handle") is not None:
+            self._watch.begun(callback.handle)
+
+
+class BoostingFinder(_FittingFinder):
+    """Follows ``train`` of XGBoost or LightGBM, and the estimators that call it."""
+
+    attribute = "train"
+
+    def places(self) -> list[Any]:
+        """Every module of the package that holds the function."""
+        original = sys.modules[self._module].train  # type: ignore[attr-defined, unused-ignore]
+        found = [sys.modules[name] for name in list(sys.modules) if name.partition(".")[0] == self._module]
+        return [module for module in found if vars(module).get("train") is original]
+
+    def callback_class(self) -> Any:
+        """`XGBoostCallback` or `LightGBMCallback`."""
+        name = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}[self._module]
+        return getattr(import_module(f"tdbg_lab.capture.boosting.{self._module}"), name)
+
+
+class KerasFinder(_FittingFinder):
+    """Follows ``Model.fit`` of Keras."""
+
+    attribute = "fit"
+
+    def places(self) -> list[Any]:
+        """The class that has the method."""
+        model = sys.modules["keras"].Model  # type: ignore[attr-defined, unused-ignore]
+        return [next(kind for kind in model.__mro__ if "fit" in vars(kind))]
+
+    def callback_class(self) -> Any:
+        """`KerasCallback`."""
+        return import_module("tdbg_lab.capture.keras").KerasCallback
