@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TYPE_CHECKING
 
@@ -308,3 +309,41 @@ def test_requests_and_edits_say_what_is_possible(store: tuple[Run, list[dict[str
     assert open_run(run.path).info.tags == ("old",)
     with pytest.raises(NotFoundError, match=r"run\.json is missing"):
         open_run(run.path / "events")
+
+
+def test_kinds_follow_collections_that_come_late(tmp_path: Path) -> None:
+    """smdebug writes its collections after the first step."""
+    writer = StoreWriter(tmp_path / "store")
+    writer.live()
+    writer.write(0, {"CrossEntropyLoss_output_0": np.float32(1)})
+    run = open_run(writer.path)
+    assert run.tensors(kind="loss") == []
+    writer.collections = PYTORCH
+    writer.describe("worker_0")
+    assert run.refresh()
+    assert [key.collections for key in run.tensors(kind="loss")] == [("losses",)]
+    assert run.info.framework == "pytorch"
+
+
+def test_run_of_a_store_that_was_written_anew_begins_anew(tmp_path: Path) -> None:
+    writer, _ = training(tmp_path / "store", 6)
+    run = open_run(writer.path)
+    shutil.rmtree(writer.path)
+    StoreWriter(tmp_path / "store", PYTORCH).write(0, {"other": np.arange(3, dtype=np.float32)})
+    assert run.refresh()
+    assert run.tensor_names() == ["other"]
+    assert run.steps().tolist() == [0]
+    assert run.tensor("other").stats(0).mean[0] == 1
+
+
+def test_history_of_one_tensor_reads_only_its_records(tmp_path: Path) -> None:
+    """A store may be far larger than memory: statistics of a tensor must not touch the others."""
+    writer, _ = training(tmp_path / "store", 20)
+    run = open_run(writer.path)
+    for events in writer.path.rglob("*.tfevents"):  # break every other record
+        data = bytearray(events.read_bytes())
+        for name in (b"Net_fc1", b"Net_fc2", b"Net_fc3", b"fc0_output"):
+            data = data.replace(name, b"?" * len(name))
+        events.write_bytes(bytes(data))
+    assert len(run.stats("Net_fc0.weight", ["mean", "q50"])) == 16
+    assert run.problems == []
