@@ -18,7 +18,7 @@ from tdbg_lab.store.smdebug.naming import channel_axis
 from tdbg_lab.store.smdebug.reduced import reduced_row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -113,10 +113,10 @@ class Rows:
         chosen = [(tensor, *self._choose(self._tensors[tensor], query, rank)) for tensor in tensors]
         chosen = [item for item in chosen if len(item[1])]
         held: dict[int, StatsBlock] = {}
-        measured = any(name != "time_ns" for name in query.columns)
-        if measured:
-            held = self._measure(chosen, lists=any(name in LISTS for name in query.columns))
-            chosen = [self._drop_unread(*item) for item in chosen]
+        if any(name != "time_ns" for name in query.columns):
+            lists = any(name in LISTS for name in query.columns)
+            held = self._measure(chosen, lists=lists)
+            chosen = [self._drop_unread(*item, held if lists else None) for item in chosen]
         return self._part(chosen, query, held)
 
     def _choose(
@@ -131,9 +131,17 @@ class Rows:
         return rows, places[:, rows]
 
     def _drop_unread(
-        self, tensor: int, rows: NDArray[np.int64], places: NDArray[np.int64]
+        self,
+        tensor: int,
+        rows: NDArray[np.int64],
+        places: NDArray[np.int64],
+        held: dict[int, StatsBlock] | None,
     ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-        here = self._tensors[tensor].state[rows] == _KNOWN
+        """Leave out rows that could not be measured, or whose lists, when they are wanted, are gone."""
+        table = self._tensors[tensor]
+        here = table.state[rows] == _KNOWN
+        if held is not None:
+            here &= np.isin(table.batch[0, rows], list(held))
         return tensor, rows[here], places[:, here]
 
     def _part(
@@ -177,10 +185,17 @@ class Rows:
             for row in rows[missing].tolist():
                 file = table.rows[row].file
                 by_file.setdefault(id(file), (file, []))[1].append((table, row))
+        self._measure_files(by_file.values(), held, lists=lists)
+        return held
+
+    def _measure_files(
+        self, files: Iterable[tuple[IndexFile, list[_Job]]], held: dict[int, StatsBlock], *, lists: bool
+    ) -> None:
+        """Read file by file, and measure whenever enough has come together."""
         jobs: list[_Job] = []
         arrays: list[NDArray[Any] | StatsBlock] = []
         size = 0
-        for file, wanted in by_file.values():
+        for file, wanted in files:
             for job, found in zip(wanted, self._values(file, wanted), strict=True):
                 if found is not None:
                     jobs.append(job)
@@ -191,7 +206,6 @@ class Rows:
                 jobs, arrays, size = [], [], 0
         if jobs:
             self._put(jobs, arrays, held, lists=lists)
-        return held
 
     def _values(self, file: IndexFile, jobs: Sequence[_Job]) -> list[NDArray[Any] | StatsBlock | None]:
         """Values of tensors in one file; a finished row where only reductions were saved."""
