@@ -109,9 +109,12 @@ def open_handle(
 
 def _joined(path: Path, meeting: Meeting, remote: RemoteStore | None, place: Place) -> tuple[RunFolder, int]:
     """The run that another rank makes, and its first step."""
-    if remote is not None:
+    if remote is not None and not meeting.connected:
         return remote.join(place.rank), 0
     found, first_step = meeting.wait(path)
+    if remote is not None:
+        remote.rename(found.name)
+        return remote.join(place.rank), first_step
     return RunFolder(found), first_step
 
 

@@ -116,6 +116,11 @@ class Meeting:
             count = self._store.add(f"tdbg-lab/{place.rank}/{request}", 1)
             self._key = f"tdbg-lab/run/{request}/{count}"
 
+    @property
+    def connected(self) -> bool:
+        """Whether the processes can talk: what `wait` answers is then what the chief said."""
+        return self._store is not None
+
     def announce(self, path: Path, first_step: int) -> None:
         """Say which run it is; the chief does, once it is there."""
         if self._store is not None:

@@ -39,6 +39,7 @@ _log = logging.getLogger("tdbg_lab")
 FLUSH: Final = "flush_s"
 """Our own storage option: seconds between two sendings."""
 JOIN_S: Final = 60.0
+JOIN_POLL_S: Final = 0.2
 WATCH_S: Final = 2.0
 MOST_NAMES: Final = 1000
 
@@ -75,31 +76,55 @@ class RemoteStore:
             found._choose(if_exists)
         return found
 
+    def rename(self, name: str) -> None:
+        """Go where the chief rank went: the name that was asked for may have been taken."""
+        self.url = self.url.parent.child(name)
+        self.path = spool_path(self.url)
+
     def join(self, rank: int) -> RunFolder:
-        """The run the chief rank makes, which may be on another machine.
+        """The run the chief rank makes, on this machine or on another one.
 
         Raises
         ------
         NotFoundError
             If it does not appear in time.
+        RemoteError
+            If the object store says no.
         """
         deadline = time.monotonic() + JOIN_S
-        objects = self._connect(self.url)
         while time.monotonic() < deadline:
-            if _is_run(self.path):
+            if self._is_made_here() or self._is_made_elsewhere():
                 return RunFolder(self.path)
-            try:
-                data = objects.get(RUN_FILE, MAX_JSON_BYTES)
-            except RemoteError as error:
-                if not error.transient:
-                    raise
-                data = None
-            if data is not None and not _is_run(self.path):
-                self.path.mkdir(parents=True, exist_ok=True)
-                Spooled(self.path).set_place(self.url, chief=False)
-                write_json(self.path / RUN_FILE, json.loads(data))
-            time.sleep(0.2)
+            time.sleep(JOIN_POLL_S)
         raise NotFoundError(f"Rank {rank} found no run at {self.url} within {JOIN_S:g} s.")
+
+    def _is_made_here(self) -> bool:
+        try:
+            return Spooled(self.path).place()[1] and read_info(self.path).ended_ns is None
+        except (OSError, ValueError):
+            return False
+
+    def _is_made_elsewhere(self) -> bool:
+        """Whether the run is on the object store and going on; its description is copied here then."""
+        try:
+            data = self._connect(self.url).get(RUN_FILE, MAX_JSON_BYTES)
+        except RemoteError as error:
+            if not error.transient:
+                raise
+            return False
+        try:
+            value = json.loads(data or b"null")
+        except ValueError:
+            value = None
+        if not isinstance(value, dict) or value.get("ended_ns") is not None:
+            return False
+        if not self.path.exists():  # else the chief is at it
+            self.path.mkdir(parents=True)
+            Spooled(self.path).set_place(self.url, chief=False)
+        if not Spooled(self.path).is_guest():
+            return False
+        write_json(self.path / RUN_FILE, value)
+        return True
 
     def enter(self, folder: RunFolder, rank: int, *, chief: bool) -> None:
         """Take the place for the run that was made, and say in the spool where it goes.

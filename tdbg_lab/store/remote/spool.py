@@ -102,6 +102,13 @@ class Spooled:
         write_json(folder / _PLACE, {"url": str(url), "chief": chief})
         self.set_state(replace(self.state(), done=False))
 
+    def is_guest(self) -> bool:
+        """Whether the chief rank of the run is on another machine."""
+        try:
+            return not self.place()[1]
+        except (OSError, ValueError):
+            return False
+
     def state(self) -> UploadState:
         """What the sender said last."""
         try:

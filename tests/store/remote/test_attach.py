@@ -193,3 +193,29 @@ def test_command_line_reads_addresses(bucket, monkeypatch, capsys):
     assert bucket.url("a/first") in capsys.readouterr().out
     assert tdbg(["stop", bucket.url("a/first")]) == 2
     assert "is finished: there is nothing to stop" in capsys.readouterr().err
+
+
+def test_ranks_of_two_machines_send_into_one_run(bucket, tmp_path, monkeypatch):
+    url = bucket.url("first")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    chief = attach(url, bucket.options)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("TDBG_SPOOL", str(tmp_path / "another machine"))
+    guest = tdbg_lab.attach(
+        store=parse_url(url).child("").__str__(), storage_options=bucket.options, profiler=False
+    )
+    assert guest is not chief
+    for handle in (guest, chief):
+        handle.log(loss=1.0)
+        handle.advance()
+        handle.detach()
+    run = open_run(url, storage_options=bucket.options)
+    run._mirror._interval_s = 0
+
+    def both():
+        run.refresh()
+        return run.ranks() == [0, 1] and len(run.to_pandas(regex="loss")) >= 1
+
+    eventually(both)
+    assert guest.run_path != chief.run_path
+    assert [key for key in bucket.names() if key.endswith("run.json")] == ["first/run.json"]
