@@ -28,9 +28,9 @@ from tdbg_lab.store.remote.spool import Spooled, spool_path
 from tdbg_lab.testing import FakeTraining
 
 RESULTS = Path(__file__).parent / "results"
-REPEATS = 3
-STEPS = 200
-LATENCY_STEPS = 20
+REPEATS = 2
+STEPS = 100
+LATENCY_STEPS = 12
 
 TRAINING = """
 import json, sys, time
