@@ -92,6 +92,7 @@ def test_rule_runs_over_a_store(writer):
 
 def test_all_workers_must_have_written_a_step(writer):
     writer.num_workers = 2
+    writer.describe("worker_0")  # written anew: it says how many there are
     writer.write(0, {"loss_output_0": np.float32(7)}, worker="worker_1")
     trial = create_trial(writer.path)
     assert trial.steps() == [0]
