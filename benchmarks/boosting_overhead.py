@@ -94,7 +94,7 @@ def main() -> None:
     lines = [
         "# What capture costs boosted trees",
         "",
-        f"{options.rows} rows, {options.features} features, {options.rounds} rounds, one thread; process CPU time,",
+        f"{options.rows} rows, {options.features} features, {options.rounds} rounds, one thread; CPU time,",
         f"median of {options.pairs} pairs (lowest to highest). SHAP of 128 rows, predictions of 1024 rows.",
         "",
         "| library and what is saved | bare round ms | overhead | lowest to highest |",

@@ -28,7 +28,9 @@ def main() -> None:
     train = xgboost.DMatrix(X_train, y_train, feature_names=names)
     test = xgboost.DMatrix(X_test, y_test, feature_names=names)
 
-    callback = tdbg.XGBoostCallback(options.store, train=train, validation=test, save_every=10, rules="default")
+    callback = tdbg.XGBoostCallback(
+        options.store, train=train, validation=test, save_every=10, rules="default"
+    )
     xgboost.train(
         {"objective": "binary:logistic", "max_depth": 3, "eta": 0.1, "nthread": 1},
         train,
