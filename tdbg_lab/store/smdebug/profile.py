@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["ProfileFolder", "PythonProfile", "is_profile_folder"]
+__all__ = ["ProfileFolder", "PythonProfile", "began_ns", "is_profile_folder"]
 
 _SAMPLES = re.compile(r"\d{10}\.algo-\d{1,6}\.json")
 _TIMELINE = re.compile(r"(?:\d{1,18}_)?(.{1,256}?)_(?:python|model_|horovod_|smdataparallel_)?timeline\.json")
 _MOMENT = re.compile(r"([a-z]{1,40})-(\d{1,18}|\*)-([a-z]{1,40})-(\d{1,18})(?:\.\d*)?")
+_BASE = re.compile(rb'"start_time_since_epoch_in_micros": ?(\d{1,17})')
+_HEAD_BYTES = 4096
+_FIRST_FILES = 16
+"""Timelines looked at for when a job began: one a process, the earliest first."""
 _OPEN = ".tmp"
 _TIME = {"spans": "start_ns", "system": "time_ns"}
 _DEPTH = 3
@@ -75,6 +79,23 @@ def is_profile_folder(path: Path) -> bool:
         subfolder(framework, "pevents") is not None
         or any(_TIMELINE.fullmatch(entry.name.removesuffix(_OPEN)) for entry in entries(framework))
     )
+
+
+def began_ns(path: Path) -> int:
+    """When the first timeline or sample began, from the beginning of a few files; 0 when none tells."""
+    found = []
+    system, framework = subfolder(path, "system"), subfolder(path, "framework")
+    if system is not None:
+        minutes = [int(file.name[:10]) for file in _walk(system, _DEPTH) if _SAMPLES.fullmatch(file.name)]
+        found += [min(minutes) * 10**9] if minutes else []
+    if framework is not None:
+        names = ((file.name.removesuffix(_OPEN), file) for file in _walk(framework, _DEPTH))
+        for _, file in sorted((name, file) for name, file in names if _TIMELINE.fullmatch(name))[
+            :_FIRST_FILES
+        ]:
+            match = _BASE.search(_rest(file, 0, _HEAD_BYTES))
+            found += [int(match[1]) * 1000] if match else []
+    return min(found, default=0)
 
 
 class ProfileFolder:
@@ -190,10 +211,10 @@ class ProfileFolder:
             self._problems[str(path)] = text
 
 
-def _rest(path: Path, start: int) -> bytes:
+def _rest(path: Path, start: int, limit: int = MAX_PROFILE_BYTES) -> bytes:
     with os.fdopen(open_regular(path), "rb") as file:
         file.seek(start)
-        return file.read(MAX_PROFILE_BYTES)
+        return file.read(limit)
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:

@@ -16,6 +16,7 @@ from tdbg_lab.store.smdebug.bounds import SILENCE_NS
 from tdbg_lab.store.smdebug.collection import read_collections
 from tdbg_lab.store.smdebug.folder import CLAIM, END, list_collections, modified_ns
 from tdbg_lab.store.smdebug.naming import framework_of
+from tdbg_lab.store.smdebug.profile import began_ns
 from tdbg_lab.store.smdebug.record import wall_time_ns
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Survey:
 def survey(path: Path) -> Survey:
     """Look at the first and the last index file, and at the markers."""
     first, last = _ends(path)
-    created_ns = _written_ns(path, first) or modified_ns(path / CLAIM) or _modified_below(path)
+    created_ns = _written_ns(path, first) or modified_ns(path / CLAIM) or _began_ns(path)
     last_write_ns = _written_ns(path, last) or _modified_below(path)
     ended, claimed = (path / END).is_file(), (path / CLAIM).is_file()
     status = status_of(ended=ended, claimed=claimed, last_write_ns=last_write_ns)
@@ -121,6 +122,14 @@ def _written_ns(path: Path, index_file: Path | None) -> int:
             return wall_time_ns(file.read(21)) or modified_ns(index_file)
     except OSError:
         return modified_ns(index_file)
+
+
+def _began_ns(path: Path) -> int:
+    """When the job of a profiler folder began; when a folder was changed, where that is not told."""
+    try:
+        return began_ns(path) or _modified_below(path)
+    except OSError:  # a file was renamed meanwhile
+        return _modified_below(path)
 
 
 def _modified_below(path: Path) -> int:

@@ -37,6 +37,14 @@ def test_recorded_timelines_are_spans() -> None:
     assert run.steps().tolist() == []
 
 
+def test_recorded_timelines_are_drawn_from_when_they_began() -> None:
+    views = pytest.importorskip("tdbg_lab.views")
+    run = open_run(RECORDED)
+    assert run.info.created_ns <= run.spans()["start_ns"][0]
+    figure = views.call_view(run, "timeline", {})
+    assert {"forward", "Step:ModeKeys.TRAIN"} <= {trace.name for trace in figure.data}
+
+
 def test_recorded_python_profiles_are_listed() -> None:
     profiles = ProfileFolder(RECORDED).python_profiles()
     assert {profile.profiler for profile in profiles} == {"cprofile"}
