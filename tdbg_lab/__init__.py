@@ -16,6 +16,7 @@ _PUBLIC = {
     "Finding": "tdbg_lab.records",
     "Handle": "tdbg_lab.capture",
     "IgniteHandler": "tdbg_lab.capture.adapters.ignite",
+    "KerasCallback": "tdbg_lab.capture.keras",
     "LightningCallback": "tdbg_lab.capture.adapters.lightning",
     "LightGBMCallback": "tdbg_lab.capture.boosting.lightgbm",
     "Param": "tdbg_lab.views",
@@ -37,6 +38,7 @@ _PUBLIC = {
     "report": "tdbg_lab.views.report:write_report",
     "run_rules": "tdbg_lab.rules",
     "view": "tdbg_lab.views",
+    "wrap_tape": "tdbg_lab.capture.keras",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604 - the names above

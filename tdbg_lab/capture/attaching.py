@@ -49,7 +49,7 @@ def attach(
     Parameters
     ----------
     model
-        A module, or a mapping or list of them. None captures only what is recorded by hand.
+        A PyTorch module or Keras model, or a mapping or list of them. None captures only what is recorded by hand.
     optimizer
         An optimizer, or several. None: the first optimizer that moves the model's parameters is
         found when it steps.
@@ -107,6 +107,22 @@ def attach(
     settings = CaptureConfig.build(
         config, save_every=save_every, collections=collections, sample_rows=sample_rows
     )
+    if _is_keras(model):
+        from tdbg_lab.capture.keras.attaching import attach_keras
+
+        return attach_keras(
+            model,
+            optimizer,
+            store=store,
+            settings=settings,
+            known={"name": name, "tags": tags, "notes": notes},
+            given=hyperparameters,
+            rules=rules,
+            profiler=profiler,
+            if_exists=if_exists,
+            strict=strict,
+            on_stop=on_stop,
+        )
     given = _described(model, optimizer, loss)
     facts = RunFacts(
         name=name,
@@ -135,6 +151,16 @@ def attach(
         raise
     accompany(engine, rules, profiler=profiler)
     return handle
+
+
+def _is_keras(model: Any) -> bool:
+    """Whether a model, or the first of several, is one of Keras; on its torch backend it is a module, too."""
+    keras = sys.modules.get("keras")
+    if isinstance(model, Mapping):
+        model = next(iter(model.values()), None)
+    elif isinstance(model, list | tuple):
+        model = model[0] if model else None
+    return keras is not None and hasattr(keras, "layers") and isinstance(model, keras.layers.Layer)
 
 
 def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], ...]:

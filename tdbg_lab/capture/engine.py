@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 _CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST)
-_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture", "boosting"}
+_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture", "boosting", "step"}
 _WARN_UNMATCHED_AFTER = 2
 
 
@@ -216,6 +216,14 @@ class Engine:
         if self.rootless:
             self._enter(Mode.TRAIN, 0)
             self.module_mask = self.mask & self.module_bits
+
+    def enter_phase(self, phase: str) -> None:
+        """Go on to a phase that only the framework knows of, such as a whole compiled ``step``."""
+        self._phase(phase)
+
+    def due_at(self, step: int) -> int:
+        """The collections that are due at a train step, be it over or still to come."""
+        return self._due.mask(step, Mode.TRAIN, 0)
 
     def _phase(self, phase: str) -> None:
         """Go on to another phase; phases that the user opened stay open around it."""

@@ -126,6 +126,11 @@ class Handle:
     def __repr__(self) -> str:
         return f"<{self.status()}{'; .detach() ends it' if self.attached else ''}>"
 
+    @property
+    def session(self) -> Session | None:
+        """What a framework hung on the model; None when nothing hangs."""
+        return self._session
+
     # -- what the user says -----------------------------------------------------------------------
 
     def record(self, name: str, tensor: Any, labels: Any = None) -> None:
@@ -228,6 +233,18 @@ class Handle:
             yield
         finally:
             engine.guard.run("spans", phases.end, name)
+
+    def wrap_tape(self, tape: Any) -> Any:
+        """Record what a `tf.GradientTape` sees: ``with handle.wrap_tape(tf.GradientTape()) as tape``.
+
+        Raises
+        ------
+        CaptureError
+            The handle is not one of a Keras model on TensorFlow, or `tape` is no tape.
+        """
+        from tdbg_lab.capture.keras.tape import wrapped
+
+        return wrapped(self._session, tape)
 
     def advance(self) -> None:
         """End the step by hand, where there is neither an optimizer nor a model that is called."""

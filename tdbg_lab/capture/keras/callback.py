@@ -1,0 +1,213 @@
+"""`KerasCallback`: capture for ``fit``, ``evaluate`` and ``predict``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from tdbg_lab.capture.keras.hyperparameters import hyperparameters
+from tdbg_lab.capture.keras.opening import open_keras
+from tdbg_lab.capture.keras.scalars import LOSS_NAME
+from tdbg_lab.capture.keras.session import KerasSession, supported_backend
+from tdbg_lab.capture.opening import accompany
+from tdbg_lab.config import CaptureConfig
+from tdbg_lab.errors import CaptureError
+from tdbg_lab.records import Kind, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from tdbg_lab.capture.handle import Handle
+    from tdbg_lab.capture.opening import IfExists
+
+__all__ = ["KerasCallback"]
+
+
+class KerasCallback(keras.callbacks.Callback):
+    """Captures what happens inside a model while Keras trains it, on any of its backends.
+
+    ``model.fit(..., callbacks=[KerasCallback(store="runs/first")])``. The run begins with the first
+    ``fit``, ``evaluate`` or ``predict`` the callback is given to and ends with it; given to another
+    one, it goes on with the same run.
+
+    Parameters
+    ----------
+    store, save_every, collections, rules, config, name, hyperparameters, tags, notes, if_exists
+        As for `tdbg_lab.attach`.
+    sample_rows, profiler, strict
+        As for `tdbg_lab.attach`.
+    on_stop
+        Called with the reason when a stop is requested. By default ``fit`` ends after the step, as
+        with ``model.stop_training = True``; nothing is raised.
+
+    Raises
+    ------
+    ConfigError
+        A setting is wrong; the message says which one.
+    CaptureError
+        Keras uses a backend that does not train.
+    """
+
+    def __init__(
+        self,
+        store: str | Path | None = None,
+        *,
+        save_every: int | None = None,
+        collections: Any = None,
+        rules: Any = None,
+        config: CaptureConfig | Mapping[str, Any] | str | Path | None = None,
+        name: str | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        tags: Sequence[str] = (),
+        notes: str = "",
+        if_exists: IfExists = "new",
+        sample_rows: int | None = None,
+        profiler: bool = True,
+        strict: bool = False,
+        on_stop: Callable[[str], object] | None = None,
+    ) -> None:
+        super().__init__()
+        self._settings = CaptureConfig.build(
+            config, save_every=save_every, collections=collections, sample_rows=sample_rows
+        )
+        self._backend = supported_backend()
+        self._store: str | Path | None = store
+        self._known: dict[str, Any] = {"name": name, "tags": tags, "notes": notes}
+        self._hyperparameters = dict(hyperparameters or {})
+        self._if_exists: IfExists = if_exists
+        self._rules = rules
+        self._profiler = profiler
+        self._strict = strict
+        self._on_stop = on_stop
+        self._handle: Handle | None = None
+        self._session: KerasSession | None = None
+        self._depth = 0
+
+    @property
+    def handle(self) -> Handle:
+        """The handle of the run, for ``record``, ``log`` and ``run``.
+
+        Raises
+        ------
+        CaptureError
+            Nothing has begun yet.
+        """
+        if self._handle is None:
+            raise CaptureError("The callback has no run yet: it begins with fit, evaluate or predict.")
+        return self._handle
+
+    @property
+    def run_path(self) -> Path:
+        """The run directory; see `handle`."""
+        return self.handle.run_path
+
+    def detach(self) -> None:
+        """End the capture now. Idempotent."""
+        if self._handle is not None:
+            self._handle.detach()
+        self._depth = 0
+
+    # -- begin and end ----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        model = self.model
+        if self._handle is not None and self._handle.attached:
+            self._depth += 1
+            if self._session is not None and self._session.models.get("") is model:
+                return
+            self._handle.detach()
+        self._depth = 1
+        self._open(model)
+
+    def _open(self, model: Any) -> None:
+        again = self._handle is not None
+        handle, engine = open_keras(
+            self._handle.run_path if self._handle is not None else self._store,
+            self._settings,
+            {"": model},
+            hyperparameters={**hyperparameters(model, self.params), **self._hyperparameters},
+            known=self._known,
+            if_exists="resume" if again else self._if_exists,
+            phases=self._profiler,
+            strict=self._strict,
+            on_stop=self._stop,
+        )
+        self._handle = handle
+        try:
+            self._session = KerasSession(engine, handle, {"": model}, self._backend)
+        except BaseException as error:
+            handle.__exit__(type(error), error, None)
+            raise
+        handle.adopt(self._session)
+        accompany(engine, self._rules, profiler=self._profiler)
+
+    def _stop(self, reason: str) -> None:
+        if self._on_stop is not None:
+            self._on_stop(reason)
+        else:
+            self.model.stop_training = True
+
+    def _end(self) -> None:
+        self._depth = max(0, self._depth - 1)
+        if not self._depth:
+            self.detach()
+
+    # -- what Keras calls -------------------------------------------------------------------------
+
+    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002, D102
+        self._begin()
+
+    def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002, D102
+        self._depth = 1
+        self._end()
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002, D102
+        session = self._session
+        if session is not None and session.engine.open:
+            session.scalars.new_epoch()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Log the metrics of the epoch: ``epoch/loss``, ``epoch/val_loss``, ..."""
+        session = self._session
+        if session is None or not session.engine.open:
+            return
+        values = {f"epoch/{name}": float(value) for name, value in (logs or {}).items() if _is_number(value)}
+        step = max(0, session.engine.step - 1)
+        session.engine.guard.run("epochs", session.scalars.put, step, {"epoch/number": float(epoch), **values})
+
+    def on_test_begin(self, logs: Any = None) -> None:  # noqa: ARG002, D102
+        self._begin()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """Log what the whole pass gave, in eval mode."""
+        session = self._session
+        if session is not None and session.engine.open:
+            session.engine.guard.run("metrics", self._add_metrics, session, dict(logs or {}))
+        self._end()
+
+    @staticmethod
+    def _add_metrics(session: KerasSession, logs: dict[str, Any]) -> None:
+        engine = session.engine
+        engine.enter_mode(Mode.EVAL)
+        for name, value in logs.items():
+            if _is_number(value):
+                kind = Kind.LOSS if name == "loss" else Kind.SCALAR
+                key, membership = engine.key(LOSS_NAME if name == "loss" else name, kind)
+                if membership.mask & engine.mask:
+                    engine.recorder.add_scalar(key, float(value))
+
+    def on_predict_begin(self, logs: Any = None) -> None:  # noqa: ARG002, D102
+        self._begin()
+
+    def on_predict_end(self, logs: Any = None) -> None:  # noqa: ARG002, D102
+        self._end()
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

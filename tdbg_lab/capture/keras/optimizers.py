@@ -1,0 +1,138 @@
+"""Optimizers: learning rate, gradients, moments, the scale of the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from tdbg_lab.capture.keras.rows import Rows, norm_of
+from tdbg_lab.capture.keras.sinks import inner
+from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.keras.backends.base import Backend
+    from tdbg_lab.capture.keras.weights import WeightProbe
+
+__all__ = ["OptimizerProbe", "optimizers_of"]
+
+
+def optimizers_of(models: Mapping[str, Any]) -> dict[str, Any]:
+    """The optimizers of models: that of `compile` has the model's name, others that of their attribute."""
+    found: dict[str, Any] = {}
+    for prefix, model in models.items():
+        own = getattr(model, "optimizer", None)
+        if isinstance(own, keras.optimizers.Optimizer):
+            found[prefix] = own
+        for name, value in vars(model).items():
+            known = any(value is one for one in found.values())
+            if isinstance(value, keras.optimizers.Optimizer) and not known and not name.startswith("_"):
+                found[f"{prefix}.{name}" if prefix else name] = value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A variable that an optimizer keeps for a weight, such as its momentum."""
+
+    name: str
+    module: str
+    variable: Any
+
+
+class OptimizerProbe:
+    """What is read of the optimizers on a step that is saved."""
+
+    def __init__(
+        self, engine: Engine, backend: Backend, optimizers: Mapping[str, Any], weights: WeightProbe
+    ) -> None:
+        self._engine = engine
+        self._backend = backend
+        self._optimizers = optimizers
+        self._weights = weights
+        self.mask = engine.plan.mask_of(Kind.OPTIMIZER)
+        self._slots: dict[str, list[_Slot]] = {}
+        self._skipped = 0
+
+    def before(self, due: int, read: Callable[[Any], Any]) -> None:
+        """Add the learning rates that the step will use."""
+        rows = Rows(self._engine, self._backend, due)
+        for index, (name, optimizer) in enumerate(self._optimizers.items()):
+            rate = self._rate(inner(optimizer), read)
+            label = f"{name}.0" if len(self._optimizers) > 1 and name else str(index)
+            if rate is not None:
+                rows.add_number(f"optimizer/lr/{label}", Kind.OPTIMIZER, rate)
+            if inner(optimizer) is not optimizer and optimizer.built:
+                scale = float(self._backend.array(read(optimizer.dynamic_scale)))
+                rows.add_number("optimizer/loss_scale", Kind.OPTIMIZER, scale)
+
+    def _rate(self, optimizer: Any, read: Callable[[Any], Any]) -> float | None:
+        rate = optimizer._learning_rate  # noqa: SLF001 - the property reads variables, which JAX has taken away
+        if isinstance(rate, keras.Variable):
+            return float(self._backend.array(read(rate)))
+        if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
+            step = self._backend.array(read(optimizer.iterations)) if optimizer.built else np.zeros((), int)
+            return float(keras.ops.convert_to_numpy(rate(keras.ops.convert_to_tensor(step))))
+        return float(rate()) if callable(rate) else float(rate)
+
+    def gradients(self, due: int, found: Sequence[tuple[int, Any]]) -> None:
+        """Add gradients (``id`` of the variable, value), in the order of the weights, and their norm."""
+        rows = Rows(self._engine, self._backend, due)
+        values = dict(found)
+        for key, site in self._weights.by_id.items():
+            value = values.get(key)
+            if value is not None:
+                name = f"gradient/{site.name}"
+                rows.add(name, Kind.GRADIENT, value, module=site.module, layer=site.layer)
+        block = rows.write()
+        if block is None:
+            return
+        norm = norm_of(block)
+        rows.add_number("optimizer/grad_norm", Kind.OPTIMIZER, norm)
+        if not np.isfinite(norm) and any(inner(one) is not one for one in self._optimizers.values()):
+            self._skipped += 1
+            rows.add_number("optimizer/skipped_steps", Kind.OPTIMIZER, float(self._skipped))
+
+    def after(self, due: int, read: Callable[[Any], Any]) -> None:
+        """Add the moments after the step."""
+        rows = Rows(self._engine, self._backend, due)
+        for name, optimizer in self._optimizers.items():
+            for slot in self._slots_of(name, inner(optimizer)):
+                rows.add(slot.name, Kind.OPTIMIZER, read(slot.variable), module=slot.module)
+        rows.write()
+
+    def _slots_of(self, name: str, optimizer: Any) -> list[_Slot]:
+        known = self._slots.get(name)
+        if known is None and optimizer.built:
+            prefix = f"{name}." if name and len(self._optimizers) > 1 else ""
+            known = self._slots[name] = list(_slots(optimizer, prefix, self._weights))
+        return known or []
+
+
+def _slots(optimizer: Any, prefix: str, weights: WeightProbe) -> list[_Slot]:
+    """``optimizer/momentum/dense/kernel`` for the variable that Keras calls ``dense_kernel_momentum``."""
+    stems = sorted(
+        ((site.variable.path.replace("/", "_"), site) for site in weights.sites), key=lambda one: -len(one[0])
+    )
+    slots = []
+    taken: set[str] = set()
+    for variable in optimizer.variables:
+        if not tuple(variable.shape):
+            continue  # counters and rates
+        for stem, site in stems:
+            if variable.name.startswith(f"{stem}_") and tuple(variable.shape) == tuple(site.variable.shape):
+                what = variable.name[len(stem) + 1 :]
+                name, module = f"optimizer/{prefix}{what}/{site.name}", site.module
+                break
+        else:
+            name, module = f"optimizer/{prefix}{variable.name}", ""
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        slots.append(_Slot(name, module, variable))
+    return slots

@@ -1,0 +1,305 @@
+"""Everything that hangs on the models of one handle: Keras's own functions, called through ours.
+
+A function is wrapped, never changed: on a step that is not saved the wrapper calls it and counts. It
+is wrapped where Keras keeps it (``model.train_function``), which `make_train_function` fills.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from tdbg_lab.capture.keras.backends.base import backend_named
+from tdbg_lab.capture.keras.live import LiveSink, write_seen
+from tdbg_lab.capture.keras.naming import layer_sites, weight_sites
+from tdbg_lab.capture.keras.optimizers import OptimizerProbe, optimizers_of
+from tdbg_lab.capture.keras.scalars import StepScalars, loss_tracker
+from tdbg_lab.capture.keras.watch import watch
+from tdbg_lab.capture.keras.weights import WeightProbe
+from tdbg_lab.errors import CaptureError
+from tdbg_lab.records import Kind, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.handle import Handle
+    from tdbg_lab.capture.keras.backends.base import Backend
+    from tdbg_lab.capture.keras.tape import TapeLoop
+    from tdbg_lab.capture.keras.watch import Sink
+
+__all__ = ["KerasSession", "supported_backend"]
+
+_FUNCTIONS = {Mode.TRAIN: "train_function", Mode.EVAL: "test_function", Mode.PREDICT: "predict_function"}
+
+
+def supported_backend() -> Backend:
+    """The backend that Keras uses in this process.
+
+    Raises
+    ------
+    CaptureError
+        It is one that does not train.
+    """
+    name = keras.backend.backend()
+    backend = backend_named(name)
+    if backend is None:
+        raise CaptureError(
+            f"Keras uses the backend {name!r}; expected 'tensorflow', 'jax' or 'torch' (KERAS_BACKEND)."
+        )
+    return backend
+
+
+class KerasSession:
+    """What hangs on the models of one handle."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        handle: Handle,
+        models: Mapping[str, Any],
+        backend: Backend,
+        optimizers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.handle = handle
+        self.backend = backend
+        self.models = dict(models)
+        self._given = dict(optimizers or {})
+        self.loop: TapeLoop | None = None
+        """Steps of a loop that wraps its gradient tapes."""
+        self.scalars = StepScalars(engine, backend)
+        plan = engine.plan
+        self.output_bits = plan.mask_of(Kind.ACTIVATION, Kind.INPUT)
+        self._inputs = any(
+            plan.mask_of(Kind.INPUT) & 1 << index and (not one.kinds or "input" in one.kinds)
+            for index, one in enumerate(plan.collections)
+        )
+        self.pass_bits = self.output_bits | plan.mask_of(Kind.GRADIENT)
+        self._originals: dict[tuple[str, str], Any] = {}
+        self._built: tuple[int, ...] = ()
+        self.optimizer_map: dict[str, Any] = {}
+        self.refresh()
+        self._hang()
+
+    # -- what there is ----------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Look again at layers, weights and optimizers, when a model was built since."""
+        optimizers = self._given or optimizers_of(self.models)
+        now = (
+            *(len(model.variables) for model in self.models.values()),
+            *(id(one) for one in optimizers.values()),
+        )
+        if now == self._built:
+            return
+        self._built = now
+        self.optimizer_map = optimizers
+        layers = layer_sites(self.models)
+        plan = self.engine.plan
+        plan.place_modules({id(site.layer): site.module for site in layers})
+        self.sites = [
+            site
+            for site in layers
+            if not site.looped and (site.leaf or plan.wants_module(site.module, site.layer))
+        ]
+        self.weights = WeightProbe(self.engine, self.backend, weight_sites(layers))
+        self.optimizers = OptimizerProbe(self.engine, self.backend, optimizers, self.weights)
+        self.step_bits = self.pass_bits | self.weights.mask | self.optimizers.mask
+
+    def watcher(self, sink: Sink | None, *, apply: bool) -> Any:
+        """Opens the watch on a pass."""
+        return watch(
+            self.engine.guard,
+            sink,
+            sites=self.sites,
+            models=list(self.models.values()),
+            optimizers=self.optimizer_map,
+            apply=apply,
+        )
+
+    # -- wrapping Keras's functions ---------------------------------------------------------------
+
+    def _hang(self) -> None:
+        for prefix, model in self._trainers():
+            for mode, name in _FUNCTIONS.items():
+                maker = f"make_{name}"
+                self._originals[prefix, maker] = vars(model).get(maker)
+                object.__setattr__(model, maker, partial(self._make, model, mode, getattr(model, maker)))
+                self._wrap(model, mode)
+
+    def _trainers(self) -> list[tuple[str, Any]]:
+        return [(prefix, one) for prefix, one in self.models.items() if isinstance(one, keras.Model)]
+
+    def _make(self, model: Any, mode: Mode, original: Callable[..., Any], force: bool = False) -> Any:  # noqa: FBT001, FBT002 - Keras's signature
+        result = original(force)
+        self._wrap(model, mode)
+        return result
+
+    def _wrap(self, model: Any, mode: Mode) -> None:
+        function = getattr(model, _FUNCTIONS[mode])
+        if function is not None and not isinstance(function, WrappedFunction):
+            setattr(model, _FUNCTIONS[mode], WrappedFunction(self, model, mode, function))
+
+    def detach(self) -> None:
+        """Give the functions back as they were. Idempotent."""
+        self.engine.guard.run("scalars", partial(self.scalars.drain, wait=True))
+        if self.loop is not None:
+            self.engine.guard.run("tape", self.loop.detach)
+        for prefix, model in self._trainers():
+            for name in _FUNCTIONS.values():
+                function = getattr(model, name)
+                if isinstance(function, WrappedFunction) and function.session is self:
+                    setattr(model, name, function.original)
+                if (prefix, f"make_{name}") in self._originals:
+                    before = self._originals.pop((prefix, f"make_{name}"))
+                    vars(model).pop(f"make_{name}", None)
+                    if before is not None:
+                        object.__setattr__(model, f"make_{name}", before)
+
+    # -- one call ---------------------------------------------------------------------------------
+
+    def train(self, model: Any, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Take a train step, or as many as Keras takes in one call."""
+        engine = self.engine
+        engine.enter_train_step()
+        steps = int(model.steps_per_execution)
+        due = 0
+        for ahead in range(steps):
+            due |= engine.due_at(engine.step + ahead)
+        if not due & self.step_bits:
+            engine.enter_phase("step")
+            result = original(*args)
+            self._close(model, result, steps, exact=False)
+            return result
+        return self._saved(model, original, args, due, steps)
+
+    def _saved(
+        self, model: Any, original: Callable[..., Any], args: tuple[Any, ...], due: int, steps: int
+    ) -> Any:
+        engine, guard = self.engine, self.engine.guard
+        engine.enter_phase("capture")
+        try:
+            args, batch = self.backend.peek(model, Mode.TRAIN, args)
+        except StopIteration:
+            return original(*args)  # the end of the data, said in Keras's own way
+        guard.run("model", self._build, model, Mode.TRAIN, batch)
+        if steps > 1:
+            guard.unseen(
+                "steps_per_execution",
+                f"Keras runs {steps} steps in one call (steps_per_execution): of each call only the first step "
+                "can be seen, and it is saved when one of them is due.",
+            )
+        before = self.backend.before(model, args)
+        guard.run("weights", self.weights.before, due, before)
+        guard.run("optimizer/lr", self.optimizers.before, due, before)
+        look = due & self.pass_bits and self._can_look(model)
+        exact = False
+        if look and self.backend.eager(model):
+            sink = self.live(due)
+            with self._eagerly(model), self.watcher(sink, apply=True):
+                engine.enter_phase("step")
+                result = original(*args)
+            exact = sink.exact
+        else:
+            if look:
+                exact = bool(guard.run("outputs", self._look, model, Mode.TRAIN, args, batch, due))
+            engine.enter_phase("step")
+            result = original(*args)
+        engine.enter_phase("capture")
+        after = self.backend.after(model, result)
+        guard.run("weights", self.weights.after, due, after)
+        guard.run("optimizer/moments", self.optimizers.after, due, after)
+        self._close(model, result, steps, exact=exact)
+        return result
+
+    def _look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, due: int) -> bool:
+        seen = self.backend.look(model, mode, args, batch, self.watcher)
+        write_seen(self.engine, self.backend, self.optimizers, due, seen)
+        return bool(seen.losses)
+
+    def live(self, due: int) -> LiveSink:
+        return LiveSink(self.engine, self.backend, self.optimizers, due, inputs=self._inputs)
+
+    def _close(self, model: Any, result: Any, steps: int, *, exact: bool) -> None:
+        engine, guard = self.engine, self.engine.guard
+        guard.run("scalars", self._add_scalars, model, result, engine.step + steps - 1, exact)
+        saved = bool(engine.mask & self.step_bits)
+        if saved:
+            guard.run("scalars", partial(self.scalars.drain, wait=True))
+        for _ in range(steps):
+            engine.enter_train_step()
+            engine.close_step()
+        if not self._built or saved:
+            guard.run("model", self.refresh)
+
+    def _add_scalars(self, model: Any, result: Any, step: int, exact: bool) -> None:  # noqa: FBT001
+        read = self.backend.after(model, result)
+        self.scalars.add(step, self.backend.logs(result), loss_tracker(model), read, exact=exact)
+
+    def run(self, model: Any, mode: Mode, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Run a batch in eval or predict mode."""
+        engine, guard = self.engine, self.engine.guard
+        outside, engine.override = engine.override, mode
+        engine.begin_forward(training=False)
+        try:
+            due = engine.mask
+            if not due & self.output_bits or not self._can_look(model):
+                return original(*args)
+            try:
+                args, batch = self.backend.peek(model, mode, args)
+            except StopIteration:
+                return original(*args)
+            guard.run("model", self._build, model, mode, batch)
+            if self.backend.eager(model):
+                with self._eagerly(model), self.watcher(self.live(due), apply=True):
+                    return original(*args)
+            guard.run(f"outputs/{mode}", self._look, model, mode, args, batch, due)
+            return original(*args)
+        finally:
+            engine.end_forward()
+            engine.override = outside
+
+    def _can_look(self, model: Any) -> bool:
+        why = self.backend.unseen(model)
+        if why:
+            self.engine.guard.unseen("outputs", f"Outputs and gradients cannot be seen here: {why}.")
+        return not why
+
+    def _build(self, model: Any, mode: Mode, batch: Any) -> None:
+        if not model.built:
+            self.backend.build(model, mode, batch, self.watcher)
+        self.refresh()
+
+    @contextmanager
+    def _eagerly(self, model: Any) -> Iterator[None]:
+        """Keep a model that ``torch.compile`` compiled from running compiled."""
+        with ExitStack() as stack:
+            if self.backend.name == "torch" and model.jit_compile:
+                import torch
+
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            yield
+
+
+class WrappedFunction:
+    """Keras's function for one mode, called through a session."""
+
+    def __init__(self, session: KerasSession, model: Any, mode: Mode, original: Callable[..., Any]) -> None:
+        self.session = session
+        self.model = model
+        self.mode = mode
+        self.original = original
+
+    def __call__(self, *args: Any) -> Any:
+        session = self.session
+        if not session.engine.open:
+            return self.original(*args)
+        if self.mode is not Mode.TRAIN:
+            return session.run(self.model, self.mode, self.original, args)
+        result = session.train(self.model, self.original, args)
+        session.handle.at_step_end()
+        return result

@@ -1,0 +1,130 @@
+"""Watches one pass through a model: what its layers return, its loss, and the gradients it ends in.
+
+Nothing is left behind: methods of the instances are replaced while the ``with`` block lasts. Whether
+the pass runs eagerly or is being traced into a graph is the sink's affair.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tdbg_lab.capture.guard import Guard
+    from tdbg_lab.capture.keras.naming import LayerSite
+
+__all__ = ["Sink", "replaced", "watch"]
+
+
+class Sink(Protocol):
+    """Takes what a pass shows."""
+
+    def output(self, site: LayerSite, inputs: Any, output: Any) -> None:
+        """A layer was called with `inputs` (arguments, keyword arguments) and returned `output`."""
+
+    def loss(self, value: Any) -> None:
+        """The total loss of the batch."""
+
+    def gradients(
+        self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any] | None, state: Any
+    ) -> None:
+        """Gradients as they are given to an optimizer; `state` are its variables where it has none."""
+
+
+@contextmanager
+def replaced(thing: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace a method of one object, past whatever its class does when attributes are set."""
+    missing = object()
+    before = vars(thing).get(name, missing)
+    object.__setattr__(thing, name, value)
+    try:
+        yield
+    finally:
+        if before is missing:
+            vars(thing).pop(name, None)
+        else:
+            object.__setattr__(thing, name, before)
+
+
+@contextmanager
+def watch(
+    guard: Guard,
+    sink: Sink | None,
+    *,
+    sites: Sequence[LayerSite],
+    models: Sequence[Any],
+    optimizers: Mapping[str, Any],
+    apply: bool,
+) -> Iterator[None]:
+    """Tell `sink` what happens within the ``with`` block.
+
+    Parameters
+    ----------
+    sites
+        Layers to watch.
+    sink
+        None to watch nothing, and only keep optimizers from updating.
+    apply
+        Whether optimizers update anything. False for a pass that only looks.
+    """
+    with ExitStack() as stack:
+        if sink is not None:
+            for site in sites:
+                stack.enter_context(replaced(site.layer, "call", _layer_call(guard, sink, site)))
+            for model in models:
+                if hasattr(model, "compute_loss"):
+                    stack.enter_context(replaced(model, "compute_loss", _loss_call(guard, sink, model)))
+        for optimizer in optimizers.values():
+            for name, make in (("apply", _apply_call), ("stateless_apply", _stateless_call)):
+                stack.enter_context(replaced(optimizer, name, make(guard, sink, optimizer, apply=apply)))
+        yield
+
+
+def _layer_call(guard: Guard, sink: Sink, site: LayerSite) -> Callable[..., Any]:
+    original = site.layer.call
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        output = original(*args, **kwargs)
+        guard.run(f"activation/{site.label}", sink.output, site, (args, kwargs), output)
+        return output
+
+    return call
+
+
+def _loss_call(guard: Guard, sink: Sink, model: Any) -> Callable[..., Any]:
+    original = model.compute_loss
+
+    def compute_loss(*args: Any, **kwargs: Any) -> Any:
+        value = original(*args, **kwargs)
+        guard.run("loss", sink.loss, value)
+        return value
+
+    return compute_loss
+
+
+def _apply_call(guard: Guard, sink: Sink | None, optimizer: Any, *, apply: bool) -> Callable[..., Any]:
+    original = optimizer.apply
+
+    def call(grads: Any, trainable_variables: Any = None) -> Any:
+        grads = list(grads)
+        variables = None if trainable_variables is None else list(trainable_variables)
+        if sink is not None:
+            guard.run("gradients", sink.gradients, optimizer, grads, variables, None)
+        return original(grads, variables) if apply else None
+
+    return call
+
+
+def _stateless_call(guard: Guard, sink: Sink | None, optimizer: Any, *, apply: bool) -> Callable[..., Any]:
+    original = optimizer.stateless_apply
+
+    def call(optimizer_variables: Any, grads: Any, trainable_variables: Any) -> Any:
+        if sink is not None:
+            guard.run("gradients", sink.gradients, optimizer, list(grads), None, list(optimizer_variables))
+        if apply:
+            return original(optimizer_variables, grads, trainable_variables)
+        return trainable_variables, optimizer_variables
+
+    return call
