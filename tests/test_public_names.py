@@ -15,7 +15,8 @@ def there(name: str) -> bool:
         return "pip install" in str(error)
 
 
-def test_every_public_name_can_be_had() -> None:
+def test_every_public_name_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "torch")  # TensorFlow and Triton cannot both be in one process
     assert [name for name in tdbg_lab.__all__ if not there(name)] == []
 
 

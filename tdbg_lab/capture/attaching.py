@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
@@ -11,7 +12,7 @@ from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tdbg_lab.capture.engine import Engine
@@ -49,7 +50,8 @@ def attach(
     Parameters
     ----------
     model
-        A PyTorch module or Keras model, or a mapping or list of them. None captures only what is recorded by hand.
+        A PyTorch module or Keras model, or a mapping or list of them. None captures only what is
+        recorded by hand.
     optimizer
         An optimizer, or several. None: the first optimizer that moves the model's parameters is
         found when it steps.
@@ -122,6 +124,7 @@ def attach(
             if_exists=if_exists,
             strict=strict,
             on_stop=on_stop,
+            storage_options=storage_options,
         )
     given = _described(model, optimizer, loss)
     facts = RunFacts(

@@ -8,6 +8,16 @@ Keras runs eagerly (PyTorch, ``run_eagerly``), the step itself is watched.
 
 from __future__ import annotations
 
+from tdbg_lab.errors import MissingDependencyError
+
+try:
+    import keras  # noqa: F401 - so that its absence is said in one sentence
+except ImportError as error:
+    raise MissingDependencyError(
+        f"KerasCallback needs Keras 3 and the backend that KERAS_BACKEND names ({error}): "
+        "pip install tdbg-lab[keras] and tensorflow, jax or torch"
+    ) from error
+
 from tdbg_lab.capture.keras.callback import KerasCallback
 from tdbg_lab.capture.keras.tape import wrap_tape
 

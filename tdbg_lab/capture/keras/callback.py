@@ -14,6 +14,7 @@ from tdbg_lab.capture.opening import accompany
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind, Mode
+from tdbg_lab.store.remote import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["KerasCallback"]
 
 
-class KerasCallback(keras.callbacks.Callback):
+class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     """Captures what happens inside a model while Keras trains it, on any of its backends.
 
     ``model.fit(..., callbacks=[KerasCallback(store="runs/first")])``. The run begins with the first
@@ -36,7 +37,7 @@ class KerasCallback(keras.callbacks.Callback):
     ----------
     store, save_every, collections, rules, config, name, hyperparameters, tags, notes, if_exists
         As for `tdbg_lab.attach`.
-    sample_rows, profiler, strict
+    sample_rows, profiler, strict, storage_options
         As for `tdbg_lab.attach`.
     on_stop
         Called with the reason when a stop is requested. By default ``fit`` ends after the step, as
@@ -67,6 +68,7 @@ class KerasCallback(keras.callbacks.Callback):
         profiler: bool = True,
         strict: bool = False,
         on_stop: Callable[[str], object] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self._settings = CaptureConfig.build(
@@ -80,6 +82,7 @@ class KerasCallback(keras.callbacks.Callback):
         self._rules = rules
         self._profiler = profiler
         self._strict = strict
+        self._storage_options = storage_options
         self._on_stop = on_stop
         self._handle: Handle | None = None
         self._session: KerasSession | None = None
@@ -123,8 +126,10 @@ class KerasCallback(keras.callbacks.Callback):
 
     def _open(self, model: Any) -> None:
         again = self._handle is not None
+        if self._handle is not None and not is_url(self._store or ""):
+            self._store = self._handle.run_path  # beside an existing run it has another name
         handle, engine = open_keras(
-            self._handle.run_path if self._handle is not None else self._store,
+            self._store,
             self._settings,
             {"": model},
             hyperparameters={**hyperparameters(model, self.params), **self._hyperparameters},
@@ -133,6 +138,7 @@ class KerasCallback(keras.callbacks.Callback):
             phases=self._profiler,
             strict=self._strict,
             on_stop=self._stop,
+            storage_options=self._storage_options,
         )
         self._handle = handle
         try:
@@ -175,7 +181,9 @@ class KerasCallback(keras.callbacks.Callback):
             return
         values = {f"epoch/{name}": float(value) for name, value in (logs or {}).items() if _is_number(value)}
         step = max(0, session.engine.step - 1)
-        session.engine.guard.run("epochs", session.scalars.put, step, {"epoch/number": float(epoch), **values})
+        session.engine.guard.run(
+            "epochs", session.scalars.put, step, {"epoch/number": float(epoch), **values}
+        )
 
     def on_test_begin(self, logs: Any = None) -> None:  # noqa: ARG002, D102
         self._begin()

@@ -44,7 +44,10 @@ def _compiled(model: Any) -> dict[str, Any]:
     found = {name: _plain(given[name]) for name in ("loss", "loss_weights", "metrics") if given.get(name)}
     optimizer = model.optimizer
     if isinstance(optimizer, keras.optimizers.Optimizer):
-        found["optimizer"] = {"class": type(inner(optimizer)).__name__, **_plain(inner(optimizer).get_config())}
+        found["optimizer"] = {
+            "class": type(inner(optimizer)).__name__,
+            **_plain(inner(optimizer).get_config()),
+        }
         if inner(optimizer) is not optimizer:
             found["optimizer"]["loss_scale"] = type(optimizer).__name__
     return found

@@ -106,8 +106,10 @@ def _children(layer: Any) -> list[Any]:
 
 def _is_inside(layer: Any, child: Any) -> bool:
     """Whether `child` is the functional model that a `Sequential` wraps itself in."""
-    return isinstance(layer, keras.Sequential) and isinstance(child, keras.Model) and child is getattr(
-        layer, "_functional", None
+    return (
+        isinstance(layer, keras.Sequential)
+        and isinstance(child, keras.Model)
+        and child is getattr(layer, "_functional", None)
     )
 
 

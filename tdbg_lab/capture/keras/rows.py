@@ -7,12 +7,11 @@ from math import inf, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.values import rows_of
-from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.keras.backends.base import Backend
-    from tdbg_lab.records import StatsBlock, TensorKey
+    from tdbg_lab.records import Kind, StatsBlock, TensorKey
 
 __all__ = ["Rows", "norm_of"]
 

@@ -57,9 +57,7 @@ class StepScalars:
         """Running means begin anew."""
         self._waiting.append(None)
 
-    def add(
-        self, step: int, logs: Any, tracker: Any, read: Callable[[Any], Any], *, exact: bool
-    ) -> None:
+    def add(self, step: int, logs: Any, tracker: Any, read: Callable[[Any], Any], *, exact: bool) -> None:
         """Take what a step returned.
 
         Parameters

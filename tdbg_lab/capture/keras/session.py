@@ -110,13 +110,13 @@ class KerasSession:
         self.optimizers = OptimizerProbe(self.engine, self.backend, optimizers, self.weights)
         self.step_bits = self.pass_bits | self.weights.mask | self.optimizers.mask
 
-    def watcher(self, sink: Sink | None, *, apply: bool) -> Any:
-        """Opens the watch on a pass."""
+    def watcher(self, sink: Sink | None, *, apply: bool, losses: bool = True) -> Any:
+        """Opens the watch on a pass; the loss of an evaluation is that of the whole pass, said at its end."""
         return watch(
             self.engine.guard,
             sink,
             sites=self.sites,
-            models=list(self.models.values()),
+            models=list(self.models.values()) if losses else (),
             optimizers=self.optimizer_map,
             apply=apply,
         )
@@ -188,10 +188,10 @@ class KerasSession:
             return original(*args)  # the end of the data, said in Keras's own way
         guard.run("model", self._build, model, Mode.TRAIN, batch)
         if steps > 1:
-            guard.unseen(
+            guard.notice(
                 "steps_per_execution",
-                f"Keras runs {steps} steps in one call (steps_per_execution): of each call only the first step "
-                "can be seen, and it is saved when one of them is due.",
+                f"Keras runs {steps} steps in one call (steps_per_execution), of which only the first can be "
+                "seen: it is saved when one of them is due",
             )
         before = self.backend.before(model, args)
         guard.run("weights", self.weights.before, due, before)
@@ -217,11 +217,13 @@ class KerasSession:
         return result
 
     def _look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, due: int) -> bool:
-        seen = self.backend.look(model, mode, args, batch, self.watcher)
+        watcher = partial(self.watcher, losses=mode is Mode.TRAIN)
+        seen = self.backend.look(model, mode, args, batch, watcher)
         write_seen(self.engine, self.backend, self.optimizers, due, seen)
         return bool(seen.losses)
 
     def live(self, due: int) -> LiveSink:
+        """Takes what a pass shows that runs eagerly."""
         return LiveSink(self.engine, self.backend, self.optimizers, due, inputs=self._inputs)
 
     def _close(self, model: Any, result: Any, steps: int, *, exact: bool) -> None:
@@ -255,7 +257,7 @@ class KerasSession:
                 return original(*args)
             guard.run("model", self._build, model, mode, batch)
             if self.backend.eager(model):
-                with self._eagerly(model), self.watcher(self.live(due), apply=True):
+                with self._eagerly(model), self.watcher(self.live(due), apply=True, losses=False):
                     return original(*args)
             guard.run(f"outputs/{mode}", self._look, model, mode, args, batch, due)
             return original(*args)
@@ -266,7 +268,7 @@ class KerasSession:
     def _can_look(self, model: Any) -> bool:
         why = self.backend.unseen(model)
         if why:
-            self.engine.guard.unseen("outputs", f"Outputs and gradients cannot be seen here: {why}.")
+            self.engine.guard.notice("outputs", f"outputs and gradients are not seen: {why}")
         return not why
 
     def _build(self, model: Any, mode: Mode, batch: Any) -> None:

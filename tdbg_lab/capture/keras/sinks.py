@@ -64,9 +64,7 @@ def loss_scale(optimizer: Any, state: Sequence[Any] | None) -> Any:
     scale = optimizer.dynamic_scale
     if state is None:
         return scale.value
-    return next(
-        value for one, value in zip(optimizer.variables, state, strict=True) if one is scale
-    )
+    return next(value for one, value in zip(optimizer.variables, state, strict=True) if one is scale)
 
 
 def applied(optimizer: Any, gradients: Sequence[Any], state: Sequence[Any] | None) -> list[Any]:
@@ -74,7 +72,8 @@ def applied(optimizer: Any, gradients: Sequence[Any], state: Sequence[Any] | Non
     scale = loss_scale(optimizer, state)
     if scale is not None:
         gradients = [
-            None if one is None else keras.ops.divide(one, keras.ops.cast(scale, one.dtype)) for one in gradients
+            None if one is None else keras.ops.divide(one, keras.ops.cast(scale, one.dtype))
+            for one in gradients
         ]
     clipped: list[Any] = list(inner(optimizer)._clip_gradients(list(gradients)))  # noqa: SLF001
     return clipped

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["TapeLoop", "WrappedTape", "wrap_tape", "wrapped"]
 
 _COMPILED = (
-    "A gradient tape runs inside a tf.function, where its tensors have no values: weights, outputs, losses "
-    "and gradients of this loop are not captured; wrap the tape outside of tf.function, or use model.fit."
+    "a gradient tape that runs inside a tf.function is not seen, because its tensors have no values there: "
+    "wrap a tape outside of tf.function, or train with model.fit"
 )
 
 
@@ -49,7 +49,7 @@ def wrap_tape(tape: Any) -> Any:
         if isinstance(handle.session, KerasSession):
             return wrapped(handle.session, tape)
     raise CaptureError(
-        "No model of Keras is attached to record the tape for; call tdbg_lab.attach(model, optimizer=...) before."
+        "No Keras model is attached to record the tape for; call tdbg_lab.attach(model, optimizer=...) first."
     )
 
 
@@ -130,7 +130,14 @@ class TapeLoop:
             session.engine.guard.run("steps", self._begin)
         if self._sink is not None and self._due & session.output_bits:
             stack.enter_context(
-                watch(session.engine.guard, self._sink, sites=session.sites, models=(), optimizers={}, apply=True)
+                watch(
+                    session.engine.guard,
+                    self._sink,
+                    sites=session.sites,
+                    models=(),
+                    optimizers={},
+                    apply=True,
+                )
             )
         session.engine.enter_phase("forward")
 
@@ -139,7 +146,7 @@ class TapeLoop:
 
         if tf.executing_eagerly():
             return True
-        self._session.engine.guard.unseen("tape", _COMPILED)
+        self._session.engine.guard.notice("tape", _COMPILED)
         return False
 
     def _begin(self) -> None:

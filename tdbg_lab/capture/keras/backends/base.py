@@ -43,7 +43,7 @@ class Seen:
 class Watcher(Protocol):
     """Opens the watch on a pass; given to a backend by the session."""
 
-    def __call__(self, sink: Sink, *, apply: bool) -> AbstractContextManager[None]:
+    def __call__(self, sink: Sink | None, *, apply: bool) -> AbstractContextManager[None]:
         """Tell `sink` what happens within the ``with`` block; updates happen only with `apply`."""
 
 

@@ -16,7 +16,7 @@ from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats import summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -137,7 +137,6 @@ class _Look:
         self._places: list[tuple[LayerSite, Kind, int] | None] = []
         self._known: dict[tuple[str, Kind, int] | int, int] = {}
         self._variables: list[int] = []
-        self._sink: _Sink | None = None
         compiled = not model.run_eagerly and model.jit_compile
         self._run = jax.jit(self._pass) if compiled else self._pass
 

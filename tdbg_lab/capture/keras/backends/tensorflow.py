@@ -161,7 +161,6 @@ class _Look:
         self._function = tf.function(self._pass, autograph=False, reduce_retracing=True)
         self._places: dict[str, tuple[LayerSite, Kind, int]] = {}
         self._written: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
-        self._watcher: Watcher | None = None
 
     def __call__(self, batch: Any, watcher: Watcher) -> Seen:
         self._watcher = watcher
@@ -178,7 +177,6 @@ class _Look:
         return self._seen(values)
 
     def _pass(self, batch: Any) -> dict[str, Any]:
-        assert self._watcher is not None
         sink = _Sink(self._backend, self._places)
         with self._watcher(sink, apply=False):
             self._step(batch)
@@ -192,7 +190,9 @@ class _Look:
                 seen.gradients.append((int(rest), value))
             elif what == "loss":
                 seen.losses.append(value)
-        seen.outputs = [Output(*place, values[name]) for name, place in self._places.items() if name in values]
+        seen.outputs = [
+            Output(*place, values[name]) for name, place in self._places.items() if name in values
+        ]
         return seen
 
 
