@@ -242,6 +242,8 @@ class Handle:
         CaptureError
             The handle is not one of a Keras model on TensorFlow, or `tape` is no tape.
         """
+        if not self._engine.open:
+            return tape
         from tdbg_lab.capture.keras.tape import wrapped
 
         return wrapped(self._session, tape)

@@ -54,6 +54,8 @@ def attach_keras(
         phases=profiler,
         **options,
     )
+    if not engine.open:  # everything is turned off
+        return handle
     try:
         handle.adopt(KerasSession(engine, handle, models, backend, optimizers))
     except BaseException as error:

@@ -141,6 +141,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             storage_options=self._storage_options,
         )
         self._handle = handle
+        if not engine.open:  # everything is turned off
+            return
         try:
             self._session = KerasSession(engine, handle, {"": model}, self._backend)
         except BaseException as error:

@@ -24,6 +24,7 @@ from tdbg_lab.capture.keras.session import KerasSession
 from tdbg_lab.capture.keras.sinks import applied
 from tdbg_lab.capture.keras.watch import watch
 from tdbg_lab.capture.registry import open_handles
+from tdbg_lab.capture.switch import is_off
 from tdbg_lab.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def wrap_tape(tape: Any) -> Any:
     CaptureError
         No model of Keras is attached.
     """
+    if is_off():
+        return tape
     for handle in reversed(open_handles()):
         if isinstance(handle.session, KerasSession):
             return wrapped(handle.session, tape)
