@@ -126,11 +126,6 @@ class Handle:
     def __repr__(self) -> str:
         return f"<{self.status()}{'; .detach() ends it' if self.attached else ''}>"
 
-    @property
-    def session(self) -> Session | None:
-        """What a framework hung on the model; None when nothing hangs."""
-        return self._session
-
     # -- what the user says -----------------------------------------------------------------------
 
     def record(self, name: str, tensor: Any, labels: Any = None) -> None:
