@@ -121,7 +121,7 @@ class FunctionalProbe:
     def _take(self, name: str, result: torch.Tensor, frame: FrameType | None, due: int) -> None:
         engine = self._engine
         site, module = self._caller(frame)
-        if site is None or module is None or _is_own(site, module):
+        if site is None or module is None or _is_own(site, module, name):
             return
         if self._visit != engine.visit:
             self._visit = engine.visit
@@ -161,8 +161,10 @@ class FunctionalProbe:
         return None, None
 
 
-def _is_own(site: ModuleSite, module: nn.Module) -> bool:
-    """Whether the function is the module's own work, whose output is seen anyway: ``nn.ReLU``, a loss."""
-    return site.is_loss or (
-        site.leaf and any(t.__module__.startswith("torch.") for t in type(module).__mro__[:2])
-    )
+def _is_own(site: ModuleSite, module: nn.Module, function: str) -> bool:
+    """Whether the function is all that the module does, whose output is seen anyway: ``nn.ReLU``, a loss."""
+    if site.is_loss or not site.leaf:
+        return site.is_loss
+    kind = next(one for one in type(module).__mro__ if not one.__name__.startswith("FSDP"))
+    name = kind.__name__.lower()
+    return kind.__module__.startswith("torch.") or "activation" in name or name.endswith(function)
