@@ -40,6 +40,8 @@ export namespace CommandIDs {
   export const stepBack = 'tdbg:step-back';
   /** Move the view to a tab of its own. */
   export const popOut = 'tdbg:pop-out-view';
+  /** Show the numbers of the view in place of the picture, or the picture again. */
+  export const toggleTable = 'tdbg:toggle-table';
   /** Save the picture. */
   export const savePicture = 'tdbg:save-picture';
 }

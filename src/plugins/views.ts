@@ -13,6 +13,7 @@ import {
 } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { spreadsheetIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
@@ -68,6 +69,7 @@ const plugin: JupyterFrontEndPlugin<IPanelRegistry> = {
       const category = trans.__('Tensor Debugger');
       palette.addItem({ command: CommandIDs.popOut, category });
       palette.addItem({ command: CommandIDs.savePicture, category });
+      palette.addItem({ command: CommandIDs.toggleTable, category });
       const items = new PaletteItems(service, palette, category);
       service.views.changed.connect(items.update, items);
     }
@@ -326,7 +328,23 @@ function addPanelCommands(
     isEnabled: () => current() !== null,
     execute: () => attempt(async () => current()?.download())
   });
+  commands.addCommand(CommandIDs.toggleTable, {
+    label: trans.__('Show View as Table'),
+    caption: trans.__('Show the numbers of the view in place of the picture'),
+    icon: spreadsheetIcon,
+    describedBy,
+    isEnabled: () => current() !== null,
+    isToggled: () => current()?.isTable ?? false,
+    execute: () => {
+      const panel = current();
+      if (panel) {
+        panel.isTable = !panel.isTable;
+        commands.notifyCommandChanged(CommandIDs.toggleTable);
+      }
+    }
+  });
   views.all.currentChanged.connect(() => {
+    commands.notifyCommandChanged(CommandIDs.toggleTable);
     commands.notifyCommandChanged(CommandIDs.popOut);
     commands.notifyCommandChanged(CommandIDs.savePicture);
   }, views);

@@ -5,6 +5,7 @@ import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Toolbar } from '@jupyterlab/ui-components';
 import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
 import { Panel } from '@lumino/widgets';
 
 import type { ViewParams } from '../../api/wire';
@@ -16,6 +17,7 @@ import { tensorParam } from '../../model/params';
 import type { ITdbgService } from '../../tokens';
 import type { IViewFootProps } from './foot';
 import { ViewFoot, ViewOverlay, outdated } from './foot';
+import { ViewTable } from './table';
 import { ViewToolbar } from './toolbar';
 
 /** Toolbar, picture and foot. It owns the model it is given. */
@@ -36,7 +38,18 @@ export class ViewPanel extends MainAreaWidget<Panel> {
       'aria-label',
       trans.__('Parameters of the view')
     );
-    this.toolbar.addItem('params', new ViewToolbar({ model, trans }));
+    this.toolbar.addItem(
+      'params',
+      new ViewToolbar({
+        model,
+        trans,
+        tableChanged: this._tableChanged,
+        isTable: () => this.isTable,
+        onTable: () => {
+          this.isTable = !this.isTable;
+        }
+      })
+    );
     this._figure = new FigureWidget({
       model,
       loader: options.loader,
@@ -66,6 +79,25 @@ export class ViewPanel extends MainAreaWidget<Panel> {
     };
   }
 
+  /** Whether the numbers are shown in place of the picture. */
+  get isTable(): boolean {
+    return this._table !== null;
+  }
+  set isTable(value: boolean) {
+    if (value === this.isTable) {
+      return;
+    }
+    this._table?.dispose();
+    this._table = null;
+    if (value) {
+      const { model } = this;
+      this._table = new ViewTable({ model, trans: this._trans });
+      this.content.insertWidget(1, this._table);
+    }
+    this.toggleClass('jp-mod-table', value);
+    this._tableChanged.emit();
+  }
+
   /** Draw again in the present theme. */
   refreshTheme(): void {
     this._figure.refreshTheme();
@@ -84,6 +116,7 @@ export class ViewPanel extends MainAreaWidget<Panel> {
     }
     this._service.connection.changed.disconnect(this._onChange, this);
     this.model.run.changed.disconnect(this._onChange, this);
+    Signal.clearData(this);
     super.dispose();
     this._hold.dispose();
     this.model.dispose();
@@ -116,6 +149,8 @@ export class ViewPanel extends MainAreaWidget<Panel> {
   private _figure: FigureWidget;
   private _hold: IDisposable;
   private _service: ITdbgService;
+  private _table: ViewTable | null = null;
+  private _tableChanged = new Signal<this, void>(this);
   private _trans: TranslationBundle;
 }
 

@@ -2,7 +2,8 @@
  * The toolbar of a view: the parameters that matter most, the others behind a button, the step.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { ReactWidget } from '@jupyterlab/ui-components';
+import { ReactWidget, spreadsheetIcon } from '@jupyterlab/ui-components';
+import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
 import type { IViewParam } from '../../api/wire';
@@ -18,6 +19,11 @@ import { ParamControl } from './param';
 export interface IViewToolbarProps {
   readonly model: FigureModel;
   readonly trans: TranslationBundle;
+  /** Whether the numbers are shown, and what changes that. */
+  readonly isTable: () => boolean;
+  readonly onTable: () => void;
+  /** Emits after that changed. */
+  readonly tableChanged: ISignal<unknown, void>;
 }
 
 /** The widget that holds the toolbar. */
@@ -38,7 +44,12 @@ export class ViewToolbar extends ReactWidget {
 function ToolbarContent(props: IViewToolbarProps): JSX.Element {
   const { model, trans } = props;
   const { run } = model;
-  useSignals(model.changed, run.tensorsChanged, run.changed);
+  useSignals(
+    model.changed,
+    run.tensorsChanged,
+    run.changed,
+    props.tableChanged
+  );
   const { shown, hidden } = split(visibleParams(model.view));
   const { params } = model;
   const control = (param: IViewParam): JSX.Element => (
@@ -82,6 +93,15 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
         />
       )}
       <span className="jp-TdbgViewToolbar-spacer" />
+      <button
+        className={`jp-TdbgIconButton${props.isTable() ? ' jp-mod-on' : ''}`}
+        aria-pressed={props.isTable()}
+        aria-label={trans.__('Show as table')}
+        title={trans.__('Show as table')}
+        onClick={props.onTable}
+      >
+        <spreadsheetIcon.react tag="span" />
+      </button>
       <StepButtons
         cursor={run.cursor}
         trans={trans}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+
+import { MAX_COLUMNS, MAX_ROWS, evenly, figureTables } from '../table';
+
+/** Plotly's base64 form of `values`. */
+function typed(values: ReadonlyArray<number>, shape?: string) {
+  const bytes = new Uint8Array(Float32Array.from(values).buffer);
+  const bdata = btoa(String.fromCharCode(...bytes));
+  return { dtype: 'f4', bdata, ...(shape ? { shape } : {}) };
+}
+
+describe('figureTables()', () => {
+  it('joins lines by their x, and leaves cells empty where a line has no point', () => {
+    const [table] = figureTables({
+      data: [
+        { name: '<b>loss</b>', x: [0, 10], y: [2, 1] },
+        { name: 'a &lt; b', x: typed([10, 20]), y: typed([0.5, 0.25]) }
+      ],
+      layout: { title: { text: 'Scalars' }, xaxis: { title: { text: 'Step' } } }
+    });
+    expect(table.title).toBe('Scalars');
+    expect(table.columns).toEqual(['Step', 'loss', 'a < b']);
+    expect(table.rows).toEqual([
+      [0, 2, null],
+      [10, 1, 0.5],
+      [20, null, 0.25]
+    ]);
+  });
+
+  it('reads a heat map, with the values behind its colours', () => {
+    const [table] = figureTables({
+      data: [
+        {
+          z: [
+            [1, 2],
+            [3, 4]
+          ],
+          customdata: typed([0.1, 0.2, 0.3, null as unknown as number], '2, 2'),
+          x: [0, 10, 20],
+          y: ['fc1', 'fc2'],
+          colorbar: { title: { text: 'Norm' } }
+        }
+      ],
+      layout: { xaxis: { title: { text: 'Step' } } }
+    });
+    expect(table.title).toBe('Norm');
+    expect(table.columns).toEqual(['Step', '5', '15']);
+    expect(table.rows[0][0]).toBe('fc1');
+    expect(table.rows[0][1]).toBeCloseTo(0.1);
+    expect(table.rows[1][1]).toBeCloseTo(0.3);
+  });
+
+  it('is bounded, first and last kept', () => {
+    const many = Array.from({ length: 5000 }, (_, i) => i);
+    const [lines, heat] = figureTables({
+      data: [
+        { x: many, y: many },
+        { x: many, y: many, z: many.map(() => many.slice(0, 40)) }
+      ],
+      layout: {}
+    });
+    expect(lines.rows.length).toBe(MAX_ROWS);
+    expect(lines.rows[0][0]).toBe(0);
+    expect(lines.rows[MAX_ROWS - 1][0]).toBe(4999);
+    expect(lines.outOf).toEqual([5000, 1]);
+    expect(heat.rows.length).toBe(MAX_ROWS);
+    expect(heat.columns.length).toBe(MAX_COLUMNS + 1);
+  });
+
+  it('is empty for a figure without data', () => {
+    expect(figureTables({ data: [], layout: {} })).toEqual([]);
+    expect(figureTables({ data: [{ type: 'pie' }], layout: {} })).toEqual([]);
+  });
+});
+
+describe('evenly()', () => {
+  it('keeps all when there are few', () => {
+    expect(evenly(3, 5)).toEqual([0, 1, 2]);
+    expect(evenly(0, 5)).toEqual([]);
+    expect(evenly(9, 3)).toEqual([0, 4, 8]);
+  });
+});

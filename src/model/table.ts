@@ -1,0 +1,229 @@
+/**
+ * The numbers of a figure as rows and columns, for those who cannot or would rather not see it.
+ */
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
+
+import type { IFigureJson } from '../api/wire';
+
+/** Most rows of a table. */
+export const MAX_ROWS = 200;
+
+/** Most columns of a table, besides the one with the row headers. */
+export const MAX_COLUMNS = 16;
+
+/** A value of a figure: a number, or a word. */
+export type Cell = number | string | null;
+
+/** One table: what belongs together in a figure. */
+export interface ITable {
+  readonly title: string;
+  /** The first is the header of the row headers. */
+  readonly columns: ReadonlyArray<string>;
+  /** As many cells as columns, the row header first. */
+  readonly rows: ReadonlyArray<ReadonlyArray<Cell>>;
+  /** Number of rows and columns of numbers in the figure; those left out were chosen evenly. */
+  readonly outOf: readonly [number, number];
+}
+
+/** The tables of a figure: one for all lines that share an x axis, one for each heat map. */
+export function figureTables(figure: IFigureJson): ReadonlyArray<ITable> {
+  const tables: ITable[] = [];
+  const lines: Private.ILine[] = [];
+  for (const trace of figure.data) {
+    const z = Private.matrix(trace['z']);
+    if (z.length > 0) {
+      tables.push(Private.heatTable(figure, trace, z));
+    } else {
+      const line = Private.line(trace);
+      if (line.x.length > 0) {
+        lines.push(line);
+      }
+    }
+  }
+  if (lines.length > 0) {
+    tables.unshift(Private.lineTable(figure, lines));
+  }
+  return tables;
+}
+
+/** Indices of at most `most` of `count`, evenly chosen, first and last kept. */
+export function evenly(count: number, most: number): ReadonlyArray<number> {
+  if (count <= most) {
+    return Array.from({ length: count }, (_, i) => i);
+  }
+  return Array.from({ length: most }, (_, i) =>
+    Math.round((i * (count - 1)) / (most - 1))
+  );
+}
+
+namespace Private {
+  /** One line, or one set of points or bars. */
+  export interface ILine {
+    readonly name: string;
+    readonly x: ReadonlyArray<Cell>;
+    readonly y: ReadonlyArray<Cell>;
+  }
+
+  const ARRAYS: {
+    readonly [dtype: string]: new (buffer: ArrayBuffer) => ArrayLike<number>;
+  } = {
+    f8: Float64Array,
+    f4: Float32Array,
+    i4: Int32Array,
+    u4: Uint32Array,
+    i2: Int16Array,
+    u2: Uint16Array,
+    i1: Int8Array,
+    u1: Uint8Array
+  };
+
+  export function line(trace: JSONObject): ILine {
+    const x = cells(trace['x']);
+    const y = cells(trace['y']);
+    return { name: plain(trace['name']), x, y: y.slice(0, x.length) };
+  }
+
+  export function lineTable(
+    figure: IFigureJson,
+    lines: ReadonlyArray<ILine>
+  ): ITable {
+    const kept = evenly(lines.length, MAX_COLUMNS).map(i => lines[i]);
+    const values = kept.map(
+      ({ x, y }) => new Map(x.map((at, i) => [at, y[i] ?? null]))
+    );
+    const places = [...new Set(kept.flatMap(({ x }) => x))].sort((a, b) =>
+      typeof a === 'number' && typeof b === 'number' ? a - b : 0
+    );
+    return {
+      title: titleOf(figure),
+      columns: [
+        axisTitle(figure, 'xaxis'),
+        ...kept.map(({ name }, i) => name || String(i + 1))
+      ],
+      rows: evenly(places.length, MAX_ROWS).map(i => [
+        places[i],
+        ...values.map(column => column.get(places[i]) ?? null)
+      ]),
+      outOf: [places.length, lines.length]
+    };
+  }
+
+  export function heatTable(
+    figure: IFigureJson,
+    trace: JSONObject,
+    z: ReadonlyArray<ReadonlyArray<Cell>>
+  ): ITable {
+    // Where colours stand for something else, the values themselves travel with them.
+    const custom = matrix(trace['customdata']);
+    const values = custom.length === z.length ? custom : z;
+    const x = centres(cells(trace['x']), z[0].length);
+    const y = centres(cells(trace['y']), z.length);
+    const columns = evenly(z[0].length, MAX_COLUMNS);
+    const bar = trace['colorbar'] as JSONObject | undefined;
+    return {
+      title: textOf(bar?.['title']) || plain(trace['name']) || titleOf(figure),
+      columns: [
+        [axisTitle(figure, 'yaxis'), axisTitle(figure, 'xaxis')]
+          .filter(Boolean)
+          .join(' \\ '),
+        ...columns.map(i => String(x[i] ?? i))
+      ],
+      rows: evenly(values.length, MAX_ROWS).map(i => [
+        y[i] ?? i,
+        ...columns.map(j => values[i][j] ?? null)
+      ]),
+      outOf: [values.length, z[0].length]
+    };
+  }
+
+  /** A list of values, however it is spelt. */
+  function cells(value: JSONValue | undefined): ReadonlyArray<Cell> {
+    if (Array.isArray(value)) {
+      return value.map(cell);
+    }
+    return Array.from(typed(value)?.values ?? []);
+  }
+
+  /** Rows of values, however they are spelt; none when it is something else. */
+  export function matrix(
+    value: JSONValue | undefined
+  ): ReadonlyArray<ReadonlyArray<Cell>> {
+    if (Array.isArray(value)) {
+      const rows = value.filter(Array.isArray).map(row => row.map(cell));
+      return rows.length > 0 && rows[0].length > 0 ? rows : [];
+    }
+    const array = typed(value);
+    const [height, width] = array?.shape ?? [];
+    if (!array || !(height > 0) || !(width > 0)) {
+      return [];
+    }
+    return Array.from({ length: height }, (_, i) =>
+      Array.from({ length: width }, (_, j) => array.values[i * width + j])
+    );
+  }
+
+  /** Plotly's base64 form of an array. */
+  function typed(value: JSONValue | undefined): {
+    readonly values: ArrayLike<number>;
+    readonly shape: ReadonlyArray<number>;
+  } | null {
+    const { dtype, bdata, shape } = (value ?? {}) as JSONObject;
+    const kind = typeof dtype === 'string' ? ARRAYS[dtype] : undefined;
+    if (!kind || typeof bdata !== 'string') {
+      return null;
+    }
+    const bytes = Uint8Array.from(atob(bdata), char => char.charCodeAt(0));
+    return {
+      values: new kind(bytes.buffer),
+      shape: String(shape ?? '')
+        .split(',')
+        .map(Number)
+    };
+  }
+
+  /** Centres of cells, where their edges are given. */
+  function centres(
+    places: ReadonlyArray<Cell>,
+    count: number
+  ): ReadonlyArray<Cell> {
+    if (places.length !== count + 1) {
+      return places;
+    }
+    return places
+      .slice(1)
+      .map((end, i) => (Number(places[i]) + Number(end)) / 2);
+  }
+
+  function cell(value: JSONValue): Cell {
+    return typeof value === 'number' || value === null
+      ? value
+      : plain(value as string);
+  }
+
+  function titleOf(figure: IFigureJson): string {
+    return textOf(figure.layout['title']);
+  }
+
+  function axisTitle(figure: IFigureJson, axis: string): string {
+    const { title } = (figure.layout[axis] ?? {}) as JSONObject;
+    return textOf(title);
+  }
+
+  function textOf(title: JSONValue | undefined): string {
+    return plain(
+      typeof title === 'string' ? title : ((title ?? {}) as JSONObject)['text']
+    );
+  }
+
+  /** Text without Plotly's mark-up. */
+  function plain(text: JSONValue | undefined): string {
+    return typeof text === 'string' || typeof text === 'number'
+      ? String(text)
+          .replace(/<[^>]*>/g, ' ')
+          .replace(/&lt;/g, '<')
+          .replace(/&gt;/g, '>')
+          .replace(/&amp;/g, '&')
+          .trim()
+      : '';
+  }
+}
