@@ -24,6 +24,9 @@ const CONFIG: JSONObject = {
     'zoomOut2d'
   ],
   responsive: false,
+  // Nothing leaves the user's machines.
+  showSendToCloud: false,
+  plotlyServerURL: '',
   showTips: false
 };
 

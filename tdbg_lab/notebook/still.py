@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAME_CSS", "PLOTLY_MIME", "still"]
 
-_CONFIG = {"displaylogo": False, "responsive": True}
+_CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False}  # nothing leaves the machine
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 FRAME_CSS = (

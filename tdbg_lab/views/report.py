@@ -60,7 +60,7 @@ function themed(layout) {
 function draw() {
   for (const node of document.querySelectorAll('figure')) {
     const figure = JSON.parse(document.getElementById(node.id + '-data').textContent);
-    const config = { responsive: true, displaylogo: false, displayModeBar: 'hover' };
+    const config = { responsive: true, displaylogo: false, displayModeBar: 'hover', showSendToCloud: false };
     Plotly.react(node, figure.data, themed(figure.layout), config);
   }
 }

@@ -1,9 +1,13 @@
 /** The main job: the quickstart, watched live while its training cell is still running. */
 import { expect, test } from '@jupyterlab/galata';
+import * as fs from 'fs';
+import * as path from 'path';
 
 import {
   SLOW,
+  WORK,
   clearWork,
+  dashboard,
   drawn,
   goesOn,
   grows,
@@ -101,4 +105,46 @@ test('the quickstart is seen live in the side bar, the dashboard and inline', as
   await page.theme.setDarkTheme();
   await expect.poll(() => labelLightness(histogram)).toBeGreaterThan(140);
   await keepPicture(page, 'dashboard-dark');
+});
+
+test('the quickstart is followed to its end, over a reload; its picture stays in the saved notebook', async ({
+  page
+}) => {
+  await runNotebook(page, 'quickstart.ipynb', 12);
+  const panel = await openDashboard(page, 'quickstart');
+  await picturesDrawn(panel, 4);
+
+  // In mid-run the page is loaded again: the layout is back, and live.
+  await page.reload({ waitForIsReady: false });
+  const again = dashboard(page, 'quickstart');
+  await expect(again).toBeVisible({ timeout: SLOW });
+  await picturesDrawn(again, 4);
+  await expect(runToolbar(again).getByText(/^(live|finished)/)).toBeVisible({
+    timeout: SLOW
+  });
+
+  // To the end.
+  await expect(runToolbar(again).getByText('finished')).toBeVisible({
+    timeout: 2 * SLOW
+  });
+  const row = runRow(await openSidebar(page), 'quickstart');
+  await expect(row.getByText('finished')).toBeVisible();
+
+  // The notebook, saved, holds a picture and no copy of Plotly.
+  const file = path.join(WORK, 'quickstart.ipynb');
+  await expect
+    .poll(
+      async () => {
+        await page.evaluate(async name => {
+          const { commands } = window.jupyterapp;
+          await commands.execute('docmanager:open', { path: name });
+          await commands.execute('docmanager:save');
+        }, 'quickstart.ipynb');
+        const saved = fs.readFileSync(file, 'utf-8');
+        return saved.includes('application/vnd.plotly.v1+json');
+      },
+      { timeout: SLOW }
+    )
+    .toBe(true);
+  expect(fs.statSync(file).size).toBeLessThan(2_000_000);
 });

@@ -18,7 +18,10 @@ import {
   picturesDrawn,
   runRow,
   runToolbar,
+  drawn,
   stepOf,
+  stepSlider,
+  tabTo,
   trainScript
 } from './tdbg';
 
@@ -97,9 +100,11 @@ test('a run deleted under the panel is taken away with a word', async ({
   await picturesDrawn(panel, 4);
 });
 
-test('a run is found and opened by the keyboard alone', async ({ page }) => {
+test('a run is found, opened, looked through and stopped by the keyboard alone', async ({
+  page
+}) => {
   const { keyboard } = page;
-  await finished(train('keys', 2));
+  const training = train('keys');
 
   // To the side bar by the command palette.
   await keyboard.press('Control+Shift+C');
@@ -110,15 +115,13 @@ test('a run is found and opened by the keyboard alone', async ({ page }) => {
     name: 'Tensor Debugger',
     exact: true
   });
-  await expect(runRow(bar, 'keys')).toBeVisible();
+  await expect(runRow(bar, 'keys')).toBeVisible({ timeout: SLOW });
 
   // Along the side bar by Tab: filter, list, actions.
-  const filter = bar.getByRole('searchbox', { name: 'Filter runs' });
-  const list = bar.getByRole('listbox', { name: 'Runs' });
   const open = bar.getByRole('button', { name: 'Open dashboard' }).last();
-  await tabTo(filter);
+  await tabTo(bar.getByRole('searchbox', { name: 'Filter runs' }));
   await keyboard.type('keys');
-  await tabTo(list);
+  await tabTo(bar.getByRole('listbox', { name: 'Runs' }));
   await keyboard.press('ArrowDown');
   await keyboard.press('Enter');
   await expect(open).toBeVisible();
@@ -126,15 +129,82 @@ test('a run is found and opened by the keyboard alone', async ({ page }) => {
   await keyboard.press('Enter');
   const panel = dashboard(page, 'keys');
   await picturesDrawn(panel, 4);
+  await expect.poll(() => stepOf(panel), { timeout: SLOW }).toBeGreaterThan(20);
 
-  /** Press Tab until the element has the focus. */
-  async function tabTo(target: typeof open): Promise<void> {
-    for (let presses = 0; presses < 60; presses++) {
-      if (await target.evaluate(node => node === document.activeElement)) {
-        return;
-      }
-      await keyboard.press('Tab');
-    }
-    await expect(target, 'is reached by Tab').toBeFocused();
+  // Along the bar of the dashboard: the cursor goes back and stays, follows again; the run stops.
+  const tools = runToolbar(panel);
+  const follow = tools.getByRole('button', { name: 'Follow the run' });
+  await tabTo(stepSlider(panel), 3);
+  await keyboard.press('ArrowLeft');
+  await keyboard.press('ArrowLeft');
+  await expect(follow).toHaveAttribute('aria-pressed', 'false');
+  const held = await stepOf(panel);
+  await expect
+    .poll(async () => (await drawn(picture(panel, 'Scalars'))).marked, {
+      timeout: SLOW
+    })
+    .toEqual([held]);
+  await tabTo(follow, 3);
+  await keyboard.press('Enter');
+  await expect(follow).toHaveAttribute('aria-pressed', 'true');
+  await goesOn(panel, held);
+  await tabTo(tools.getByRole('button', { name: 'Stop…' }), 3);
+  await keyboard.press('Enter');
+  await expect(page.getByRole('dialog')).toContainText('Stop keys?');
+  await keyboard.press('Enter');
+  await expect(tools.getByText('stopped')).toBeVisible({ timeout: SLOW });
+  await finished(training);
+});
+
+test('a tensor chosen in the tree is shown, the cursor is dragged in a picture, numbers are read', async ({
+  page
+}) => {
+  await finished(train('tree', 2));
+  const panel = await openDashboard(page, 'tree');
+  await picturesDrawn(panel, 5);
+  const bar = await openSidebar(page);
+
+  // From the tree to the picture of the tensor.
+  const tree = bar.getByRole('tree', { name: 'Layers of tree' });
+  await bar
+    .getByRole('searchbox', { name: 'Search layers and tensors' })
+    .fill('conv1 gradient');
+  await tree.getByRole('treeitem', { name: /weight gradient/ }).click();
+  const histogram = picture(panel, /^Histogram over steps: gradient\/conv1/);
+  await expect(histogram).toBeVisible({ timeout: SLOW });
+  await expect(
+    histogram.getByRole('img', { name: /gradient\/conv1/ })
+  ).toBeVisible({ timeout: SLOW });
+
+  // The line of the cursor, dragged in one picture, moves in all.
+  const scalars = picture(panel, 'Scalars');
+  await stepSlider(panel).focus();
+  await page.keyboard.press('ArrowLeft');
+  const line = scalars.locator('.jp-TdbgFigure-cursor:not([hidden])');
+  await expect(line).toBeVisible({ timeout: SLOW });
+  const from = (await line.boundingBox())!;
+  const y = from.y + from.height / 2;
+  await page.mouse.move(from.x, y);
+  await page.mouse.down();
+  await page.mouse.move(from.x - 60, y, { steps: 3 });
+  await page.mouse.up();
+  const held = await stepOf(panel);
+  for (const each of [
+    scalars,
+    histogram,
+    picture(panel, /^Overview of layers/)
+  ]) {
+    await expect
+      .poll(async () => (await drawn(each)).marked, { timeout: SLOW })
+      .toEqual([held]);
   }
+
+  // The numbers of a picture as a table, and the picture again.
+  const asTable = scalars.getByRole('button', { name: 'Show as table' });
+  await asTable.click();
+  const table = scalars.getByRole('table').first();
+  await expect(table.getByRole('columnheader', { name: 'Step' })).toBeVisible();
+  expect(await table.getByRole('row').count()).toBeGreaterThan(2);
+  await asTable.click();
+  await expect(table).toHaveCount(0);
 });

@@ -49,12 +49,25 @@ export async function finished(process: ChildProcess): Promise<void> {
   expect(code, 'the training script ends well').toBe(0);
 }
 
-/** Open one of the examples and run all its cells, without waiting for them. */
+/**
+ * Open one of the examples and run all its cells, without waiting for them.
+ *
+ * @param epochs - how long it trains; as the example says when left out
+ */
 export async function runNotebook(
   page: IJupyterLabPageFixture,
-  name: string
+  name: string,
+  epochs?: number
 ): Promise<void> {
-  fs.copyFileSync(path.join(EXAMPLES, name), path.join(WORK, name));
+  const source = fs.readFileSync(path.join(EXAMPLES, name), 'utf-8');
+  const given =
+    epochs === undefined
+      ? source
+      : source.replace(
+          /(TDBG_EXAMPLE_EPOCHS\\", \\")\d+/,
+          (_, before: string) => `${before}${epochs}`
+        );
+  fs.writeFileSync(path.join(WORK, name), given);
   await page.evaluate(async file => {
     const { commands } = window.jupyterapp;
     const opened = await commands.execute('docmanager:open', {
@@ -108,6 +121,18 @@ export async function openDashboard(
   const panel = dashboard(page, run);
   await expect(panel).toBeVisible();
   return panel;
+}
+
+/** Press Tab until the element has the focus. */
+export async function tabTo(target: Locator, most = 60): Promise<void> {
+  const { keyboard } = target.page();
+  for (let presses = 0; presses < most; presses++) {
+    if (await target.evaluate(node => node === document.activeElement)) {
+      return;
+    }
+    await keyboard.press('Tab');
+  }
+  await expect(target, 'is reached by Tab').toBeFocused();
 }
 
 /** The dashboard of a run. */

@@ -1,9 +1,8 @@
 /**
  * All pictures of one run in one tab: a grid that the user may rearrange, below one step cursor.
  */
-import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { DockPanelSvg, Toolbar } from '@jupyterlab/ui-components';
+import { DockPanelSvg } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { JSONObject } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
@@ -14,18 +13,26 @@ import type { DockLayout, Widget } from '@lumino/widgets';
 import { dashboardIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, IPanelState, ITdbgService } from '../../tokens';
+import { BarredPanel } from '../barred';
 import type { TileRows } from './layout';
 import { defaultTiles } from './layout';
 import { DashboardToolbar } from './toolbar';
 
 /** A grid of views. */
-export class Dashboard extends MainAreaWidget<DockPanelSvg> {
+export class Dashboard extends BarredPanel<DockPanelSvg> {
   constructor(options: Dashboard.IOptions) {
+    const { run, service, commands, trans } = options;
     super({
       content: new DockPanelSvg({ mode: 'multiple-document', spacing: 4 }),
-      toolbar: new Toolbar()
+      bar: new DashboardToolbar({
+        run,
+        service,
+        commands,
+        trans,
+        onAdd: tile => void this.addTile(tile)
+      }),
+      barLabel: trans.__('Run toolbar')
     });
-    const { run, service, commands, trans } = options;
     this.run = run;
     this._service = service;
     this._trans = trans;
@@ -36,18 +43,6 @@ export class Dashboard extends MainAreaWidget<DockPanelSvg> {
     this.content.addClass('jp-TdbgDashboard-dock');
     this.title.closable = true;
     this.title.icon = dashboardIcon;
-    this.node.setAttribute('role', 'region');
-    this.toolbar.node.setAttribute('aria-label', trans.__('Run toolbar'));
-    this.toolbar.addItem(
-      'run',
-      new DashboardToolbar({
-        run,
-        service,
-        commands,
-        trans,
-        onAdd: tile => void this.addTile(tile)
-      })
-    );
     this.content.layoutModified.connect(this._onLayout, this);
     run.changed.connect(this._onChange, this);
     this._onChange();

@@ -1,9 +1,7 @@
 /**
  * One view of one run, as a widget of the main area.
  */
-import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { Toolbar } from '@jupyterlab/ui-components';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import { Panel } from '@lumino/widgets';
@@ -15,17 +13,32 @@ import { logoIcon } from '../../icons';
 import type { FigureModel } from '../../model/figure';
 import { tensorParam } from '../../model/params';
 import type { ITdbgService } from '../../tokens';
+import { BarredPanel } from '../barred';
 import type { IViewFootProps } from './foot';
 import { ViewFoot, ViewOverlay, outdated } from './foot';
 import { ViewTable } from './table';
 import { ViewToolbar } from './toolbar';
 
 /** Toolbar, picture and foot. It owns the model it is given. */
-export class ViewPanel extends MainAreaWidget<Panel> {
+export class ViewPanel extends BarredPanel<Panel> {
   constructor(options: ViewPanel.IOptions) {
-    super({ content: new Panel(), toolbar: new Toolbar() });
     const { model, service, trans } = options;
+    const tableChanged = new Signal<unknown, void>({});
+    super({
+      content: new Panel(),
+      bar: new ViewToolbar({
+        model,
+        trans,
+        tableChanged,
+        isTable: () => this.isTable,
+        onTable: () => {
+          this.isTable = !this.isTable;
+        }
+      }),
+      barLabel: trans.__('Parameters of the view')
+    });
     this.model = model;
+    this._tableChanged = tableChanged;
     this._service = service;
     this._trans = trans;
     this._hold = model.run.retain();
@@ -33,30 +46,12 @@ export class ViewPanel extends MainAreaWidget<Panel> {
     this.addClass('jp-TdbgView');
     this.title.closable = true;
     this.title.icon = logoIcon;
-    this.node.setAttribute('role', 'region');
-    this.toolbar.node.setAttribute(
-      'aria-label',
-      trans.__('Parameters of the view')
-    );
-    this.toolbar.addItem(
-      'params',
-      new ViewToolbar({
-        model,
-        trans,
-        tableChanged: this._tableChanged,
-        isTable: () => this.isTable,
-        onTable: () => {
-          this.isTable = !this.isTable;
-        }
-      })
-    );
     this._figure = new FigureWidget({
       model,
       loader: options.loader,
       settings: service.settings
     });
     this.content.addClass('jp-TdbgView-content');
-    this.content.node.tabIndex = -1;
     this.content.addWidget(this._figure);
     this.content.addWidget(new ViewOverlay({ model, service, trans }));
     this.content.addWidget(new ViewFoot({ model, service, trans }));
@@ -116,7 +111,6 @@ export class ViewPanel extends MainAreaWidget<Panel> {
     }
     this._service.connection.changed.disconnect(this._onChange, this);
     this.model.run.changed.disconnect(this._onChange, this);
-    Signal.clearData(this);
     super.dispose();
     this._hold.dispose();
     this.model.dispose();
@@ -150,7 +144,7 @@ export class ViewPanel extends MainAreaWidget<Panel> {
   private _hold: IDisposable;
   private _service: ITdbgService;
   private _table: ViewTable | null = null;
-  private _tableChanged = new Signal<this, void>(this);
+  private _tableChanged: Signal<unknown, void>;
   private _trans: TranslationBundle;
 }
 
