@@ -18,6 +18,7 @@ import playSvg from '../style/icons/play.svg';
 import popoutSvg from '../style/icons/popout.svg';
 import rulesSvg from '../style/icons/rules.svg';
 import stoppedSvg from '../style/icons/stopped.svg';
+import tableSvg from '../style/icons/table.svg';
 import warningSvg from '../style/icons/warning.svg';
 
 /** Three histograms, one after the other. */
@@ -60,6 +61,12 @@ export const popoutIcon = new LabIcon({
 export const rulesIcon = new LabIcon({
   name: 'tdbg-lab:rules',
   svgstr: rulesSvg
+});
+
+/** The numbers of a picture. */
+export const tableIcon = new LabIcon({
+  name: 'tdbg-lab:table',
+  svgstr: tableSvg
 });
 
 /** One per state of a run. */

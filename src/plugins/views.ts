@@ -13,7 +13,6 @@ import {
 } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-import { spreadsheetIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
@@ -23,7 +22,7 @@ import { DockPanel } from '@lumino/widgets';
 import type { IViewInfo, ViewParams } from '../api/wire';
 import { CommandIDs } from '../commands';
 import { PlotlyLoader } from '../figure/plotly';
-import { logoIcon, popoutIcon } from '../icons';
+import { logoIcon, popoutIcon, tableIcon } from '../icons';
 import { accepts, tensorParam } from '../model/params';
 import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
@@ -331,7 +330,7 @@ function addPanelCommands(
   commands.addCommand(CommandIDs.toggleTable, {
     label: trans.__('Show View as Table'),
     caption: trans.__('Show the numbers of the view in place of the picture'),
-    icon: spreadsheetIcon,
+    icon: tableIcon,
     describedBy,
     isEnabled: () => current() !== null,
     isToggled: () => current()?.isTable ?? false,

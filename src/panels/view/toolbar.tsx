@@ -2,12 +2,12 @@
  * The toolbar of a view: the parameters that matter most, the others behind a button, the step.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { ReactWidget, spreadsheetIcon } from '@jupyterlab/ui-components';
+import { ReactWidget } from '@jupyterlab/ui-components';
 import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
 import type { IViewParam } from '../../api/wire';
-import { optionsIcon } from '../../icons';
+import { optionsIcon, tableIcon } from '../../icons';
 import type { FigureModel } from '../../model/figure';
 import { visibleParams } from '../../model/params';
 import { Popover } from '../popover';
@@ -100,7 +100,7 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
         title={trans.__('Show as table')}
         onClick={props.onTable}
       >
-        <spreadsheetIcon.react tag="span" />
+        <tableIcon.react tag="span" />
       </button>
       <StepButtons
         cursor={run.cursor}
