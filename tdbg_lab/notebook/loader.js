@@ -36,13 +36,21 @@ function fromKernel(model) {
   });
 }
 
-export default {
-  async initialize(context) {
-    const code = await widgetCode(context.model);
-    return code.initialize?.(context);
-  },
-  async render(context) {
-    const code = await widgetCode(context.model);
-    return code.render(context);
-  }
+// One for each widget: Plotly's code keeps what belongs to a widget between the two calls.
+export default () => {
+  let widget = null;
+  const made = async model => {
+    const code = await widgetCode(model);
+    return typeof code === 'function' ? await code() : code;
+  };
+  return {
+    async initialize(context) {
+      widget ??= made(context.model);
+      return (await widget).initialize?.(context);
+    },
+    async render(context) {
+      widget ??= made(context.model);
+      return (await widget).render(context);
+    }
+  };
 };

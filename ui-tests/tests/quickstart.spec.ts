@@ -43,7 +43,8 @@ test('the quickstart is seen live in the side bar, the dashboard and inline', as
   await grows(inline);
   await inline.scrollIntoViewIfNeeded();
   await expect(busy).toHaveCount(1);
-  await keepPicture(page, 'inline');
+  // The cell alone: what is above it names a path of this machine.
+  await keepPicture(page, 'inline', inline);
 
   // In the side bar.
   const row = runRow(await openSidebar(page), 'quickstart');

@@ -255,10 +255,15 @@ export function labelLightness(where: Locator): Promise<number> {
     });
 }
 
-/** Keep a picture as documentation, when asked for by TDBG_UPDATE_IMAGES=1. */
+/**
+ * Keep a picture as documentation, when asked for by TDBG_UPDATE_IMAGES=1.
+ *
+ * @param part - what of the page to keep; all of it when left out
+ */
 export async function keepPicture(
   page: IJupyterLabPageFixture,
-  name: string
+  name: string,
+  part?: Locator
 ): Promise<void> {
   if (process.env.TDBG_UPDATE_IMAGES) {
     fs.mkdirSync(IMAGES, { recursive: true });
@@ -270,6 +275,8 @@ export async function keepPicture(
     }
     await expect(toast).toHaveCount(0);
     await page.mouse.move(0, 0);
-    await page.screenshot({ path: path.join(IMAGES, `${name}.png`) });
+    await (part ?? page).screenshot({
+      path: path.join(IMAGES, `${name}.png`)
+    });
   }
 }
