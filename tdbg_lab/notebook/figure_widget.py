@@ -38,7 +38,7 @@ class FigureWidget(go.FigureWidget):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, shown: Mapping[str, Any]) -> None:
         super().__init__(shown)
-        self._config = {**self._config, "showSendToCloud": False}  # nothing leaves the user's machines
+        self.set_trait("_config", {"showSendToCloud": False})  # nothing leaves the user's machines
         self._is_complete = True
         self.on_msg(self._answer)
         self.open()

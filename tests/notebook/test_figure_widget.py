@@ -38,3 +38,9 @@ def test_kernel_answers_a_browser_that_found_no_server(monkeypatch):
     assert b"export" in code[-20_000:]
     assert widget.model_id in set(Widget.widgets)
     widget.close()
+
+
+def test_widget_offers_no_upload():
+    widget = FigureWidget(SHOWN)
+    assert widget.get_state()["_config"] == {"showSendToCloud": False}
+    widget.close()
