@@ -29,6 +29,8 @@ class EventFiles:
         """Folders that are no links."""
         self._kept: dict[tuple[str, str], bytes | None] = {}
         """Files that were read from; None after the first time."""
+        self._read_ahead: dict[tuple[str, str], tuple[int, bytes, int]] = {}
+        """Offset of the last read in each file, the bytes kept of it, and how many were read."""
         self._total_bytes = 0
 
     def add(self, file: IndexFile) -> None:
@@ -59,8 +61,10 @@ class EventFiles:
         whole = self._whole(file)
         if whole is not None:
             record = memoryview(whole)[start : start + length]
+        elif limit is None:
+            record = self._ahead(file, start, length)
         else:
-            length = length if limit is None else min(length, limit)
+            length = min(length, limit)
             record = memoryview(self._read(file, start, length))
         if len(record) < length:
             raise ValueError("the file is shorter than its index says")
@@ -79,6 +83,26 @@ class EventFiles:
             raise ValueError("the file is shorter than its index says")
         begins = (starts - first).tolist()
         return [data[at : at + n] for at, n in zip(begins, lengths.tolist(), strict=True)]
+
+    def _ahead(self, file: IndexFile, start: int, length: int) -> memoryview:
+        """Bytes of a file; where they follow on those that were read before, some more are read and kept.
+
+        Who reads one tensor after the other so opens each file once for several of them.
+        """
+        name = file.event_file
+        if name is None:
+            raise FileNotFoundError(2, "No values were saved")
+        base, data, span = self._read_ahead.get(name, (-1, b"", 0))
+        at = start - base
+        if base >= 0 and at >= 0 and at + length <= len(data):
+            return memoryview(data)[at : at + length]
+        size = length
+        if base >= 0 and 0 < at <= span:
+            share = KEPT_FILE_BYTES // len(self._read_ahead)
+            size = max(length, min(share, int((file.starts + file.lengths).max()) - start))
+        data = self._read(file, start, size)
+        self._read_ahead[name] = (start, data if size > length else b"", size)
+        return memoryview(data)[:length]
 
     def _whole(self, file: IndexFile) -> bytes | None:
         """A file's bytes when they are kept: from the second read on, if the whole store is small."""

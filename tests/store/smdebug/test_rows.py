@@ -20,6 +20,24 @@ if TYPE_CHECKING:
 QUERY = Query(0, None, ("mean", "hist_bins", "hist_counts"))
 
 
+def test_values_of_a_large_store_are_read_ahead_and_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of a store that does not fit into memory are read in pieces, in whatever order is asked."""
+    monkeypatch.setattr(event_files, "KEPT_FILE_BYTES", 4 * 2500)
+    writer = StoreWriter(tmp_path / "store")
+    for step in range(4):
+        tensors = {f"t{i:02}": np.full(50 + 7 * i, 100 * step + i, np.float32) for i in range(30)}
+        writer.write(step, tensors)
+    store = SmdebugStore(writer.path)
+    for names in (store.names(), store.names()[::-1], store.names()[::3], store.names()):
+        for name in names:
+            i = int(name[1:])
+            for step, value in store.values(name).items():
+                assert value.shape == (50 + 7 * i,)
+                assert (value == 100 * step + i).all()
+
+
 def test_histograms_that_were_let_go_are_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
