@@ -1,6 +1,6 @@
 """Train a small network on scikit-learn's digits with Keras, on the backend that KERAS_BACKEND names.
 
-    KERAS_BACKEND=jax python examples/keras_digits.py [runs/keras_digits]
+KERAS_BACKEND=jax python examples/keras_digits.py [runs/keras_digits]
 """
 
 import sys

@@ -85,7 +85,8 @@ def check_mixed_precision_is_seen_as_it_is(folder: Path) -> None:
         keys = {key.name: key for key in run.tensors()}
         assert keys["activation/first"].dtype == dtype
         assert keys["gradient/first/kernel"].dtype == "float32"
-        assert_steps_follow_gradients(run, ("first/kernel", "last/bias"), tolerance=1e-5)
+        # half precision rounds differently in a graph with other fusions; a wrong scale would be far off
+        assert_steps_follow_gradients(run, ("first/kernel", "last/bias"), tolerance=2e-3)
 
 
 def check_steps_left_out_for_infinite_gradients_are_counted(folder: Path) -> None:
