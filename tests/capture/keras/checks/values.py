@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 import tdbg_lab as tdbg
-from checks.training import RAW, callback, data, noisy, plain, with_and_without
+from checks.training import RAW, callback, data, noisy, only, plain, with_and_without
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +71,7 @@ def check_gradients_are_recorded_unscaled(folder: Path) -> None:
     assert run.scalars("optimizer/loss_scale").values[-1] == 256.0
 
 
+@only("torch", "jax")
 def check_mixed_precision_is_seen_as_it_is(folder: Path) -> None:
     for policy, dtype in (("mixed_float16", "float16"), ("mixed_bfloat16", "bfloat16")):
 
