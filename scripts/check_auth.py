@@ -35,6 +35,7 @@ SOCKET = {
 def example(pattern: str) -> str:
     """A path that `pattern` matches."""
     path = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", lambda match: EXAMPLES[match[1]], pattern)
+    path = path.replace("\\.", ".")
     if not re.fullmatch(pattern, path):
         raise SystemExit(f"check_auth does not know a path for {pattern}; add its parts to EXAMPLES.")
     return path
