@@ -18,6 +18,7 @@ __all__ = ["Scale", "ValueAxis", "rebin"]
 Scale = Literal["signed_log", "linear"]
 _MAX_DECADES = 14.0
 _FAR = 1e300
+_LEAST_DECADE = -300
 """Values beyond are drawn here: differences of positions must not overflow."""
 
 
@@ -179,7 +180,7 @@ def _unit(block: StatsBlock, largest: float) -> float:
     small = float(sizes[order][np.searchsorted(share, 0.05)])
     small = min(small, _smallest_median(block))
     small = max(small, largest * 10.0**-_MAX_DECADES)
-    return float(10.0 ** math.floor(math.log10(min(small, largest))))
+    return float(10.0 ** max(math.floor(math.log10(min(small, largest))), _LEAST_DECADE))
 
 
 def _smallest_median(block: StatsBlock) -> float:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -29,6 +29,7 @@ def test_rebin_sums_to_the_finite_count(arrays, scale, rows):
 
 @settings(max_examples=60, deadline=None)
 @given(npst.arrays(np.float64, st.integers(1, 80), elements=st.floats(-1e30, 1e30)))
+@example(np.array([5e-324]))
 def test_axis_positions_come_back_as_values(values):
     axis = ValueAxis.fit(summarize([values]), "signed_log")
     back = axis.inverse(axis.forward(values))
