@@ -154,8 +154,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def _stop(self, reason: str) -> None:
         if self._on_stop is not None:
             self._on_stop(reason)
-        else:
-            self.model.stop_training = True
+        elif self._session is not None:  # on JAX, `self.model` would put the state of the step before back
+            self._session.models[""].stop_training = True
 
     def _end(self) -> None:
         self._depth = max(0, self._depth - 1)

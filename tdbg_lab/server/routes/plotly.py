@@ -1,4 +1,4 @@
-"""``GET /tdbg/plotly/{version}.js``: the code that draws live views in notebooks."""
+"""``GET /tdbg/plotly/{wanted}.js``: the code that draws live views in notebooks."""
 
 from __future__ import annotations
 

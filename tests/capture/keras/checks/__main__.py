@@ -10,7 +10,7 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-MODULES = ("fitting", "values")
+MODULES = ("fitting", "loops", "values")
 
 
 def main() -> None:

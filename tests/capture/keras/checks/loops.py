@@ -1,0 +1,66 @@
+"""Training that is not plain ``fit``: a loop with a tape, a ``train_step`` of one's own, a stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+import tdbg_lab as tdbg
+from checks.training import callback, data, only, plain
+from tdbg_lab.records import RunStatus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@only("tensorflow")
+def check_a_loop_with_a_tape_is_recorded_and_the_same(folder: Path) -> None:
+    import tensorflow as tf
+
+    x, y = data()
+
+    def train(store: Path | None) -> list[Any]:
+        keras.utils.set_random_seed(0)
+        model = plain()
+        optimizer = keras.optimizers.SGD(0.1)
+        handle = tdbg.attach(model, optimizer=optimizer, store=store, save_every=2) if store else None
+        for _ in range(5):
+            tape = tf.GradientTape()
+            with handle.wrap_tape(tape) if handle else tape as seen:
+                loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+            gradients = seen.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        if handle:
+            handle.detach()
+            assert handle.problems == []
+        return [np.asarray(one) for one in model.get_weights()]
+
+    bare, seen = train(None), train(folder / "loop")
+    for one, other in zip(bare, seen, strict=True):
+        assert (one == other).all()
+    run = tdbg.open_run(folder / "loop")
+    assert run.status is RunStatus.FINISHED
+    gradients = run.tensor_names(kind="gradient")
+    assert len(gradients) == len(bare)
+    assert list(run.steps(tensor=gradients[0])) == [0, 2, 4]
+    assert len(run.scalars("loss/total").values) >= 3
+
+
+def check_a_stop_request_ends_fit_after_the_step(folder: Path) -> None:
+    x, y = data()
+    model = plain()
+    model.compile("sgd", "mse")
+    own = callback(folder, save_every=2)
+
+    class Impatient(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            if batch == 1:
+                tdbg.open_run(own.run_path).request_stop("enough")
+
+    model.fit(x, y, batch_size=8, epochs=50, verbose=0, callbacks=[own, Impatient()])
+    run = tdbg.open_run(own.run_path)
+    assert run.status is RunStatus.STOPPED
+    assert run.info.error == "enough"
+    assert run.last_step < 10
