@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -11,9 +10,11 @@ from tdbg_lab.capture.keras.hyperparameters import hyperparameters
 from tdbg_lab.capture.keras.opening import open_keras
 from tdbg_lab.capture.keras.session import KerasSession, supported_backend
 from tdbg_lab.capture.opening import accompany
+from tdbg_lab.capture.things import by_name
 from tdbg_lab.errors import CaptureError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tdbg_lab.capture.handle import Handle
@@ -67,15 +68,8 @@ def attach_keras(
 
 def _named(things: Any, what: str, of: type) -> dict[str, Any]:
     """One thing, a mapping or a list of them: always a mapping; one thing has the name ``""``."""
-    if things is None:
-        return {}
-    if isinstance(things, of):
-        return {"": things}
-    if isinstance(things, Mapping):
-        found = {str(name): one for name, one in things.items()}
-    elif isinstance(things, Sequence) and not isinstance(things, str):
-        found = {str(index): one for index, one in enumerate(things)} if len(things) != 1 else {"": things[0]}
-    else:
+    found = by_name(things, of)
+    if found is None:
         found = {"": things}
     for name, one in found.items():
         if not isinstance(one, of):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from torch import nn
 
+from tdbg_lab.capture.things import by_name
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "ModuleSite",
@@ -72,15 +75,8 @@ def named(things: Any, what: str, of: type) -> dict[str, Any]:
     CaptureError
         Something in it is not of type `of`.
     """
-    if things is None:
-        return {}
-    if isinstance(things, of):
-        return {"": things}
-    if isinstance(things, Mapping):
-        given = {str(name): one for name, one in things.items()}
-    elif isinstance(things, Sequence) and not isinstance(things, str):
-        given = {str(index): one for index, one in enumerate(things)} if len(things) != 1 else {"": things[0]}
-    else:
+    given = by_name(things, of)
+    if given is None:
         raise CaptureError(
             f"{what} is of type {type(things).__name__}; "
             f"expected a {of.__name__}, a mapping or a list of them."
