@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from overhead import RESULTS, Training, clocks, machine, table
+from overhead import RESULTS, Training, alternating, machine, table
 from torch._dynamo.utils import counters
 
 import tdbg_lab as tdbg
@@ -63,12 +63,6 @@ class Compiled(Training):
         )
 
 
-def timed(training, n):
-    start = clocks()
-    training.steps(n)
-    return (clocks() - start) / n
-
-
 def measure(model, form, backend, pairs):
     torch.set_num_threads(1)
     torch._dynamo.reset()
@@ -79,11 +73,7 @@ def measure(model, form, backend, pairs):
         handle = seen.attach(Path(folder))
         seen.steps(5)
         frames = dict(counters["frames"]), counters["stats"]["unique_graphs"]
-        rows = []
-        for pair in range(pairs):
-            first, second = (bare, seen) if pair % 2 else (seen, bare)
-            a, b = timed(first, block), timed(second, block)
-            rows.append((a, b) if first is bare else (b, a))
+        rows = alternating(bare, seen, block, pairs)
         again = (dict(counters["frames"]), counters["stats"]["unique_graphs"]) != frames
         handle.detach()
     without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))

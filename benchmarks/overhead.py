@@ -251,6 +251,16 @@ def timed(training, n):
     return (clocks() - start) / n
 
 
+def alternating(bare, seen, block, pairs):
+    """Seconds a step of so many blocks of each; who comes first takes turns."""
+    rows = []
+    for pair in range(pairs):
+        first, second = (bare, seen) if pair % 2 else (seen, bare)
+        a, b = timed(first, block), timed(second, block)
+        rows.append((a, b) if first is bare else (b, a))
+    return rows
+
+
 def measure(model, arm, threads, pairs):
     """Paired blocks of bare steps and steps of the arm, on several pairs of equal models.
 
@@ -298,11 +308,7 @@ def paired(model, arm, block, pairs, turn):
     try:
         bare.steps(2)
         seen.steps(max(2, block))
-        rows = []
-        for pair in range(pairs):
-            first, second = (bare, seen) if pair % 2 else (seen, bare)
-            a, b = timed(first, block), timed(second, block)
-            rows.append((a, b) if first is bare else (b, a))
+        rows = alternating(bare, seen, block, pairs)
     finally:
         seen.close()
     shutil.rmtree(folder, ignore_errors=True)
