@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import signal
 import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tdbg_lab.background import stay_behind
 from tdbg_lab.errors import StoreError
 from tdbg_lab.profiler.gpu import GpuProbe
 from tdbg_lab.profiler.host import HostProbe
@@ -39,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
     stop = threading.Event()
-    _hear_signals(stop)
+    stay_behind(stop, nice=5)
     process = find_process(options.pid)
     lifetime = Lifetime(options.run, process)
     if lifetime.over() is not None or process is None:
@@ -76,13 +75,6 @@ def _interval(text: str) -> float:
             f"an interval of {value} s is not within {_MIN_INTERVAL_S} s and 1 h"
         )
     return value
-
-
-def _hear_signals(stop: threading.Event) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a notebook reaches the whole group
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    if hasattr(os, "nice"):
-        os.nice(5)  # training comes first
 
 
 if __name__ == "__main__":

@@ -23,8 +23,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import signal
 import sys
 import threading
 from collections import defaultdict
@@ -33,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.actions import StopTraining
+from tdbg_lab.background import stay_behind
 from tdbg_lab.errors import ConfigError, TdbgError
 from tdbg_lab.records import Severity
 from tdbg_lab.rules.payload import MAX_BYTES, unpack
@@ -55,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
     stop = threading.Event()
-    _hear_signals(stop)
+    stay_behind(stop, nice=5)
     try:
         rules, broken = _rules(options)
         presence = Presence(options.run)
@@ -101,13 +100,6 @@ def _rules(options: argparse.Namespace) -> tuple[list[Rule], list[RuleState]]:
             raise ConfigError(f"--action {text!r} is not of the form RULE=stop with a rule that runs.")
         rules = [replace(r, actions=(*r.actions, StopTraining())) if r.name == name else r for r in rules]
     return rules, broken
-
-
-def _hear_signals(stop: threading.Event) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a notebook reaches the whole group
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    if hasattr(os, "nice"):
-        os.nice(5)  # training comes first
 
 
 if __name__ == "__main__":

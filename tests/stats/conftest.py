@@ -18,8 +18,11 @@ def _assert_agree(got, want, rtol=2e-5):
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name), err_msg=name)
     with np.errstate(invalid="ignore", divide="ignore"):
         typical = want.l1 / want.finite_count
-    for name in ("l1", "l2", "std"):
+    for name in ("l1", "l2"):
         _close(getattr(got, name), getattr(want, name), np.abs(getattr(want, name)), rtol, name)
+    # A spread near the rounding of the values themselves cannot agree to more digits than they have.
+    noise = np.finfo(np.float64).eps * np.maximum(np.abs(want.min), np.abs(want.max)) / rtol
+    _close(got.std, want.std, np.fmax(want.std, noise), rtol, "std")
     _close(got.mean, want.mean, typical, rtol, "mean")
     np.testing.assert_array_equal(got.channel_zero_frac, want.channel_zero_frac)
     spread = np.repeat(np.maximum(np.abs(want.min), np.abs(want.max)), np.diff(want.channel_offsets))

@@ -12,14 +12,13 @@ import argparse
 import contextlib
 import json
 import logging
-import os
-import signal
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.background import stay_behind
 from tdbg_lab.errors import TdbgError
 from tdbg_lab.store.remote.sending import send
 from tdbg_lab.store.remote.service import FLUSH_S, unsent_runs
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
     given = _given()
     stop = threading.Event()
-    _hear_signals(stop)
+    stay_behind(stop, nice=10)
     earlier = threading.Thread(target=_send_earlier, args=(options.run, given, stop), daemon=True)
     earlier.start()
     problem = _send(Spooled(options.run), given, stop, flush_s=options.flush)
@@ -100,13 +99,6 @@ def _interval(text: str) -> float:
     if not 0.05 <= value <= 3600:
         raise argparse.ArgumentTypeError(f"an interval of {value} s is not within 0.05 s and 1 h")
     return value
-
-
-def _hear_signals(stop: threading.Event) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches the whole group
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    if hasattr(os, "nice"):
-        os.nice(10)  # training comes first
 
 
 if __name__ == "__main__":
