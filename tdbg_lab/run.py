@@ -398,9 +398,14 @@ class Run:
         return identity
 
     def edit(
-        self, *, name: str | None = None, tags: Sequence[str] | None = None, notes: str | None = None
+        self,
+        *,
+        name: str | None = None,
+        tags: Sequence[str] | None = None,
+        notes: str | None = None,
+        muted: Sequence[str] | None = None,
     ) -> None:
-        """Change name, tags or notes; None leaves one as it is.
+        """Change name, tags, notes or the muted rules; None leaves one as it is.
 
         Raises
         ------
@@ -409,7 +414,7 @@ class Run:
         StoreError
             If it cannot be written.
         """
-        write_edits(self.path, name=name, tags=tags, notes=notes)
+        write_edits(self.path, name=name, tags=tags, notes=notes, muted=muted)
         if self._mirror is not None:
             self._mirror.send_edits()
         self.refresh()

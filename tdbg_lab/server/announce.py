@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.server.digest import heard
 from tdbg_lab.server.jsonable import jsonable
 
 if TYPE_CHECKING:
     from jupyter_events.logger import EventLogger
 
-    from tdbg_lab.records import Finding, RunStatus
+    from tdbg_lab.records import RunStatus
+    from tdbg_lab.run import Run
     from tdbg_lab.server.hub import Hub
     from tdbg_lab.server.tail import RunTail
 
@@ -44,7 +46,8 @@ class _Said:
     status: RunStatus | None = None
     findings: set[tuple[str, str]] = field(default_factory=set)
     """Id and severity: trouble that gets worse is announced again."""
-    counts: tuple[int, int, int] = (0, 0, 0)
+    counts: tuple[int, ...] = (0, 0, 0, 0)
+    """Findings by severity, and those of muted rules."""
 
 
 class Announcer:
@@ -67,9 +70,10 @@ class Announcer:
             self._said.popitem(last=False)
         if digest.status is not said.status:
             self._status(tail, run.info.created_ns, said, digest.status)
-        if digest.findings != said.counts:
-            said.counts = digest.findings
-            self._findings(tail, run.findings(), said)
+        counts = (*digest.findings, digest.muted)
+        if counts != said.counts:
+            said.counts = counts
+            self._findings(tail, run, said)
 
     def _status(self, tail: RunTail, created_ns: int, said: _Said, status: RunStatus) -> None:
         before, said.status = said.status, status
@@ -78,10 +82,12 @@ class Announcer:
             return
         self._emit(RUN_SCHEMA, {**_name(tail), "status": str(status)})
 
-    def _findings(self, tail: RunTail, findings: list[Finding], said: _Said) -> None:
-        fresh = [each for each in findings if (each.id, str(each.severity)) not in said.findings]
+    def _findings(self, tail: RunTail, run: Run, said: _Said) -> None:
+        fresh = [each for each in run.findings() if (each.id, str(each.severity)) not in said.findings]
         said.findings.update((each.id, str(each.severity)) for each in fresh)
-        for finding in [each for each in fresh if each.time_ns >= self._since_ns][-MAX_AT_ONCE:]:
+        # What a muted rule finds counts as said: it is not told later, when the rule is heard again.
+        told = [each for each in heard(run, fresh) if each.time_ns >= self._since_ns]
+        for finding in told[-MAX_AT_ONCE:]:
             self._hub.broadcast(
                 f"finding/{tail.entry.id}/{finding.id}",
                 {"type": "finding", "run": tail.entry.id, "finding": jsonable(finding)},

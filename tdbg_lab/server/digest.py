@@ -11,11 +11,14 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, RunStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from tdbg_lab.records import Finding
     from tdbg_lab.run import Run
 
-__all__ = ["LOSS_POINTS", "Digest", "digest", "thin"]
+__all__ = ["LOSS_POINTS", "Digest", "digest", "heard", "thin"]
 
 LOSS_POINTS = 64
 LOSS_AGE_NS = 500_000_000
@@ -39,7 +42,9 @@ class Digest:
     loss_ns: int
     """When the loss curve was read."""
     findings: tuple[int, int, int]
-    """Notices, warnings, criticals."""
+    """Notices, warnings, criticals of rules that are not muted."""
+    muted: int = 0
+    """Findings of muted rules."""
 
 
 def digest(run: Run, before: Digest | None = None, *, status: RunStatus | None = None) -> Digest:
@@ -56,7 +61,8 @@ def digest(run: Run, before: Digest | None = None, *, status: RunStatus | None =
     status = run.status if status is None else status
     now_ns = time.time_ns()
     fresh = before is not None and before.status is status and now_ns - before.loss_ns < LOSS_AGE_NS
-    severities = [str(finding.severity) for finding in run.findings()]
+    findings = run.findings()
+    severities = [str(finding.severity) for finding in heard(run, findings)]
     return Digest(
         version=run.version,
         status=status,
@@ -66,7 +72,14 @@ def digest(run: Run, before: Digest | None = None, *, status: RunStatus | None =
         loss=before.loss if before is not None and fresh else _loss(run),
         loss_ns=before.loss_ns if before is not None and fresh else now_ns,
         findings=(severities.count("notice"), severities.count("warning"), severities.count("critical")),
+        muted=len(findings) - len(severities),
     )
+
+
+def heard(run: Run, findings: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` whose rules are not muted."""
+    muted = run.info.muted
+    return [finding for finding in findings if finding.rule not in muted]
 
 
 def _speed(run: Run, *, running: bool) -> float | None:

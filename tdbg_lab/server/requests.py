@@ -23,6 +23,7 @@ __all__ = [
 MAX_NAME_CHARS = 200
 MAX_TAGS = 64
 MAX_TAG_CHARS = 100
+MAX_MUTED = 256
 MAX_NOTES_CHARS = 20_000
 MAX_REASON_CHARS = 1_000
 MAX_PARAMS = 64
@@ -43,6 +44,8 @@ class EditRequest:
     name: str | None
     tags: list[str] | None
     notes: str | None
+    muted: list[str] | None = None
+    """Names of the rules that are mute, all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,18 @@ def parse_edit(body: bytes) -> EditRequest:
     ConfigError
         When it is not what the route expects.
     """
-    fields = _object(body, allowed={"name", "tags", "notes"})
+    fields = _object(body, allowed={"name", "tags", "notes", "muted"})
     if not fields:
-        raise ConfigError("The body names nothing to change; expected name, tags or notes.")
+        raise ConfigError("The body names nothing to change; expected name, tags, notes or muted.")
     name = _text(fields, "name", MAX_NAME_CHARS)
     if name is not None and not name.strip():
         raise ConfigError("name is empty; expected at least one character.")
-    return EditRequest(name, _tags(fields), _text(fields, "notes", MAX_NOTES_CHARS))
+    return EditRequest(
+        name,
+        _words(fields, "tags", MAX_TAGS),
+        _text(fields, "notes", MAX_NOTES_CHARS),
+        _words(fields, "muted", MAX_MUTED),
+    )
 
 
 def parse_stop(body: bytes) -> StopRequest:
@@ -156,13 +164,15 @@ def _text(fields: dict[str, Any], name: str, limit: int) -> str | None:
     return value
 
 
-def _tags(fields: dict[str, Any]) -> list[str] | None:
-    value = fields.get("tags")
+def _words(fields: dict[str, Any], name: str, limit: int) -> list[str] | None:
+    value = fields.get(name)
     if value is None:
         return None
-    if not isinstance(value, list) or len(value) > MAX_TAGS:
-        raise ConfigError(f"tags is not a list of at most {MAX_TAGS} texts.")
-    for tag in value:
-        if not isinstance(tag, str) or not 0 < len(tag.strip()) <= MAX_TAG_CHARS:
-            raise ConfigError(f"A tag is not a text of 1 to {MAX_TAG_CHARS} characters.")
-    return list(dict.fromkeys(tag.strip() for tag in value))
+    if not isinstance(value, list) or len(value) > limit:
+        raise ConfigError(f"{name} is not a list of at most {limit} texts.")
+    for word in value:
+        if not isinstance(word, str) or not 0 < len(word.strip()) <= MAX_TAG_CHARS:
+            raise ConfigError(
+                f"{name} holds something that is not a text of 1 to {MAX_TAG_CHARS} characters."
+            )
+    return list(dict.fromkeys(word.strip() for word in value))

@@ -41,6 +41,8 @@ class RunInfo:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     notes: str = ""
+    muted: tuple[str, ...] = ()
+    """Rules that somebody muted: they go on checking, and nobody is told what they find."""
     git: Mapping[str, Any] | None = None
     capture: Mapping[str, Any] = field(default_factory=dict)
     last_step: int = -1
@@ -73,6 +75,8 @@ def with_edits(run_path: Path, info: RunInfo) -> RunInfo:
         changes["notes"] = edits["notes"][:MAX_TEXT_CHARS]
     if isinstance(edits.get("tags"), list):
         changes["tags"] = _tags(edits["tags"])
+    if isinstance(edits.get("muted"), list):
+        changes["muted"] = _tags(edits["muted"])
     return replace(info, **changes)
 
 
@@ -82,8 +86,9 @@ def write_edits(
     name: str | None = None,
     tags: Sequence[str] | None = None,
     notes: str | None = None,
+    muted: Sequence[str] | None = None,
 ) -> None:
-    """Change name, tags or notes; None leaves a field as it is.
+    """Change name, tags, notes or the muted rules; None leaves a field as it is.
 
     Raises
     ------
@@ -101,10 +106,16 @@ def write_edits(
     if notes is not None:
         edits["notes"] = _checked("notes", notes, MAX_TEXT_CHARS)
     if tags is not None:
-        if isinstance(tags, str) or len(tags) > MAX_TAGS:
-            raise ConfigError(f"Tags must be a list of at most {MAX_TAGS} words.")
-        edits["tags"] = [_checked("tag", tag, MAX_NAME_CHARS) for tag in tags]
+        edits["tags"] = _words("tag", tags)
+    if muted is not None:
+        edits["muted"] = list(dict.fromkeys(_words("muted rule", muted)))
     write_json(run_path / EDITS_FILE, edits)
+
+
+def _words(what: str, words: Sequence[str]) -> list[str]:
+    if isinstance(words, str) or len(words) > MAX_TAGS:
+        raise ConfigError(f"{what.capitalize()}s must be a list of at most {MAX_TAGS} words.")
+    return [_checked(what, word, MAX_NAME_CHARS) for word in words]
 
 
 def _checked(what: str, text: str, limit: int) -> str:

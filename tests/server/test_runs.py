@@ -79,6 +79,21 @@ async def test_patch_edits_what_people_may_edit(tdbg_fetch, run_id, run_path):
     assert answer["runs"][0]["name"] == "better"
 
 
+async def test_muted_rule_keeps_its_findings_and_loses_its_badges(tdbg_fetch, run_id):
+    run = await run_id()
+    code, _ = await tdbg_fetch("runs", run, method="PATCH", body={"muted": ["dead_relu"]})
+    assert code == 200
+    _, rules = await tdbg_fetch("runs", run, "rules")
+    assert rules["muted"] == ["dead_relu"]
+    assert len(rules["findings"]) == 1
+    _, detail = await tdbg_fetch("runs", run)
+    assert detail["findings"] == {"notice": 0, "warning": 0, "critical": 0}
+    _, tensors = await tdbg_fetch("runs", run, "tensors")
+    assert all(tensor["severity"] is None for tensor in tensors["tensors"])
+    await tdbg_fetch("runs", run, method="PATCH", body={"muted": []})
+    assert (await tdbg_fetch("runs", run))[1]["findings"]["warning"] == 1
+
+
 async def test_delete_removes_the_run_and_leaves_foreign_files(tdbg_fetch, run_id, run_path):
     (run_path / "mine.txt").write_text("keep me")
     run = await run_id()

@@ -183,6 +183,28 @@ async def test_slow_client_does_not_grow_memory(jp_ws_fetch, jp_serverapp):
     socket.close()
 
 
+async def test_finding_of_a_muted_rule_is_told_to_nobody_even_when_heard_again(tdbg_socket, root, tdbg_fetch):
+    training = FakeTraining(root / "live", layers=1)
+    training.step()
+    _, answer = await tdbg_fetch("runs")
+    run = answer["runs"][0]["id"]
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        await tdbg_fetch("runs", run, method="PATCH", body={"muted": ["dead_relu"]})
+        training._start_ns += 10**12  # the finding is later than the server's start
+        training.find()
+        training.end("finished")
+        await client.until(lambda m: m["type"] == "run" and m["summary"]["status"] == "finished")
+        await tdbg_fetch("runs", run, method="PATCH", body={"muted": [], "notes": "heard"})
+        messages = [await client.receive()]
+        while messages[-1]["type"] != "run" or messages[-1]["summary"]["findings"]["warning"] != 1:
+            messages.append(await client.receive())
+        await client.send(type="ping")
+        while messages[-1]["type"] != "pong":
+            messages.append(await client.receive())
+        assert all(message["type"] != "finding" for message in messages)
+
+
 async def test_edit_is_told_to_who_watches(tdbg_socket, tdbg_fetch, run_id):
     run = await run_id()
     async with tdbg_socket() as client:

@@ -140,8 +140,26 @@ def test_edits_change_what_people_see_and_leave_run_json_alone(tmp_path):
     assert (folder.path / "run.json").read_bytes() == before
 
 
+def test_muted_rules_are_kept_each_once_and_can_be_heard_again(tmp_path):
+    run = open_run(create_run(tmp_path / "run").path)
+    assert run.info.muted == ()
+    run.edit(muted=["dead_relu", "overfit", "dead_relu"])
+    run.edit(notes="left alone")
+    assert open_run(run.path).info.muted == ("dead_relu", "overfit")
+    run.edit(muted=[])
+    assert run.info.muted == ()
+
+
 @pytest.mark.parametrize(
-    "edit", [{"name": "x" * 2000}, {"tags": "word"}, {"tags": ["x"] * 1000}, {"notes": 5}, {"tags": [5]}]
+    "edit",
+    [
+        {"name": "x" * 2000},
+        {"tags": "word"},
+        {"tags": ["x"] * 1000},
+        {"notes": 5},
+        {"tags": [5]},
+        {"muted": "dead_relu"},
+    ],
 )
 def test_edits_out_of_bounds_are_refused(tmp_path, edit):
     run = open_run(create_run(tmp_path / "run").path)

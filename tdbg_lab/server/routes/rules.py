@@ -29,7 +29,11 @@ class RulesHandler(TdbgHandler):
 
 
 def _rules(run: Run) -> dict[str, Any]:
-    return {"states": run.rule_states(), "findings": run.findings()[-MAX_FINDINGS:]}
+    return {
+        "states": run.rule_states(),
+        "findings": run.findings()[-MAX_FINDINGS:],
+        "muted": list(run.info.muted),
+    }
 
 
 handlers: list[Route] = [(rf"/tdbg/runs/{RUN_ID}/rules", RulesHandler)]

@@ -40,12 +40,12 @@ class RunHandler(TdbgHandler):
     @web.authenticated
     @authorized
     async def patch(self, run_id: str) -> None:
-        """Change name, tags or notes."""
+        """Change name, tags, notes or the muted rules."""
         edit = parse_edit(self.body())
         entry = await self.entry(run_id)
         async with self.services.tails.lease(entry) as tail:
             run = await tail.opened()
-            await self.in_thread(run.edit, name=edit.name, tags=edit.tags, notes=edit.notes)
+            await self.in_thread(run.edit, name=edit.name, tags=edit.tags, notes=edit.notes, muted=edit.muted)
             tail.wake()
         await self.services.catalog.reread(entry)
         self.services.hub.runs_changed()

@@ -11,6 +11,7 @@ from tornado import web
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Mode, Severity
+from tdbg_lab.server.digest import heard
 from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _mode(text: str) -> Mode | None:
 
 def _tensors(run: Run) -> dict[str, Any]:
     severities: defaultdict[str, list[Severity]] = defaultdict(list)
-    for finding in run.findings():
+    for finding in heard(run, run.findings()):
         severities[finding.tensor].append(finding.severity)
     tensors: list[TensorJson] = [
         {
