@@ -256,6 +256,10 @@ class Finding:
     """When it was found."""
     id: str = ""
     """Stable: the same trouble in the same run has the same id."""
+    fix: Mapping[str, float | int | str | bool] | None = None
+    """What can be applied to put it right: ``{"setting": "learning_rate", "factor": 0.1}``."""
+    cause: str = ""
+    """Id of the finding this one follows from; ``""`` for a root cause."""
 
 
 @dataclass(frozen=True, slots=True)

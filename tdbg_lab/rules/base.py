@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding, Kind, Severity, TensorKey, ViewRef
+from tdbg_lab.rules.thresholds import check_range, check_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from tdbg_lab.actions import Action
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["Needs", "Rule"]
+__all__ = ["GROUPS", "Needs", "Rule"]
 
+GROUPS = ("tensors", "losses", "data", "setup", "silent", "trees", "profile", "custom")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_OWN_GROUP = re.compile(r"tdbg_lab\.rules\.(\w+)\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,10 @@ class Needs:
     """Tensors of these collections count too, whatever their kind and name are."""
     steps: int = 1
     """Recorded steps the rule looks back on, the checked one included. Scalars are kept for long anyway."""
+    per_rank: bool = False
+    """What each rank wrote is wanted by itself, too: `RunView.rank_frames`."""
+    raw: bool = False
+    """Raw values are wanted where they were saved: `RunView.raw`."""
 
     def match(self, key: TensorKey) -> bool:
         """Whether a tensor is one of those that are needed."""
@@ -78,6 +85,20 @@ class Rule:
     """On the wire, in snake_case; by default made from the name of the class."""
     title: ClassVar[str] = "Rule"
     """For people, in sentence case."""
+    group: ClassVar[str] = "custom"
+    """Where it is listed: tensors, losses, data, setup, silent, trees, profile or custom. Ours are named
+    after the folder they stand in."""
+    explains: ClassVar[tuple[str, ...]] = ()
+    """Names and groups of rules whose troubles follow from this one while it lasts; ``"*"`` for all."""
+
+    # Not fields: a rule that wants one of them as a threshold declares a field of that name. The first two
+    # do not count for a rule whose `classic` is True: documented conditions know no such thing.
+    warm_up = 0
+    """Recorded steps before the rule is asked."""
+    confirmations = 1
+    """Checked steps in a row with an answer that make a finding. The finding begins at the first of them."""
+    calm = 5
+    """Checked steps in a row without an answer that end a finding."""
 
     actions: tuple[Action, ...] = field(default=(), repr=False)
     """Done at each new finding of this rule, whatever its severity (see `Action.once`)."""
@@ -90,10 +111,35 @@ class Rule:
             raise ConfigError(f"{cls.name!r} is not a name for a rule: use lower-case letters, digits and _.")
         if "title" not in cls.__dict__:
             cls.title = cls.name.replace("_", " ").capitalize()
+        if "group" not in cls.__dict__ and (own := _OWN_GROUP.match(cls.__module__)):
+            cls.group = own[1]
+        if cls.group not in GROUPS:
+            raise ConfigError(f"{cls.name} has group {cls.group!r}; expected one of {', '.join(GROUPS)}.")
 
     def __post_init__(self) -> None:
+        """Check the thresholds; a rule with ranges extends it, `super().__post_init__()` first."""
         given: Any = self.actions
         object.__setattr__(self, "actions", tuple(given) if isinstance(given, (list, tuple)) else (given,))
+        check_types(self)
+        self.require("warm_up", at_least=0)
+        self.require("confirmations", "calm", at_least=1)
+
+    def require(
+        self,
+        *names: str,
+        at_least: float | None = None,
+        above: float | None = None,
+        at_most: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        """Say in `__post_init__` that thresholds lie within bounds: ``self.require("share", at_least=0)``.
+
+        Raises
+        ------
+        ConfigError
+            If one does not. None is passed over; types are checked by the base class.
+        """
+        check_range(self, *names, at_least=at_least, above=above, at_most=at_most, below=below)
 
     def needs(self) -> Needs:
         """What this rule reads."""
@@ -122,6 +168,23 @@ class Rule:
         """
         raise NotImplementedError
 
+    def idle(self, quiet_s: float, run: RunView) -> Finding | None:  # noqa: ARG002 - for rules that extend it
+        """Look at a live run that writes nothing; asked about once a second.
+
+        Parameters
+        ----------
+        quiet_s
+            Time since something was written, s.
+        run
+            What was recorded so far.
+
+        Returns
+        -------
+        Finding or None
+            What is wrong. After the fact this is not asked.
+        """
+        return None
+
     @property
     def parameters(self) -> Mapping[str, float | int | str | bool | None]:
         """The thresholds, for people to see."""
@@ -141,6 +204,8 @@ class Rule:
         advice: Sequence[str] = (),
         view: ViewRef | None = None,
         step_first: int | None = None,
+        rank: int | None = None,
+        fix: Mapping[str, float | int | str | bool] | None = None,
     ) -> Finding:
         """Make a finding of this rule about one tensor (`key`, or just its name)."""
         return Finding(
@@ -154,4 +219,6 @@ class Rule:
             evidence=dict(evidence or {}),
             advice=tuple(advice),
             view=view,
+            rank=rank,
+            fix=None if fix is None else dict(fix),
         )

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.rules.engine import Engine
 from tdbg_lab.rules.feed import Feed
-from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.registry import resolve_rules
-from tdbg_lab.rules.view import RunView
 from tdbg_lab.store.source import is_run
 
 if TYPE_CHECKING:
@@ -66,10 +64,8 @@ def check_run(
     if not is_run(path):
         raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
     engine = Engine(resolve_rules(rules))
-    view = RunView(engine.window_steps)
-    view.expect(known_keys(path))
-    feed = Feed(path, view)
+    feed = Feed.of(path, engine.needs)
     for step in feed.steps(last=True):
-        engine.check(step, view, strict=strict)
+        engine.check(step, feed.view, strict=strict)
     engine.end()
     return engine.findings, engine.states()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding, RuleState, RuleStatus
+from tdbg_lab.rules.base import Rule
 from tdbg_lab.rules.episode import Change, Episodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from tdbg_lab.rules.base import Rule
+    from tdbg_lab.rules.base import Needs
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["Engine", "Judged"]
@@ -34,6 +36,8 @@ class Judged:
     resume_step: int = -1
     """Steps before it were checked by an earlier process."""
     step_checked: int = -1
+    recorded: int = 0
+    """Steps with something that the rule needs."""
     cost_ns: int = 0
     suited: bool = False
     unsuited: int = 0
@@ -74,13 +78,15 @@ class Engine:
         for rule in rules:
             own = [finding for finding in known if finding.rule == rule.name]
             resume = min([(checked or {}).get(rule.name, -1), *(one.step_last for one in own)])
-            self.judged.append(Judged(rule, Episodes(own), resume_step=resume))
+            confirm = 1 if _is_classic(rule) else rule.confirmations
+            episodes = Episodes(own, calm=rule.calm, confirm=confirm)
+            self.judged.append(Judged(rule, episodes, resume_step=resume))
         self._ended: RuleStatus | None = None
 
     @property
-    def window_steps(self) -> int:
-        """Recorded steps the rules look back on."""
-        return max([1, *(one.rule.needs().steps for one in self.judged)])
+    def needs(self) -> list[Needs]:
+        """What the rules read."""
+        return [one.rule.needs() for one in self.judged]
 
     @property
     def findings(self) -> list[Finding]:
@@ -95,42 +101,45 @@ class Engine:
         """
         changes = []
         for one in self.judged:
-            if one.error or step < one.resume_step:
+            if one.error:
                 continue
-            view.open = tuple(other.episodes.active for other in self.judged if other.episodes.active)
-            view.active = one.episodes.active
-            begun = time.perf_counter_ns()
-            try:
-                change = self._ask(one, step, view)
-            except Exception as error:
-                if strict:
-                    raise
-                log.exception("Rule %s ended at step %d", one.rule.name, step)
-                one.error = f"{type(error).__name__}: {error}"
+            if step < one.resume_step:
+                one.recorded += _something_new(one.rule, view)
                 continue
-            finally:
-                one.cost_ns += time.perf_counter_ns() - begun
-            one.step_checked = max(one.step_checked, step)
+            change = self._guarded(one, view, partial(_ask, one, step, view), strict=strict)
+            if not one.error:
+                one.step_checked = max(one.step_checked, step)
             if change is not None:
                 changes.append((one, change))
         return changes
 
-    @staticmethod
-    def _ask(one: Judged, step: int, view: RunView) -> Change | None:
-        news = _something_new(one.rule, view)
-        if not news and one.suited:
+    def idle(self, quiet_s: float, view: RunView) -> list[tuple[Judged, Change]]:
+        """Ask every rule about a run that has not written for `quiet_s` seconds."""
+        changes = []
+        for one in self.judged:
+            if one.error or type(one.rule).idle is Rule.idle:
+                continue
+            change = self._guarded(one, view, partial(_ask_idle, one, quiet_s, view))
+            if change is not None:
+                changes.append((one, change))
+        return changes
+
+    def _guarded(
+        self, one: Judged, view: RunView, ask: Callable[[], Change | None], *, strict: bool = False
+    ) -> Change | None:
+        view.open = tuple(other.episodes.active for other in self.judged if other.episodes.active)
+        view.active = one.episodes.active
+        begun = time.perf_counter_ns()
+        try:
+            return ask()
+        except Exception as error:
+            if strict:
+                raise
+            log.exception("Rule %s ended at step %d", one.rule.name, view.step)
+            one.error = f"{type(error).__name__}: {error}"
             return None
-        one.why_unsuited = one.rule.not_applicable(view)
-        one.suited = not one.why_unsuited
-        one.unsuited = 0 if one.suited else one.unsuited + 1
-        if not one.suited:
-            return one.episodes.take(step, None)
-        if not news:
-            return None
-        answer = one.rule.check(step, view)
-        if answer is not None and not isinstance(answer, Finding):
-            raise ConfigError(f"check gave a {type(answer).__name__}; expected a Finding or None.")
-        return one.episodes.take(step, answer)
+        finally:
+            one.cost_ns += time.perf_counter_ns() - begun
 
     def end(self, *, stopped: bool = False) -> None:
         """No more steps will come; `stopped` when that was somebody's wish."""
@@ -157,6 +166,36 @@ class Engine:
             cost_ms=one.cost_ns / 1e6,
             parameters=one.rule.parameters,
         )
+
+
+def _is_classic(rule: Rule) -> bool:
+    return bool(getattr(rule, "classic", False))
+
+
+def _ask(one: Judged, step: int, view: RunView) -> Change | None:
+    news = _something_new(one.rule, view)
+    one.recorded += news
+    if not news and one.suited:
+        return None
+    one.why_unsuited = one.rule.not_applicable(view)
+    one.suited = not one.why_unsuited
+    one.unsuited = 0 if one.suited else one.unsuited + 1
+    if not one.suited:
+        return one.episodes.take(step, None)
+    if not news or (one.recorded <= one.rule.warm_up and not _is_classic(one.rule)):
+        return None
+    return one.episodes.take(step, _finding(one.rule.check(step, view), "check"))
+
+
+def _ask_idle(one: Judged, quiet_s: float, view: RunView) -> Change | None:
+    answer = _finding(one.rule.idle(quiet_s, view), "idle")
+    return None if answer is None else one.episodes.take(max(view.step, answer.step_last), answer, sure=True)
+
+
+def _finding(answer: object, method: str) -> Finding | None:
+    if answer is not None and not isinstance(answer, Finding):
+        raise ConfigError(f"{method} gave a {type(answer).__name__}; expected a Finding or None.")
+    return answer
 
 
 def _something_new(rule: Rule, view: RunView) -> bool:

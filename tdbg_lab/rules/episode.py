@@ -47,12 +47,17 @@ class Episodes:
     known
         Findings from an earlier process, so that nothing is told twice.
     calm
-        Checked steps.
+        Checked steps in a row without an answer.
+    confirm
+        Checked steps in a row with an answer that it takes to make a finding.
     """
 
-    def __init__(self, known: Sequence[Finding] = (), *, calm: int = 5) -> None:
+    def __init__(self, known: Sequence[Finding] = (), *, calm: int = 5, confirm: int = 1) -> None:
         self._findings = {finding.id: finding for finding in known}
         self._calm = calm
+        self._confirm = confirm
+        self._doubted: dict[int, Finding] = {}
+        """Answers in a row that are not yet a finding, by step."""
         self._quiet_steps: set[int] = set()
         self.active: Finding | None = None
         """The open finding, or None."""
@@ -62,15 +67,28 @@ class Episodes:
         """All findings so far, in the order they were made."""
         return list(self._findings.values())
 
-    def take(self, step: int, answer: Finding | None) -> Change | None:
-        """Take the answer of the rule at a step; what changed, or None."""
+    @property
+    def doubted_since(self) -> int | None:
+        """First of the answers in a row that are not yet a finding, or None."""
+        return next(iter(self._doubted), None)
+
+    def take(self, step: int, answer: Finding | None, *, sure: bool = False) -> Change | None:
+        """Take the answer of the rule at a step; what changed, or None.
+
+        `sure` needs no confirmation.
+        """
         if self.active is None:
             self._reopen(step)
         if answer is None:
             self._be_quiet(step)
             return None
         self._quiet_steps.clear()
+        if self.active is None and not sure:
+            answer = self._confirmed(step, answer)
+            if answer is None:
+                return None
         if self.active is None:
+            self._doubted.clear()
             found = replace(answer, id=_identity(answer), time_ns=answer.time_ns or time.time_ns())
             self.active = self._findings[found.id] = found
             return Change(found, News.NEW)
@@ -92,7 +110,15 @@ class Episodes:
         self.active = self._findings[new.id] = new
         return Change(new, News.WORSE if worse else News.LONGER)
 
+    def _confirmed(self, step: int, answer: Finding) -> Finding | None:
+        """The answer with the first step of those that led to it; None while it is in doubt."""
+        self._doubted[step] = answer
+        if len(self._doubted) < self._confirm:
+            return None
+        return replace(answer, step_first=min(one.step_first for one in self._doubted.values()))
+
     def _be_quiet(self, step: int) -> None:
+        self._doubted.clear()
         if self.active is None or step <= self.active.step_last:
             return
         self._quiet_steps.add(step)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,23 +12,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
+from tdbg_lab.rules.order import known_keys
+from tdbg_lab.rules.raw_values import RawValues
+from tdbg_lab.rules.view import RunView
 from tdbg_lab.stats import take
+from tdbg_lab.store.source import source_of
 from tdbg_lab.store.tail import tail, tailed_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tdbg_lab.rules.view import RunView
+    from tdbg_lab.rules.base import Needs
 
 __all__ = ["Feed"]
 
 log = logging.getLogger(__name__)
 
 _COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
+_INFO_S = 1.0
 _FLOATS = ("min", "max", "mean", "std", "l1", "l2")
 
 
@@ -65,6 +72,31 @@ class Feed:
         self._pending: dict[int, list[_Part]] = {}
         self._last_write_s = clock()
         self._refused = False
+        self._source = source_of(run_path)
+        self._info_s = -math.inf
+        self._look_at_info()
+
+    @classmethod
+    def of(cls, run_path: Path, needs: Iterable[Needs]) -> Feed:
+        """Follow a run for rules that need all this."""
+        wanted = list(needs)
+        view = RunView(
+            max([1, *(one.steps for one in wanted)]),
+            per_rank=any(one.per_rank for one in wanted),
+            raw=RawValues(run_path) if any(one.raw for one in wanted) else None,
+        )
+        view.expect(known_keys(run_path))
+        return cls(run_path, view)
+
+    @property
+    def view(self) -> RunView:
+        """Where what is read goes."""
+        return self._view
+
+    @property
+    def quiet_s(self) -> float:
+        """Time since something new was read, or since the feed was made, s."""
+        return self._clock() - self._last_write_s
 
     @property
     def waiting(self) -> bool:
@@ -79,6 +111,7 @@ class Feed:
         last
             Nothing more will come: give the newest step, too.
         """
+        self._look_at_info()
         while (part := self._next()) is not None:
             self._last_write_s = self._clock()
             for step in sorted(step for step in self._pending if step != part.step):
@@ -88,12 +121,20 @@ class Feed:
             for step in sorted(self._pending):
                 yield self._give(step)
 
+    def _look_at_info(self) -> None:
+        """Read what the run says about itself, at most once a second; broken words leave the old ones."""
+        if self._clock() - self._info_s < _INFO_S:
+            return
+        self._info_s = self._clock()
+        with contextlib.suppress(OSError, ValueError):
+            self._view.info = self._source.info()
+
     def _next(self) -> _Part | None:
         """What comes next, of the rank that is furthest behind: ranks stay side by side."""
         for number in tailed_ranks(self._run_path) if not any(r.ahead for r in self._ranks.values()) else ():
-            self._ranks.setdefault(number, _Rank(self._run_path, number))
+            self._ranks.setdefault(number, _Rank(self._run_path, number, self._decode))
         for rank in self._ranks.values():
-            rank.look(self._decode)
+            rank.look()
         ahead = [rank.ahead for rank in self._ranks.values() if rank.ahead]
         return min(ahead, key=lambda parts: parts[0].step).popleft() if ahead else None
 
@@ -103,13 +144,14 @@ class Feed:
             modes.setdefault(part.mode, []).append(part)
         for mode, parts in modes.items():
             newest = max(part.time_ns for part in parts)
-            self._view.put(mode, step, newest, [(part.keys, part.block) for part in parts])
+            ranks = [part.rank for part in parts]
+            self._view.put(mode, step, newest, [(part.keys, part.block) for part in parts], ranks)
         self._view.step = step
         return step
 
-    def _decode(self, table: pa.Table) -> list[_Part]:
+    def _decode(self, table: pa.Table, rank: int) -> list[_Part]:
         try:
-            return _parts(table, self._keys)
+            return _parts(table, self._keys, rank)
         except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
             if not self._refused:
                 log.warning("A batch of statistics is left out: %s", error)
@@ -120,18 +162,20 @@ class Feed:
 class _Rank:
     """What one rank writes."""
 
-    def __init__(self, run_path: Path, number: int) -> None:
+    def __init__(self, run_path: Path, number: int, decode: Callable[[pa.Table, int], list[_Part]]) -> None:
         self._tail = tail(run_path, rank=number)
+        self._number = number
+        self._decode = decode
         self.ahead: deque[_Part] = deque()
         """The next batch, read but not used."""
 
-    def look(self, decode: Callable[[pa.Table], list[_Part]]) -> None:
+    def look(self) -> None:
         """Have the next batch at hand, if there is one."""
         while not self.ahead:
             chunk = next(self._tail)
             if chunk is None:
                 return
-            self.ahead.extend(decode(chunk.table))
+            self.ahead.extend(self._decode(chunk.table, chunk.rank))
 
 
 class _Part(NamedTuple):
@@ -142,9 +186,10 @@ class _Part(NamedTuple):
     time_ns: int
     keys: tuple[TensorKey, ...]
     block: StatsBlock
+    rank: int
 
 
-def _parts(table: pa.Table, known: dict[str, TensorKey]) -> list[_Part]:
+def _parts(table: pa.Table, known: dict[str, TensorKey], rank: int) -> list[_Part]:
     """One batch: a step, or numbers of several steps of one mode that were written together."""
     if table.num_rows == 0:
         return []
@@ -153,12 +198,12 @@ def _parts(table: pa.Table, known: dict[str, TensorKey]) -> list[_Part]:
     times = _numbers(table, "time_ns", np.int64)
     keys, block = _keys(table, known), _block(table)
     if (steps == steps[0]).all():
-        return [_Part(int(steps[0]), mode, int(times[-1]), keys, block)]
+        return [_Part(int(steps[0]), mode, int(times[-1]), keys, block, rank)]
     parts = []
     for step in np.unique(steps):
         rows = np.flatnonzero(steps == step)
         own = tuple(keys[row] for row in rows)
-        parts.append(_Part(int(step), mode, int(times[rows[-1]]), own, take(block, rows)))
+        parts.append(_Part(int(step), mode, int(times[rows[-1]]), own, take(block, rows), rank))
     return parts
 
 

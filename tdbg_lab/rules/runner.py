@@ -12,9 +12,7 @@ from tdbg_lab.errors import StoreError, TdbgError
 from tdbg_lab.rules.engine import Engine
 from tdbg_lab.rules.episode import Change, News
 from tdbg_lab.rules.feed import Feed
-from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.performer import Performer
-from tdbg_lab.rules.view import RunView
 from tdbg_lab.store import FindingsWriter, read_findings, read_rule_states, write_rule_states
 
 if TYPE_CHECKING:
@@ -23,11 +21,13 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, RuleState, Severity
     from tdbg_lab.rules.base import Rule
+    from tdbg_lab.rules.engine import Judged
 
 __all__ = ["Runner"]
 
 log = logging.getLogger(__name__)
 
+_IDLE_NS = 1_000_000_000
 _STATUS_NS = 500_000_000
 _HEARTBEAT_NS = 5_000_000_000
 _FIRST_UPDATE_NS = 2_000_000_000
@@ -77,9 +77,8 @@ class Runner:
         known = _latest(read_findings(run_path))
         states = {state.rule: state for state in read_rule_states(run_path)}
         self._engine = Engine(rules, known, {rule: state.step_checked for rule, state in states.items()})
-        self._view = RunView(self._engine.window_steps)
-        self._view.expect(known_keys(run_path))
-        self._feed = Feed(run_path, self._view)
+        self._feed = Feed.of(run_path, self._engine.needs)
+        self._idle_ns = 0
         self._performer = Performer(ActionContext(run_path, name), stop_on=stop_on)
         self._performer.forget_nothing(self._engine.judged)
         self._writer: FindingsWriter | None = None
@@ -114,12 +113,27 @@ class Runner:
     def work(self, *, last: bool = False) -> None:
         """Check what can be checked now; `last` when nothing more will come."""
         for step in self._feed.steps(last=last):
-            for one, change in self._engine.check(step, self._view):
-                self._tell(change)
-                self._performer.perform(one, change)
+            self._take(self._engine.check(step, self._feed.view))
             self._dirty = True
             self._write_status()
+        if not last:
+            self._ask_idle()
         self._write_status()
+
+    def _ask_idle(self) -> None:
+        """Ask about silence, about once a second while nothing is written."""
+        now_ns = time.monotonic_ns()
+        if self._feed.quiet_s * 1e9 < _IDLE_NS or now_ns - self._idle_ns < _IDLE_NS:
+            return
+        self._idle_ns = now_ns
+        changes = self._engine.idle(self._feed.quiet_s, self._feed.view)
+        self._dirty |= bool(changes)
+        self._take(changes)
+
+    def _take(self, changes: Iterable[tuple[Judged, Change]]) -> None:
+        for one, change in changes:
+            self._tell(change)
+            self._performer.perform(one, change)
 
     def close(self, *, stopped: bool = False) -> None:
         """Write the last word. `stopped` when the run goes on without us."""

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.rules.frame import Frame, join
+from tdbg_lab.rules.recent import Recent
 from tdbg_lab.rules.series import Scalars, Series
 from tdbg_lab.stats import empty_block, take
+from tdbg_lab.store.info import RunInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding, StatsBlock, TensorKey
     from tdbg_lab.rules.base import Needs
+    from tdbg_lab.rules.raw_values import RawValues
 
 __all__ = ["RunView"]
 
@@ -30,21 +35,30 @@ class RunView:
     ----------
     keep
         Recorded steps of each kind of tensor that are kept.
+    per_rank
+        Keep what each rank wrote by itself, too.
+    raw
+        Where raw values are read from; None to leave them alone.
     """
 
-    def __init__(self, keep: int = 64) -> None:
+    def __init__(self, keep: int = 64, *, per_rank: bool = False, raw: RawValues | None = None) -> None:
         self.step = -1
         """The step that is checked."""
         self.active: Finding | None = None
         """The open finding of the rule that is asked, or None: for thresholds with hysteresis."""
         self.open: tuple[Finding, ...] = ()
         """Open findings of all rules, those of earlier rules at this step included."""
+        self.info = RunInfo(id="", name="", created_ns=0)
+        """What the run says about itself: framework, hyper-parameters, world size, ..."""
         self._keep = keep
+        self._per_rank = per_rank
+        self._raw = raw
         self._keys: dict[str, TensorKey] = {}
         self._expected: dict[str, int] = {}
         self._found: dict[tuple[tuple[Kind, ...], str | None], list[TensorKey]] = {}
         self._met: set[Needs] = set()
-        self._frames: dict[tuple[Mode, Kind], dict[int, Frame]] = {}
+        self._recent = Recent(keep)
+        self._ranks: dict[int, Recent] = {}
         self._series: dict[tuple[str, Mode], Series] = {}
 
     def expect(self, keys: Iterable[TensorKey]) -> None:
@@ -73,29 +87,45 @@ class RunView:
     @property
     def modes(self) -> list[Mode]:
         """Modes that rules judge by: train where there is any, else what there is."""
-        found = list(dict.fromkeys(mode for mode, _ in self._frames))
+        found = self._recent.modes
         return [Mode.TRAIN] if Mode.TRAIN in found else found
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Ranks that have written something so far, ascending."""
+        return tuple(sorted(self._ranks))
 
     def frame(self, mode: Mode = Mode.TRAIN) -> Frame:
         """What was recorded at the checked step; a frame without rows when nothing was."""
-        for (of_mode, _), frames in self._frames.items():
-            if of_mode == mode and self.step in frames:
-                return frames[self.step]
-        return Frame(self.step, mode, 0, (), empty_block())
+        return self._recent.at(mode, self.step) or Frame(self.step, mode, 0, (), empty_block())
 
     def frames(self, kind: Kind, n: int = 1, mode: Mode = Mode.TRAIN) -> list[Frame]:
         """The last `n` steps at which tensors of a kind were recorded, oldest first.
 
         Fewer when there are fewer, or when `Needs.steps` asked for fewer.
         """
-        frames = self._frames.get((mode, kind), {})
-        found: list[Frame] = []
-        for step in reversed(frames):
-            if step <= self.step:
-                found.append(frames[step])
-                if len(found) == n:
-                    break
-        return found[::-1]
+        return self._recent.last(mode, kind, n, self.step)
+
+    def rank_frames(self, kind: Kind, n: int = 1, mode: Mode = Mode.TRAIN) -> dict[int, list[Frame]]:
+        """Like `frames`, of each rank by itself; ranks without any are left out.
+
+        Kept when a rule asked for it (`Needs.per_rank`); empty else.
+        """
+        found = {rank: recent.last(mode, kind, n, self.step) for rank, recent in sorted(self._ranks.items())}
+        return {rank: frames for rank, frames in found.items() if frames}
+
+    def raw(
+        self, name: str, step: int | None = None, mode: Mode = Mode.TRAIN, rank: int | None = None
+    ) -> NDArray[Any] | None:
+        """Values of a tensor at a step, the checked one by default, as they were recorded.
+
+        Several ranks and micro-steps are joined along the first axis. None when only statistics were
+        kept, when they take more than `tdbg_lab.store.limits.MAX_RULE_RAW_BYTES`, or when no rule
+        asked for raw values (`Needs.raw`).
+        """
+        if self._raw is None:
+            return None
+        return self._raw.get(name, self.step if step is None else step, mode, rank)
 
     def scalars(self, name: str, mode: Mode = Mode.TRAIN) -> Scalars:
         """A loss, a logged scalar or an optimizer fact over steps; empty when there is none."""
@@ -119,18 +149,41 @@ class RunView:
         return []
 
     def put(
-        self, mode: Mode, step: int, time_ns: int, parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]]
+        self,
+        mode: Mode,
+        step: int,
+        time_ns: int,
+        parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]],
+        ranks: Sequence[int] = (),
     ) -> None:
-        """Add what was written of a step; more of the same step merges with what is there."""
-        known = self._known(mode, step)
+        """Add what was written of a step; more of the same step merges with what is there.
+
+        `ranks` says who wrote each of the parts: rank 0 when it is not given.
+        """
+        frame = self._merged(self._recent, mode, step, time_ns, parts)
+        values: NDArray[np.float64] | None = None
+        for row in frame.rows(*_SCALAR_KINDS):
+            values = frame.block.scalar_values if values is None else values
+            self._series.setdefault((frame.keys[row].name, mode), Series()).put(step, values[row])
+        for rank in sorted(set(ranks)) or (0,):
+            recent = self._ranks.setdefault(rank, Recent(self._keep))
+            if self._per_rank:
+                own = [part for part, of in zip(parts, ranks, strict=True) if of == rank] if ranks else parts
+                self._merged(recent, mode, step, time_ns, own)
+
+    def _merged(
+        self,
+        recent: Recent,
+        mode: Mode,
+        step: int,
+        time_ns: int,
+        parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]],
+    ) -> Frame:
+        known = recent.at(mode, step)
         keys, block = self._ordered(*join([*([(known.keys, known.block)] if known else ()), *parts]))
         frame = Frame(step, mode, time_ns, keys, block)
-        for kind in frame.kinds:
-            self._store((mode, kind), frame)
-        values: np.ndarray | None = None
-        for row in frame.rows(*_SCALAR_KINDS):
-            values = block.scalar_values if values is None else values
-            self._series.setdefault((keys[row].name, mode), Series()).put(step, values[row])
+        recent.put(frame)
+        return frame
 
     def _ordered(
         self, keys: tuple[TensorKey, ...], block: StatsBlock
@@ -146,21 +199,6 @@ class RunView:
             return keys, block
         order = np.argsort(place, kind="stable")
         return tuple(keys[row] for row in order), take(block, order)
-
-    def _known(self, mode: Mode, step: int) -> Frame | None:
-        for (of_mode, _), frames in self._frames.items():
-            if of_mode == mode and step in frames:
-                return frames[step]
-        return None
-
-    def _store(self, slot: tuple[Mode, Kind], frame: Frame) -> None:
-        frames = self._frames.setdefault(slot, {})
-        last = next(reversed(frames), -1)
-        frames[frame.step] = frame
-        if frame.step < last:  # a late write, or training that went back to a checkpoint
-            self._frames[slot] = frames = dict(sorted(frames.items()))
-        while len(frames) > self._keep:
-            del frames[next(iter(frames))]
 
 
 _LOSS_NAME = r"(?i)^(train(ing)?[_/. ])?loss$"

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,20 @@ from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
 from tdbg_lab.store.jsonable import jsonable, number_in
 from tdbg_lab.store.layout import entries, make_subfolder, read_bytes, read_json, subfolder, write_json
-from tdbg_lab.store.limits import MAX_FINDINGS, MAX_FINDINGS_BYTES, MAX_NAME_CHARS, MAX_TEXT_CHARS
+from tdbg_lab.store.limits import (
+    MAX_FACTS,
+    MAX_FINDINGS,
+    MAX_FINDINGS_BYTES,
+    MAX_NAME_CHARS,
+    MAX_TEXT_CHARS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _FILE = re.compile(r"findings-(\d{6})\.jsonl")
 _STATUS_FILE = "status.json"
+_SIMPLE = (int, float, str, bool, type(None))
 
 
 class FindingsWriter:
@@ -165,6 +173,8 @@ def _finding(value: Mapping[str, Any]) -> Finding:
         rank=int(rank) if isinstance(rank, int) else None,
         time_ns=int(value.get("time_ns", 0)),
         id=_text(value, "id"),
+        fix=_numbers(value["fix"]) or None if isinstance(value.get("fix"), dict) else None,
+        cause=_text(value, "cause"),
     )
 
 
@@ -190,6 +200,9 @@ def _list(value: Any) -> list[Any]:
 
 
 def _numbers(value: Any) -> dict[str, Any]:
-    pairs = value.items() if isinstance(value, dict) else ()
-    simple = (int, float, str, bool, type(None))
-    return {str(key)[:MAX_NAME_CHARS]: number_in(item) for key, item in pairs if isinstance(item, simple)}
+    pairs = islice(value.items(), MAX_FACTS) if isinstance(value, dict) else ()
+    return {str(key)[:MAX_NAME_CHARS]: _fact(item) for key, item in pairs if isinstance(item, _SIMPLE)}
+
+
+def _fact(value: Any) -> Any:
+    return number_in(value[:MAX_TEXT_CHARS]) if isinstance(value, str) else value

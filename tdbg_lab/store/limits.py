@@ -50,6 +50,10 @@ MAX_RAW_HEADER_BYTES: Final = 16 * 2**20
 MAX_RAW_FILES: Final = 500_000
 MAX_FINDINGS: Final = 20_000
 MAX_FINDINGS_BYTES: Final = 64 * 2**20
+MAX_FACTS: Final = 256
+"""Numbers in the evidence, the fix or the parameters of one rule."""
+MAX_RULE_RAW_BYTES: Final = 64 * 2**20
+"""Raw values of one tensor that a rule may ask for at once."""
 MAX_REQUESTS: Final = 1000
 MAX_PROBLEMS: Final = 200
 MAX_LIST_DEPTH: Final = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.records import Mode
@@ -57,6 +58,19 @@ class RawIndex:
         code = MODE_CODE[str(Mode(mode))] if mode is not None else min(codes, default=0)
         return [file for file, of in zip(files, codes, strict=True) if of == code]
 
+    def at(self, step: int, rank: int | None = None) -> list[RawFile]:
+        """Files of one step, of all ranks or of one."""
+        return [
+            file
+            for of, listed in sorted(self._files.items())
+            if rank in {None, of}
+            for file in listed[_first(listed, step) : _first(listed, step + 1)]
+        ]
+
+    def has(self, file: RawFile, name: str) -> bool:
+        """Whether a file holds a tensor."""
+        return name in self._names_in(file)
+
     def read(self, file: RawFile, name: str) -> NDArray[Any]:
         """Raw value of a tensor in one file; raises as `tdbg_lab.store.raw.read_raw`."""
         return read_raw(file.path, name)
@@ -74,3 +88,8 @@ class RawIndex:
                 found = frozenset()
             self._names[key] = found
         return found
+
+
+def _first(files: list[RawFile], step: int) -> int:
+    """Place of the first file of `step` or a later one; files are in the order of steps."""
+    return bisect_left(files, step, key=lambda file: file.step)

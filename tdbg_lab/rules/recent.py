@@ -1,0 +1,60 @@
+"""The last recorded steps, in bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Kind, Mode
+    from tdbg_lab.rules.frame import Frame
+
+__all__ = ["Recent"]
+
+
+class Recent:
+    """Frames by step, for each mode and kind of tensor by itself: kinds may be saved at different steps.
+
+    Parameters
+    ----------
+    keep
+        Recorded steps of each kind that are kept.
+    """
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._frames: dict[tuple[Mode, Kind], dict[int, Frame]] = {}
+
+    @property
+    def modes(self) -> list[Mode]:
+        """Modes in the order of their first appearance."""
+        return list(dict.fromkeys(mode for mode, _ in self._frames))
+
+    def put(self, frame: Frame) -> None:
+        """Add a frame, or replace the one of its step."""
+        for kind in frame.kinds:
+            slot = (frame.mode, kind)
+            frames = self._frames.setdefault(slot, {})
+            last = next(reversed(frames), -1)
+            frames[frame.step] = frame
+            if frame.step < last:  # a late write, or training that went back to a checkpoint
+                self._frames[slot] = frames = dict(sorted(frames.items()))
+            while len(frames) > self._keep:
+                del frames[next(iter(frames))]
+
+    def at(self, mode: Mode, step: int) -> Frame | None:
+        """What was recorded at a step, or None."""
+        for (of_mode, _), frames in self._frames.items():
+            if of_mode == mode and step in frames:
+                return frames[step]
+        return None
+
+    def last(self, mode: Mode, kind: Kind, n: int, until: int) -> list[Frame]:
+        """The last `n` frames with tensors of a kind up to step `until`, oldest first."""
+        frames = self._frames.get((mode, kind), {})
+        found: list[Frame] = []
+        for step in reversed(frames):
+            if step <= until:
+                found.append(frames[step])
+                if len(found) == n:
+                    break
+        return found[::-1]

@@ -1,0 +1,83 @@
+"""Thresholds that people set: of the right type, within their range."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tdbg_lab.rules.base import Rule
+
+__all__ = ["check_range", "check_types"]
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+    "None": (type(None),),
+}
+
+
+def check_types(rule: Rule) -> None:
+    """Every field annotated with plain types holds one of them; what is named a regex compiles.
+
+    Raises
+    ------
+    ConfigError
+        At the first that does not.
+    """
+    for one in fields(rule):
+        value = getattr(rule, one.name)
+        kinds = [part.strip() for part in str(one.type).split("|")]
+        if not all(kind in _TYPES for kind in kinds):
+            continue  # a type of the rule's own
+        where = f"{rule.name}.{one.name}"
+        allowed = {cls for kind in kinds for cls in _TYPES[kind]}
+        if type(value) not in allowed or (isinstance(value, float) and math.isnan(value)):
+            expected = " or ".join("a number" if kind == "float" else kind for kind in kinds)
+            raise ConfigError(f"{where} is {value!r}; expected {expected}.")
+        if one.name.endswith("regex") and isinstance(value, str):
+            _compile(where, value)
+
+
+def check_range(
+    rule: Rule,
+    *names: str,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+) -> None:
+    """Fields `names` are numbers within bounds; a field that is None is passed over.
+
+    Raises
+    ------
+    ConfigError
+        At the first that is not.
+    """
+    for name in names:
+        value: Any = getattr(rule, name)
+        if value is None:
+            continue
+        fits = (
+            (at_least is None or value >= at_least)
+            and (above is None or value > above)
+            and (at_most is None or value <= at_most)
+            and (below is None or value < below)
+        )
+        if not fits:
+            bounds = (("at least", at_least), ("above", above), ("at most", at_most), ("below", below))
+            expected = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+            raise ConfigError(f"{rule.name}.{name} is {value!r}; expected a number {expected}.")
+
+
+def _compile(where: str, pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"{where} is {pattern!r}, which is not a regular expression: {error}.") from None
