@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.checking import check_run, invoke_rule, run_rules
-from tdbg_lab.rules.dead_relu import DeadRelu
-from tdbg_lab.rules.exploding_tensor import ExplodingTensor
 from tdbg_lab.rules.frame import Frame, Row
 from tdbg_lab.rules.launcher import launch
-from tdbg_lab.rules.loss_not_decreasing import LossNotDecreasing
+from tdbg_lab.rules.losses.loss_not_decreasing import LossNotDecreasing
 from tdbg_lab.rules.registry import find_rule, list_rules, resolve_rules, rule
-from tdbg_lab.rules.vanishing_gradient import VanishingGradient
+from tdbg_lab.rules.tensors.dead_relu import DeadRelu
+from tdbg_lab.rules.tensors.exploding_tensor import ExplodingTensor
+from tdbg_lab.rules.tensors.vanishing_gradient import VanishingGradient
 from tdbg_lab.rules.view import RunView
 
 __all__ = [

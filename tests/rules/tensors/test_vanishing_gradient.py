@@ -7,8 +7,7 @@ import pytest
 
 from tdbg_lab.records import Severity
 from tdbg_lab.rules import VanishingGradient
-
-from .made import Made
+from tests.rules.made import Made
 
 if TYPE_CHECKING:
     from collections.abc import Callable

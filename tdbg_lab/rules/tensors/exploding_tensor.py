@@ -10,8 +10,8 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
-from tdbg_lab.rules.origin import Origin, find_origin, not_finite
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.tensors.origin import Origin, find_origin, not_finite
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, TensorKey

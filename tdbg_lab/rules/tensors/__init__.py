@@ -1,0 +1,1 @@
+"""Rules about weights, gradients and activations."""
