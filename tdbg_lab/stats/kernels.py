@@ -26,6 +26,7 @@ __all__ = [
     "bits64",
     "channel_runs",
     "channel_slow",
+    "channel_zeros",
     "count_bins",
     "exact",
     "keep_finite",
@@ -209,78 +210,114 @@ def exact(x: Any, bits: Any, n: int, lanes: Any, out: Any, counts: Any) -> None:
 
 
 @kernel(fastmath=REASSOCIATE)
-def _add_row(x: Any, n: int, total: Any, zeros: Any) -> None:
+def _add_row(x: Any, n: int, total: Any) -> None:
     for j in range(n):
-        v = x[j]
-        total[j] += v
-        zeros[j] = zeros[j] + (v == 0)
+        total[j] += x[j]
 
 
 @kernel(fastmath=REASSOCIATE)
-def _add_four_rows(x: Any, n: int, total: Any, zeros: Any) -> None:
+def _add_four_rows(x: Any, n: int, total: Any) -> None:
     """Rows that follow each other: one float64 addition for four elements of a channel.
 
     Written for the compiler to make vector code of it: a slice for each row, because an index like
-    ``n + j`` might be negative for all it knows, and two loops, because it checks only so many pairs
-    of arrays for overlap.
+    ``n + j`` might be negative for all it knows.
     """
     first, second, third, fourth = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
     for j in range(n):
         total[j] += (first[j] + second[j]) + (third[j] + fourth[j])
-    for j in range(n):
-        none = _i32(_i32(first[j] == 0) + _i32(second[j] == 0))
-        zeros[j] += _i32(none + _i32(_i32(third[j] == 0) + _i32(fourth[j] == 0)))
 
 
 @kernel(fastmath=REASSOCIATE)
-def _add_two_rows(x: Any, n: int, total: Any, zeros: Any) -> None:
+def _add_two_rows(x: Any, n: int, total: Any) -> None:
     first, second = x[:n], x[n : 2 * n]
     for j in range(n):
         total[j] += first[j] + second[j]
-    for j in range(n):
-        zeros[j] += _i32(_i32(first[j] == 0) + _i32(second[j] == 0))
 
 
 @kernel(fastmath=REASSOCIATE)
 def _sum_run(x: Any, n: int) -> Any:
-    part, none = x[0] * 0, _ZERO
+    part = x[0] * 0
     for j in range(n):
-        v = x[j]
-        part += v
-        none = _i32(none + _i32(v == 0))
-    return part, none
+        part += x[j]
+    return part
 
 
 @kernel()
-def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: Any, zeros: Any) -> None:
-    """Add a finite block to per-channel sums and zero counts.
+def _count_row(x: Any, n: int, zeros: Any) -> None:
+    for j in range(n):
+        zeros[j] += _i32(x[j] == 0)
+
+
+@kernel()
+def _count_two_rows(x: Any, n: int, zeros: Any) -> None:
+    first, second = x[:n], x[n : 2 * n]
+    for j in range(n):
+        zeros[j] += _i32(_i32(first[j] == 0) + _i32(second[j] == 0))
+
+
+@kernel()
+def _count_run(x: Any, n: int) -> Any:
+    none = _ZERO
+    for j in range(n):
+        none = _i32(none + _i32(x[j] == 0))
+    return none
+
+
+@kernel()
+def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: Any) -> None:
+    """Add a finite block to per-channel sums, ``(channels,) float64``.
 
     Element ``i`` stands at ``start + i`` of a tensor stored as ``(outer, channels, inner)``.
-    `total` is ``(channels,) float64``, `zeros` ``(channels,) int64``.
     """
     if inner == 1:
         i = min(-start % channels, n)
         if i:
             channel = start % channels
-            _add_row(x[:i], i, total[channel : channel + i], zeros[channel : channel + i])
+            _add_row(x[:i], i, total[channel : channel + i])
         while n - i >= 4 * channels and channels >= _WIDE_ROW:
-            _add_four_rows(x[i : i + 4 * channels], channels, total, zeros)
+            _add_four_rows(x[i : i + 4 * channels], channels, total)
             i += 4 * channels
         if n - i >= 2 * channels and channels >= _WIDE_ROW:
-            _add_two_rows(x[i : i + 2 * channels], channels, total, zeros)
+            _add_two_rows(x[i : i + 2 * channels], channels, total)
             i += 2 * channels
         while i < n:
             run = min(channels, n - i)
-            _add_row(x[i : i + run], run, total[:run], zeros[:run])
+            _add_row(x[i : i + run], run, total[:run])
             i += run
         return
     channel, gone = start // inner % channels, start % inner
     i = 0
     while i < n:
         run = min(inner - gone, n - i)
-        part, none = _sum_run(x[i : i + run], run)
-        total[channel] += part
-        zeros[channel] += none
+        total[channel] += _sum_run(x[i : i + run], run)
+        i += run
+        gone = 0
+        channel += 1
+        if channel == channels:
+            channel = 0
+
+
+@kernel()
+def channel_zeros(x: Any, n: int, start: int, channels: int, inner: int, zeros: Any) -> None:
+    """Like `channel_runs` for the counts of zeros, ``(channels,) int64``; most blocks have none."""
+    if inner == 1:
+        i = min(-start % channels, n)
+        if i:
+            channel = start % channels
+            _count_row(x[:i], i, zeros[channel : channel + i])
+        while n - i >= 2 * channels and channels >= _WIDE_ROW:
+            _count_two_rows(x[i : i + 2 * channels], channels, zeros)
+            i += 2 * channels
+        while i < n:
+            run = min(channels, n - i)
+            _count_row(x[i : i + run], run, zeros[:run])
+            i += run
+        return
+    channel, gone = start // inner % channels, start % inner
+    i = 0
+    while i < n:
+        run = min(inner - gone, n - i)
+        zeros[channel] += _count_run(x[i : i + run], run)
         i += run
         gone = 0
         channel += 1

@@ -1,6 +1,6 @@
 """The numba kernel that sweeps over many tensors in one call, and joins the pieces of each.
 
-A *piece* is a run of elements of one tensor; large tensors are cut into several so that threads can
+A *piece* is a stretch of elements of one tensor; large tensors are cut into several so that threads can
 share them. Everything is compiled into the one native function `entry`: each further one would compile,
 and load, all of it again. It takes the address of a table of numbers, `CALL`, so that Python, a pool of
 threads, and the threads of an OpenMP library can all call it. Buffers come as addresses, too: `SPACE`
@@ -17,27 +17,23 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
+from tdbg_lab.stats.call import CALL, JOIN, PLAN, SWEEP
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.jit import callback, fetch_add, kernel, pointer, source_stamp
-from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow
+from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow, channel_zeros
 from tdbg_lab.stats.widen import widen32, widen64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "CALL",
     "COUNTS",
-    "JOIN",
-    "MEASURE",
     "MEMORY",
     "MOMENTS",
     "PIECE",
-    "PLAN",
     "SCRATCH",
     "SPACE",
     "STAMP",
-    "SWEEP",
     "call",
     "entry",
 ]
@@ -54,22 +50,6 @@ SPACE = ("pieces", "counts", "moments", "bins", "found", "sums", "zeros", "bad",
 """Buffers by address; from "scratch" on, one a thread. `dense` is ``(2048,) int64`` of zeros, `tables`
 `tdbg_lab.stats.dtypes.float8_tables`, `sums` float64, `zeros` and `bad` int64 per channel of a piece."""
 
-PLAN, SWEEP, JOIN, MEASURE = 0, 1, 2, 3
-"""What to do: cut tensors into pieces; measure runs of pieces, in as many threads as call it; join the
-pieces into rows; all of it in the calling thread, tensors uncut."""
-CALL = (
-    *("what", "memory", "rows", "cut", "space", "columns", "channels", "n_channels"),
-    *("extreme", "pieces", "bounds", "runs", "next", "thread"),
-)
-"""Arguments and results of a call, int64 each.
-
-``memory``, ``space``: addresses of the table of `rows` tensors and of the addresses of the buffers.
-``cut``: most elements of a piece. ``columns``: address of ``(13 * rows + 2,)`` 64-bit numbers that receive
-the counts ``(5, rows) int64``, min, max, mean, std, l1, l2 ``(6, rows) float64``, and the offsets of
-histograms and of channels, ``rows + 1`` each. ``channels``: address of ``(2 * n_channels,) float32`` that
-receives shares of zeros, then means. ``extreme``: result, rows too extreme for float64 squares.
-``pieces``: result of ``PLAN``, taken by ``JOIN``. ``bounds``: address of the ``runs + 1`` first pieces of
-the runs. ``next``, ``thread``: counters of ``SWEEP``, 0 before."""
 _NEXT, _THREAD = CALL.index("next"), CALL.index("thread")
 
 _FLOAT32 = int(Code.FLOAT32)
@@ -102,15 +82,14 @@ def _run(address: int, arguments: Any) -> None:
 
 @kernel()
 def _share(address: int, arguments: Any, space: Any) -> None:
-    """Take runs of pieces until none is left: any number of threads may do it at once."""
-    runs = arguments[11]
-    bounds = carray(pointer(arguments[10], np.int64), (runs + 1,))
+    """Measure pieces until none is left: any number of threads may do it at once."""
+    pieces = arguments[9]
     thread = fetch_add(address + 8 * _THREAD, 1)
     while True:
-        i = fetch_add(address + 8 * _NEXT, 1)
-        if i >= runs:
+        piece = fetch_add(address + 8 * _NEXT, 1)
+        if piece >= pieces:
             return
-        _sweep(bounds[i], bounds[i + 1], thread, space)
+        _sweep(piece, piece + 1, thread, space)
 
 
 @kernel()
@@ -182,13 +161,13 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
                 finite = measure32(address, n, spare, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
                     x32 = carray(pointer(address, np.float32), n)
-                    _channels(x32, n, at, finite, pieces[p], space)
+                    _channels(x32, n, at, finite, block_counts[4], pieces[p], space)
             else:
                 widen64(address, code, n, wide, narrow)
                 finite = measure64(wide, narrow, n, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
                     x64 = carray(pointer(wide, np.float64), n)
-                    _channels(x64, n, at, finite, pieces[p], space)
+                    _channels(x64, n, at, finite, block_counts[4], pieces[p], space)
             add(mine[0], moment, block_counts[0], block)
             for k in range(7):
                 mine[k] += block_counts[k]
@@ -212,12 +191,23 @@ def _clear_channels(piece: Any, space: Any) -> None:
 
 
 @kernel()
-def _channels(x: Any, n: int, at: int, finite: bool, piece: Any, space: Any) -> None:  # noqa: FBT001 - numba
+def _channels(
+    x: Any,
+    n: int,
+    at: int,
+    finite: bool,  # noqa: FBT001 - numba
+    none: int,
+    piece: Any,
+    space: Any,
+) -> None:
+    """Add a block with `none` zeros to the sums of its channels."""
     channels, inner, begin, end = piece[4], piece[5], piece[6], piece[6] + piece[4]
     sums = carray(pointer(space[5], np.float64), 1 << 40)[begin:end]
     zeros = carray(pointer(space[6], np.int64), 1 << 40)[begin:end]
     if finite:
-        channel_runs(x, n, at, channels, inner, sums, zeros)
+        channel_runs(x, n, at, channels, inner, sums)
+        if none:
+            channel_zeros(x, n, at, channels, inner, zeros)
     else:
         bad = carray(pointer(space[7], np.int64), 1 << 40)[begin:end]
         channel_slow(x, n, at, channels, inner, sums, zeros, bad)
@@ -351,7 +341,7 @@ def _join_histograms(counts: Any, begin: int, end: int, bins: Any, found: Any, d
     return fill
 
 
-STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "jit", "dtypes")
+STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "call", "jit", "dtypes")
 """Of the sources that the entry is compiled from."""
 
 

@@ -71,7 +71,9 @@ class ModuleHook(_Hook):
             if capturing():
                 engine.guard.notice("CUDA graph", _GRAPH)
             else:
-                with engine.lock:  # parts of a model may run in threads (DataParallel does that)
+                # Parts of a model may run in threads (DataParallel does that). What we ask of a tensor
+                # must not pass through function modes: the one that sees functional activations is ours.
+                with engine.lock, torch._C.DisableTorchFunction():  # noqa: SLF001
                     engine.guard.run(self.probe, self.take, module, values, due)
 
 
