@@ -30,6 +30,7 @@ for _name in (
     "latent",
     "timeline",
     "rules",
+    "rule_timeline",
 ):
     import_module(f"{__name__}.{_name}")
 

@@ -20,6 +20,7 @@ NAMES = (
     "latent",
     "timeline",
     "rules",
+    "rule_timeline",
 )
 RUNS = ("nothing", "one_step", "plain", "broken", "ranks", "hostile")
 
