@@ -22,7 +22,13 @@ from tdbg_lab.server.routes import all_handlers
 
 VERBS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 REFUSED = {401, 403, 405}
-EXAMPLES = {"run_id": "0123456789abcdef", "job": "0" * 32, "view": "scalars", "wanted": "7.0.0"}
+EXAMPLES = {
+    "run_id": "0123456789abcdef",
+    "job": "0" * 32,
+    "view": "scalars",
+    "rule": "dead_relu",
+    "wanted": "7.0.0",
+}
 START_S = 60.0
 SOCKET = {
     "Connection": "Upgrade",

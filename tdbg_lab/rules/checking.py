@@ -12,7 +12,7 @@ from tdbg_lab.rules.registry import resolve_rules
 from tdbg_lab.store.source import is_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tdbg_lab.records import Finding, RuleState
     from tdbg_lab.rules.base import Rule
@@ -57,9 +57,16 @@ def invoke_rule(rule: str | Rule | type[Rule], run: Any) -> list[Finding]:
 
 
 def check_run(
-    run: Any, rules: str | Rule | Sequence[str | Rule | type[Rule]] = "default", *, strict: bool = False
+    run: Any,
+    rules: str | Rule | Sequence[str | Rule | type[Rule]] = "default",
+    *,
+    strict: bool = False,
+    on_step: Callable[[int], None] | None = None,
 ) -> tuple[list[Finding], list[RuleState]]:
-    """Like `run_rules`, with where each rule stands."""
+    """Like `run_rules`, with where each rule stands.
+
+    `on_step` is called after each step; what it raises ends the check.
+    """
     path = Path(getattr(run, "path", run))
     if not is_run(path):
         raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
@@ -67,5 +74,7 @@ def check_run(
     feed = Feed.of(path, engine.needs)
     for step in feed.steps(last=True):
         engine.check(step, feed.view, strict=strict)
+        if on_step is not None:
+            on_step(step)
     engine.end()
     return engine.findings, engine.states()

@@ -1,4 +1,4 @@
-"""Heavy views under way: a few worker processes, progress to all clients, cancelling."""
+"""Long work under way: a few worker processes, progress to all clients, cancelling."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import logging
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.server.worker_process import WorkerProcess
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.server.hub import Hub
-    from tdbg_lab.server.wire import PendingJson
+    from tdbg_lab.server.wire import JobJson, PendingJson
 
-__all__ = ["Job", "JobTask", "Jobs"]
+__all__ = ["Job", "JobTask", "Jobs", "Task", "as_told"]
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +33,20 @@ MAX_JOB_S = 900.0
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
+class Task(Protocol):
+    """What a worker is to do."""
+
+    @property
+    def title(self) -> str:
+        """What it is, for the log."""
+
+    def request(self) -> dict[str, Any]:
+        """What the worker is told; one of its keys says what kind of work it is."""
+
+
 @dataclass(slots=True)
 class JobTask:
-    """What a worker is to prepare."""
+    """A view to prepare."""
 
     path: Path
     view: str
@@ -43,16 +54,30 @@ class JobTask:
     previous: Any = None
     """Data of an earlier preparation."""
 
+    @property
+    def title(self) -> str:
+        """What it is, for the log."""
+        return f"The view {self.view}"
+
+    def request(self) -> dict[str, Any]:
+        """What the worker is told."""
+        return {
+            "path": str(self.path),
+            "view": self.view,
+            "params": dict(self.params),
+            "previous": self.previous,
+        }
+
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One preparation."""
+    """One task on its way."""
 
     key: Hashable
     """Two requests for the same thing share a job."""
-    task: JobTask
+    task: Task
     on_done: Callable[[Any], None]
-    """Called with the prepared data."""
+    """Called with what the worker made."""
     on_failed: Callable[[], None]
     """Called instead when it failed or was cancelled."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -138,9 +163,7 @@ class Jobs:
             job.worker, job.state = worker, "running"
             job.message = "Starting"
             job.timer = loop.call_later(MAX_JOB_S, self._too_long, job)
-            task = job.task
-            frame = {"job": job.id, "path": str(task.path), "view": task.view}
-            self._send(worker, {**frame, "params": dict(task.params), "previous": task.previous})
+            self._send(worker, {"job": job.id, **job.task.request()})
             self._tell(job)
 
     def _take_worker(self) -> WorkerProcess | None:
@@ -178,7 +201,7 @@ class Jobs:
         elif frame.get("cancelled"):
             self._end(job, "cancelled", "Cancelled")
         else:
-            log.warning("View %s failed: %s", job.task.view, frame.get("detail") or frame["error"])
+            log.warning("%s failed: %s", job.task.title, frame.get("detail") or frame["error"])
             self._end(job, "failed", frame["error"])
         self._free(job.id)
 
@@ -221,13 +244,9 @@ class Jobs:
         self._tell(job)
 
     def _tell(self, job: Job) -> None:
-        self._hub.broadcast(
-            f"job/{job.id}",
-            {
-                "type": "job",
-                "job": job.id,
-                "progress": job.progress,
-                "message": job.message,
-                "state": job.state,
-            },
-        )
+        self._hub.broadcast(f"job/{job.id}", {"type": "job", **as_told(job)})
+
+
+def as_told(job: Job) -> JobJson:
+    """Where a job stands, for clients."""
+    return {"job": job.id, "progress": job.progress, "message": job.message, "state": job.state}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,13 @@ from tdbg_lab.errors import ConfigError, TdbgError
 __all__ = [
     "BodyTooLargeError",
     "EditRequest",
+    "RecheckRequest",
     "StopRequest",
     "ViewRequest",
     "WatchRequest",
     "parse_edit",
     "parse_message",
+    "parse_recheck",
     "parse_stop",
     "parse_view",
 ]
@@ -53,6 +56,13 @@ class StopRequest:
     """Ask the training process to stop."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckRequest:
+    """Ask for a check with other thresholds."""
+
+    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,27 @@ def parse_stop(body: bytes) -> StopRequest:
     """
     fields = _object(body or b"{}", allowed={"reason"})
     return StopRequest(_text(fields, "reason", MAX_REASON_CHARS) or "")
+
+
+def parse_recheck(body: bytes) -> RecheckRequest:
+    """Body of ``POST /tdbg/runs/{id}/rules/{rule}/check``; an empty one asks for the defaults.
+
+    Raises
+    ------
+    ConfigError
+        When it is not what the route expects.
+    """
+    fields = _object(body or b"{}", allowed={"parameters"})
+    parameters = fields.get("parameters", {})
+    if not isinstance(parameters, dict) or len(parameters) > MAX_PARAMS:
+        raise ConfigError(f"parameters is not an object with at most {MAX_PARAMS} entries.")
+    for name, value in parameters.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{name[:100]} is {value}; expected a finite number.")
+        if isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > MAX_REASON_CHARS):
+            limit = f"a text of at most {MAX_REASON_CHARS} characters"
+            raise ConfigError(f"{name[:100]} is not a number, a boolean, null or {limit}.")
+    return RecheckRequest(parameters)
 
 
 def parse_view(body: bytes) -> ViewRequest:

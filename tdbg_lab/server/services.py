@@ -14,6 +14,7 @@ from tdbg_lab.server.figures import Figures
 from tdbg_lab.server.follow import Follower
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import Jobs
+from tdbg_lab.server.recheck import Rechecks
 from tdbg_lab.server.summary import Summaries
 from tdbg_lab.server.tail import IDLE_INTERVAL_S, RunTail
 from tdbg_lab.server.tails import Tails
@@ -62,6 +63,7 @@ class Services:
         self.backfill = Backfill(self.catalog, self.summaries, self.hub, pool=self.readers)
         self.jobs = Jobs(self.hub, workers=limits.job_workers)
         self.figures = Figures(self.jobs, pool=self.drawers, cache_bytes=limits.cache_bytes)
+        self.rechecks = Rechecks(self.jobs)
         self._follower: Follower | None = None
 
     async def aclose(self) -> None:

@@ -11,16 +11,20 @@ __all__ = [
     "CostJson",
     "FindingCounts",
     "FindingMessage",
+    "JobJson",
     "JobMessage",
     "Message",
     "PendingJson",
     "PongMessage",
+    "RecheckJson",
     "RemovedMessage",
+    "RuleJson",
     "RunDetail",
     "RunMessage",
     "RunSummary",
     "RunsMessage",
     "TensorJson",
+    "ThresholdJson",
 ]
 
 Number = float | int | str
@@ -99,6 +103,27 @@ class TensorJson(TypedDict):
     """Of the worst finding on it."""
 
 
+class ThresholdJson(TypedDict):
+    """A threshold of a rule."""
+
+    name: str
+    type: str
+    """As it is written in the source: ``float``, ``int | None``."""
+    default: Number | bool | None
+    help: str
+
+
+class RuleJson(TypedDict):
+    """A rule there is."""
+
+    name: str
+    title: str
+    group: str
+    explanation: str
+    """What it sees, one paragraph."""
+    thresholds: list[ThresholdJson]
+
+
 class PendingJson(TypedDict):
     """A better picture is being computed."""
 
@@ -129,14 +154,26 @@ class RunsMessage(TypedDict):
     type: Literal["runs"]
 
 
-class JobMessage(TypedDict):
-    """A job moved on."""
+class JobJson(TypedDict):
+    """Where a job stands."""
 
-    type: Literal["job"]
     job: str
     progress: float
     message: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+class RecheckJson(JobJson):
+    """A check of a recorded run with other thresholds."""
+
+    result: dict[str, Any] | None
+    """``state``, ``findings`` and how many were ``found``; null before it is done."""
+
+
+class JobMessage(JobJson):
+    """A job moved on."""
+
+    type: Literal["job"]
 
 
 class FindingMessage(TypedDict):

@@ -1,4 +1,4 @@
-"""The process that prepares heavy views: ``python -m tdbg_lab.server.worker``.
+"""The process that does long work, one job at a time: ``python -m tdbg_lab.server.worker``.
 
 Talks over its standard streams with the server that started it: frames of a length (8 bytes, little
 endian) and a pickle. Both ends are ours; nothing from a run directory is ever unpickled.
@@ -79,28 +79,48 @@ class Worker:
 
     def _answer(self, request: dict[str, Any]) -> None:
         from tdbg_lab.errors import TdbgError
-        from tdbg_lab.views import Cancelled, prepare_view
+        from tdbg_lab.views import Cancelled
 
         job = request["job"]
         reply: dict[str, Any] = {"job": job}
         try:
-            reply["data"] = prepare_view(
-                request["path"],
-                request["view"],
-                request["params"],
-                progress=self._progress(job),
-                cancelled=lambda: job in self._cancelled,
-                previous=request["previous"],
-            )
+            reply["data"] = self._done(request, self._progress(job), lambda: job in self._cancelled)
         except Cancelled:
             reply["cancelled"] = True
         except TdbgError as error:
             reply["error"] = str(error)
         except Exception as error:  # noqa: BLE001 - the boundary of this process
-            reply["error"] = f"The view failed: {type(error).__name__}."
+            reply["error"] = f"The work failed: {type(error).__name__}."
             reply["detail"] = repr(error)
         self._cancelled.discard(job)
         write_frame(self._sink, reply)
+
+    @staticmethod
+    def _done(
+        request: dict[str, Any], progress: Callable[[float, str], None], cancelled: Callable[[], bool]
+    ) -> Any:
+        """Do what is asked for: a rule to check again, or a view to prepare."""
+        if "rule" in request:
+            from tdbg_lab.server.recheck import check_again
+
+            return check_again(
+                request["path"],
+                request["rule"],
+                request["parameters"],
+                request["last_step"],
+                progress=progress,
+                cancelled=cancelled,
+            )
+        from tdbg_lab.views import prepare_view
+
+        return prepare_view(
+            request["path"],
+            request["view"],
+            request["params"],
+            progress=progress,
+            cancelled=cancelled,
+            previous=request["previous"],
+        )
 
     def _progress(self, job: str) -> Callable[[float, str], None]:
         last_s = 0.0

@@ -18,9 +18,12 @@ ROUTES = [
     ("GET", f"runs/{RUN}/tensors"),
     ("GET", f"runs/{RUN}/steps"),
     ("GET", f"runs/{RUN}/rules"),
+    ("GET", "rules"),
+    ("POST", f"runs/{RUN}/rules/dead_relu/check"),
     ("POST", f"runs/{RUN}/stop"),
     ("GET", "views"),
     ("POST", f"runs/{RUN}/views/scalars"),
+    ("GET", f"jobs/{JOB}"),
     ("DELETE", f"jobs/{JOB}"),
     ("GET", "plotly/7.0.0.js"),
 ]

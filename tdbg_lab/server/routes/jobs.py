@@ -1,4 +1,4 @@
-"""``DELETE /tdbg/jobs/{job}``: cancel the computation of a heavy view."""
+"""``/tdbg/jobs/{job}``: cancel long work, or fetch what a check of a rule found."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ __all__ = ["handlers"]
 
 class JobHandler(TdbgHandler):
     """One job."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, job: str) -> None:
+        """Answer where a check stands, with its result once it is done."""
+        self.answer(self.services.rechecks.told(job))
 
     @web.authenticated
     @authorized
