@@ -217,7 +217,7 @@ def _links(findings: Sequence[Finding], rows: dict[str, int], names: Sequence[st
     x: list[int | None] = []
     y: list[str | None] = []
     for each in findings:
-        cause = known.get(getattr(each, "cause", "") or "")
+        cause = known.get(each.cause) if each.cause else None
         if cause is None or each.rule not in rows:
             continue
         x += [cause.step_first, each.step_first, None]

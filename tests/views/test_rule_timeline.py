@@ -91,3 +91,11 @@ def test_muted_rule_says_so(told):
     run = told(FINDINGS, STATES)
     run.edit(muted=["late"])
     assert "Late (muted)" in heat(call_view(run, "rule_timeline")).y
+
+
+def test_line_leads_from_the_root_cause_to_what_follows(told):
+    root = found("early", Severity.CRITICAL, 10, 50)
+    run = told([root, found("late", Severity.WARNING, 30, 60, cause=root.id)], STATES)
+    (line,) = [trace for trace in call_view(run, "rule_timeline").data if trace.name == "follows from"]
+    assert list(line.x) == [10, 30, None]
+    assert list(line.y) == ["Early", "Late", None]
