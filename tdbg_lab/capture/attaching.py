@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.opening import IfExists
     from tdbg_lab.capture.ranks import Ranks
+    from tdbg_lab.capture.stopping import StopReason
 
 __all__ = ["attach"]
 
@@ -42,7 +43,8 @@ def attach(
     profiler: bool = True,
     ranks: Ranks = "all",
     strict: bool = False,
-    on_stop: Callable[[str], object] | None = None,
+    checkpoint: Callable[[StopReason], object] | None = None,
+    on_stop: Callable[[StopReason], object] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Handle:
     """Capture what happens inside a model while it trains. Nothing of it ever raises into training.
@@ -83,8 +85,13 @@ def attach(
         all after the same step.
     strict
         Raise our own failures instead of turning off what failed; for tests.
+    checkpoint
+        Called at the end of a step when a stop was requested, before anything else: save the model
+        there. It is given the reason, a `str` with the attributes ``step``, ``by`` and ``finding``. What
+        it raises is told, and the stop goes on.
     on_stop
-        Called with the reason when a stop is requested, instead of raising `TrainingStopped`.
+        Called with the same reason instead of raising `TrainingStopped`: training goes on when it
+        returns.
     storage_options
         Credentials, region, endpoint of an object store; see `tdbg_lab.store.remote.options`.
 
@@ -123,6 +130,7 @@ def attach(
             profiler=profiler,
             if_exists=if_exists,
             strict=strict,
+            checkpoint=checkpoint,
             on_stop=on_stop,
             storage_options=storage_options,
         )
@@ -144,6 +152,7 @@ def attach(
         if_exists=if_exists,
         phases=profiler,
         strict=strict,
+        checkpoint=checkpoint,
         on_stop=on_stop,
         storage_options=storage_options,
     )

@@ -1,51 +1,73 @@
 """Requests to the training process: polled at step boundaries, answered in place.
 
-Several processes must stop after the same step, or the one that goes on waits for the others for
-ever. The chief hears the request at the end of a step, writes into the run directory that everybody
-stops at the end of the next one, and only then takes part in that step's exchange of gradients. So
-whoever comes out of that exchange finds it written.
+Several processes must act after the same step: with a stop the one that goes on would wait for the
+others for ever, with another learning rate they would drift apart. The chief hears the request at
+the end of a step, writes into the run directory that everybody follows it at the end of the next one,
+and only then takes part in that step's exchange of gradients. So whoever comes out of that exchange
+finds it written; and it stays written for one more exchange, so nobody comes too late.
 """
 
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.store import ControlPoll, Request, StopBoard, answer
+from tdbg_lab.store import ControlPoll, Request, RequestBoard, answer
+from tdbg_lab.store.settings import SET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ControlWatch", "SharedControlWatch"]
+__all__ = ["REQUESTS", "ControlWatch", "SharedControlWatch"]
 
+REQUESTS = ("stop", SET)
+"""Kinds of requests that a handle follows."""
 _INTERVAL_S = 0.2
 
 
 class ControlWatch:
-    """Looks for requests, at most every 0.2 s."""
+    """Looks for requests, at most every 0.2 s.
 
-    __slots__ = ("_next_s", "_pending", "_run_path")
+    Parameters
+    ----------
+    kinds
+        Kinds of requests that the training can follow; others are refused.
+    """
 
-    def __init__(self, run_path: Path) -> None:
+    def __init__(self, run_path: Path, *, kinds: tuple[str, ...] = ("stop",)) -> None:
         self._run_path = run_path
+        self._kinds = kinds
         self._pending = ControlPoll(run_path)
         self._next_s = 0.0
+        self._answered: set[str] = set()
 
     def poll(self, step: int) -> Request | None:  # noqa: ARG002 - the number of steps completed
-        """The oldest stop request, if there is one; requests of other kinds are refused."""
+        """The oldest request to follow, if there is one."""
         now = monotonic()
         if now < self._next_s:
             return None
         self._next_s = now + _INTERVAL_S
         for request in self._pending():
-            if request.kind == "stop":
+            if request.id in self._answered:
+                continue
+            if request.kind in self._kinds:
                 return request
+            self._answered.add(request.id)
             answer(self._run_path, request.id, "refused", f"training does not know {request.kind!r}")
         return None
 
-    def answer(self, request: Request, text: str) -> None:
-        """Answer a stop request."""
-        answer(self._run_path, request.id, "done", text)
+    def answer(self, request: Request, text: str, result: dict[str, Any] | None = None) -> None:
+        """Say that a request was followed, and how."""
+        self._answer(request, "done", text, result)
+
+    def refuse(self, request: Request, text: str) -> None:
+        """Say why a request was not followed."""
+        self._answer(request, "refused", text)
+
+    def _answer(self, request: Request, state: Any, text: str, result: dict[str, Any] | None = None) -> None:
+        self._answered.add(request.id)  # even if the answer cannot be written: nothing is done twice
+        self._next_s = 0.0  # there may be more of them
+        answer(self._run_path, request.id, state, text, result=result)
 
 
 class SharedControlWatch(ControlWatch):
@@ -54,20 +76,18 @@ class SharedControlWatch(ControlWatch):
     The others read a small file after each step, some 10 microseconds.
     """
 
-    __slots__ = ("_agreed", "_board", "_chief")
-
-    def __init__(self, run_path: Path, *, chief: bool) -> None:
-        super().__init__(run_path)
+    def __init__(self, run_path: Path, *, chief: bool, kinds: tuple[str, ...] = ("stop",)) -> None:
+        super().__init__(run_path, kinds=kinds)
         self._chief = chief
-        self._board = StopBoard(run_path)
+        self._board = RequestBoard(run_path)
         self._agreed: tuple[int, Request] | None = None
         if chief:
             self._board.clear()
 
     def poll(self, step: int) -> Request | None:
-        """The stop request, once its step has come."""
+        """The request to follow, once its step has come."""
         if self._agreed is None:
-            self._agreed = self._hear(step) if self._chief else self._board.read()
+            self._agreed = self._hear(step) if self._chief else self._look()
         if self._agreed is None or step < self._agreed[0]:
             return None
         return self._agreed[1]
@@ -79,9 +99,14 @@ class SharedControlWatch(ControlWatch):
         self._board.write(step + 1, request)
         return step + 1, request
 
-    def answer(self, request: Request, text: str) -> None:
-        """Answer a stop request; the chief does, for all."""
+    def _look(self) -> tuple[int, Request] | None:
+        found = self._board.read()
+        return None if found is None or found[1].id in self._answered else found
+
+    def _answer(self, request: Request, state: Any, text: str, result: dict[str, Any] | None = None) -> None:
+        """Answer a request; the chief does, for all. The board stays: others may not have read it yet."""
+        self._agreed = None
         if self._chief:
-            super().answer(request, text)
-            self._agreed = None
-            self._board.clear()
+            super()._answer(request, state, text, result)
+        else:
+            self._answered.add(request.id)

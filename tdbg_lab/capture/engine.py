@@ -11,7 +11,7 @@ from threading import RLock
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.capture.control import ControlWatch
+from tdbg_lab.capture.control import REQUESTS, ControlWatch
 from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, STEP_KEY, CostMeter
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.plan import Due, Plan
@@ -67,7 +67,7 @@ class Engine:
         self.guard.on_problem = self.recorder.add_problem
         self.meter = CostMeter()
         self.phases = PhaseRecorder(writer) if phases else None
-        self.control = control or ControlWatch(folder.path)
+        self.control = control or ControlWatch(folder.path, kinds=REQUESTS)
         self.step = self._first_step = first_step
         self.override: Mode | None = None
         """Mode set by the user, instead of the model's own."""
@@ -278,8 +278,8 @@ class Engine:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def poll_stop(self) -> Request | None:
-        """The stop request that waits, if any; looked for at most every 0.2 s."""
+    def poll(self) -> Request | None:
+        """The request that waits, if any; looked for at most every 0.2 s."""
         request: Request | None = self.guard.run("control", self.control.poll, self.step)
         return request
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from tdbg_lab.capture import ending, registry
+from tdbg_lab.capture.changing import follow
+from tdbg_lab.capture.stopping import StopReason, save_first
 from tdbg_lab.errors import CaptureError, TrainingStopped
 from tdbg_lab.records import Kind, Mode, RunStatus
+from tdbg_lab.store.settings import SET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.guard import Problem
     from tdbg_lab.run import Run
+    from tdbg_lab.store import Request
 
     class Session(Protocol):
         """What a framework hung on a model."""
@@ -39,10 +43,16 @@ class Handle:
     """
 
     def __init__(
-        self, engine: Engine, *, request: str, on_stop: Callable[[str], object] | None = None
+        self,
+        engine: Engine,
+        *,
+        request: str,
+        checkpoint: Callable[[StopReason], object] | None = None,
+        on_stop: Callable[[StopReason], object] | None = None,
     ) -> None:
         self._engine = engine
         self._session: Session | None = None
+        self._checkpoint = checkpoint
         self._on_stop = on_stop
         self._run: Run | None = None
         self._label_codes: dict[str, dict[str, int]] = {}
@@ -255,25 +265,31 @@ class Handle:
     # -- the end ----------------------------------------------------------------------------------
 
     def at_step_end(self) -> None:
-        """A step is complete: stop, if somebody asked for it.
+        """A step is complete: change a setting or stop, if somebody asked for it.
 
         Raises
         ------
         TrainingStopped
             A stop was requested and there is no `on_stop`.
         """
-        request = self._engine.poll_stop()
+        request = self._engine.poll()
         if request is None or not self._engine.open:
             return
+        if request.kind == SET:
+            follow(self._engine, getattr(self._session, "settings", None), request)
+        else:
+            self._stop(request)
+
+    def _stop(self, request: Request) -> None:
+        engine, step = self._engine, self._engine.step
         self.stop_requested = True
-        reason = self._stop_reason = request.reason or "a stop was requested"
-        engine = self._engine
+        reason = self._stop_reason = StopReason.of(request, engine)
+        saved = save_first(engine, self._checkpoint, reason)
         if self._on_stop is not None:
-            engine.guard.run("control", engine.control.answer, request, "on_stop was called")
+            engine.guard.run("control", engine.control.answer, request, f"on_stop was called{saved}")
             self._on_stop(reason)
             return
-        step = engine.step
-        engine.guard.run("control", engine.control.answer, request, f"stopped at step {step}")
+        engine.guard.run("control", engine.control.answer, request, f"stopped at step {step}{saved}")
         self._end(RunStatus.STOPPED, reason)
         raise TrainingStopped(reason, step=step)
 

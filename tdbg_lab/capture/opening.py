@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.capture import companions
-from tdbg_lab.capture.control import ControlWatch, SharedControlWatch
+from tdbg_lab.capture.control import REQUESTS, ControlWatch, SharedControlWatch
 from tdbg_lab.capture.engine import Engine
 from tdbg_lab.capture.handle import Handle
 from tdbg_lab.capture.inert import inert_handle
@@ -28,6 +28,7 @@ from tdbg_lab.store.remote.spool import spool_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tdbg_lab.capture.stopping import StopReason
     from tdbg_lab.config import CaptureConfig
 
 __all__ = ["IfExists", "Place", "RunFacts", "accompany", "default_place", "open_handle"]
@@ -61,7 +62,8 @@ def open_handle(
     if_exists: IfExists = "new",
     phases: bool = True,
     strict: bool = False,
-    on_stop: Callable[[str], object] | None = None,
+    checkpoint: Callable[[StopReason], object] | None = None,
+    on_stop: Callable[[StopReason], object] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> tuple[Handle, Engine]:
     """Make the run directory (the chief rank does) and a handle with nothing hung on it yet.
@@ -104,7 +106,7 @@ def open_handle(
         meeting.announce(folder.path, first_step)
     if remote is not None:
         engine.guard.run("sender", remote.start_sender)
-    return Handle(engine, request=request, on_stop=on_stop), engine
+    return Handle(engine, request=request, checkpoint=checkpoint, on_stop=on_stop), engine
 
 
 def _joined(path: Path, meeting: Meeting, remote: RemoteStore | None, place: Place) -> tuple[RunFolder, int]:
@@ -128,7 +130,9 @@ def _engine(folder: RunFolder, settings: CaptureConfig, place: Place, duty: Role
         settings if duty.writes else settings.model_copy(update={"collections": ()}),
         phases=phases and duty.writes,
         chief=duty.chief,
-        control=SharedControlWatch(folder.path, chief=duty.chief) if several else ControlWatch(folder.path),
+        control=SharedControlWatch(folder.path, chief=duty.chief, kinds=REQUESTS)
+        if several
+        else ControlWatch(folder.path, kinds=REQUESTS),
         **how,
     )
 

@@ -40,13 +40,21 @@ def _train(training: FakeTraining, steps: int, rate: float) -> str:
         training.step()
         if step == steps // 10:
             training.find()
-        requests = pending(training.path)
-        for each in requests:
-            answer(training.path, each.id, "done", "Stopped.")
-        if requests:
+        if _is_stopped(training):
             return "stopped"
         time.sleep(1 / rate)
     return "finished"
+
+
+def _is_stopped(training: FakeTraining) -> bool:
+    """Answer what was asked for; whether it was a stop."""
+    stopped = False
+    for each in pending(training.path):
+        is_stop = each.kind == "stop"
+        text = "Stopped." if is_stop else "This training is made up: it has no settings."
+        answer(training.path, each.id, "done" if is_stop else "refused", text)
+        stopped |= is_stop
+    return stopped
 
 
 def _interrupt(_number: int, _frame: object) -> None:

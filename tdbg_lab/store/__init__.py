@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tdbg_lab.store.control import ControlPoll, Request, StopBoard, answer, pending, request, requests
+from tdbg_lab.store.control import ControlPoll, Request, RequestBoard, answer, pending, request, requests
 from tdbg_lab.store.findings import (
     FindingsWriter,
     read_findings,
@@ -12,18 +12,22 @@ from tdbg_lab.store.findings import (
 )
 from tdbg_lab.store.folder import RunFolder, create_run, join_run
 from tdbg_lab.store.info import RunInfo
+from tdbg_lab.store.settings import AppliedSetting, SettingChange, SettingRecord, read_setting_records
 from tdbg_lab.store.tail import Chunk, tail
 from tdbg_lab.store.writer import RankWriter, SystemWriter
 
 __all__ = [
+    "AppliedSetting",
     "Chunk",
     "ControlPoll",
     "FindingsWriter",
     "RankWriter",
     "Request",
+    "RequestBoard",
     "RunFolder",
     "RunInfo",
-    "StopBoard",
+    "SettingChange",
+    "SettingRecord",
     "SystemWriter",
     "answer",
     "create_run",
@@ -32,6 +36,7 @@ __all__ = [
     "read_findings",
     "read_rule_states",
     "read_rule_status",
+    "read_setting_records",
     "request",
     "requests",
     "tail",

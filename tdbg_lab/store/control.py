@@ -6,7 +6,8 @@ import json
 import re
 import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping  # noqa: TC003 - a field's type, read by tools
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ CONTROL = "control"
 _ID = re.compile(r"[0-9a-f]{32}")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MAX_FILE_BYTES = 1024 * 1024
+_MAX_ARGUMENTS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,27 @@ class Request:
 
     id: str
     kind: str
-    """``stop``, ..."""
+    """``stop``, ``set``."""
     reason: str = ""
     by: str = ""
     created_ns: int = 0
     state: Literal["pending", "done", "refused"] = "pending"
     answer: str | None = None
     answered_ns: int | None = None
+    arguments: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+    """What more there is to say: the setting and its value, the id of the finding."""
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """What came of it, as JSON."""
 
 
-def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") -> str:
+def request(
+    run_path: str | Path,
+    kind: str,
+    *,
+    reason: str = "",
+    by: str = "",
+    arguments: Mapping[str, float | int | str | bool] | None = None,
+) -> str:
     """Ask the training process for something; returns the id of the request.
 
     Raises
@@ -67,6 +80,7 @@ def request(run_path: str | Path, kind: str, *, reason: str = "", by: str = "") 
         "reason": reason[:MAX_TEXT_CHARS],
         "created_ns": time.time_ns(),
         "by": by[:MAX_NAME_CHARS],
+        "arguments": _arguments(arguments),
         "state": "pending",
         "answer": None,
         "answered_ns": None,
@@ -117,8 +131,15 @@ class ControlPoll:
         return self._pending
 
 
-def answer(run_path: str | Path, identity: str, state: Literal["done", "refused"], text: str = "") -> None:
-    """Answer a request; the training process does.
+def answer(
+    run_path: str | Path,
+    identity: str,
+    state: Literal["done", "refused"],
+    text: str = "",
+    *,
+    result: Mapping[str, Any] | None = None,
+) -> None:
+    """Answer a request; the training process does. `result` is JSON.
 
     Raises
     ------
@@ -136,6 +157,8 @@ def answer(run_path: str | Path, identity: str, state: Literal["done", "refused"
     except (OSError, ValueError) as error:
         raise NotFoundError("There is no such request.") from error
     value.update(state=state, answer=text[:MAX_TEXT_CHARS], answered_ns=time.time_ns())
+    if result is not None:
+        value["result"] = dict(result)
     write_json(path, value)
 
 
@@ -153,21 +176,33 @@ def _parse(identity: str, value: dict[str, Any]) -> Request:
         state=state,
         answer=text[:MAX_TEXT_CHARS] if isinstance(text, str) else None,
         answered_ns=answered if isinstance(answered, int) else None,
+        arguments=_arguments(value.get("arguments")),
+        result=result if isinstance(result := value.get("result"), dict) else {},
     )
 
 
-class StopBoard:
-    """The step at which all processes of a training stop: one file, written by one of them.
+def _arguments(value: Any) -> dict[str, float | int | str | bool]:
+    """Short words with numbers or short texts; the rest is left out."""
+    pairs = list(value.items())[:_MAX_ARGUMENTS] if isinstance(value, dict) else ()
+    return {
+        name: one[:MAX_NAME_CHARS] if isinstance(one, str) else one
+        for name, one in pairs
+        if isinstance(name, str) and _KIND.fullmatch(name) and isinstance(one, str | int | float | bool)
+    }
+
+
+class RequestBoard:
+    """What all processes of a training do after the same step: one file, written by one of them.
 
     It is there from the start and opened anew for each look, because network file systems promise
     only then that what was written elsewhere is seen.
     """
 
     def __init__(self, run_path: str | Path) -> None:
-        self._path = Path(run_path) / CONTROL / "stop.json"
+        self._path = Path(run_path) / CONTROL / "agreed.json"
 
     def clear(self) -> None:
-        """No stop is agreed on.
+        """Nothing is agreed on.
 
         Raises
         ------
@@ -181,26 +216,32 @@ class StopBoard:
         write_json(self._path, {})
 
     def write(self, step: int, request: Request) -> None:
-        """All stop when `step` steps are completed, because of `request`.
+        """All follow `request` when `step` steps are completed.
 
         Raises
         ------
         StoreError
             If it cannot be written.
         """
-        told = {"step": step, "id": request.id, "reason": request.reason[:MAX_NAME_CHARS], "by": request.by}
+        told = {
+            "step": step,
+            "id": request.id,
+            "kind": request.kind,
+            "reason": request.reason[:MAX_NAME_CHARS],
+            "by": request.by,
+            "arguments": dict(request.arguments),
+        }
         write_json(self._path, told)
 
     def read(self) -> tuple[int, Request] | None:
-        """The number of completed steps to stop at, and why; None when nothing is agreed on."""
+        """The number of completed steps to act at, and the request; None when nothing is agreed on."""
         try:
             with self._path.open("rb") as file:
                 text = file.read(_MAX_FILE_BYTES)
             told = json.loads(text) if len(text) > len(b"{}\n") else {}
             step, identity = told.get("step"), told.get("id")
+            if not isinstance(step, int) or not isinstance(identity, str) or not _ID.fullmatch(identity):
+                return None
+            return step, _parse(identity, {**told, "state": "pending"})
         except (OSError, ValueError, AttributeError):
             return None
-        if not isinstance(step, int) or not isinstance(identity, str) or not _ID.fullmatch(identity):
-            return None
-        reason = str(told.get("reason", ""))[:MAX_NAME_CHARS]
-        return step, Request(identity, "stop", reason, str(told.get("by", ""))[:MAX_NAME_CHARS])

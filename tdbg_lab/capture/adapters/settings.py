@@ -9,8 +9,10 @@ from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from tdbg_lab.capture.stopping import StopReason
 
 __all__ = ["AttachSettings", "checked_settings"]
 
@@ -32,6 +34,7 @@ class AttachSettings(TypedDict, total=False):
     profiler: bool
     ranks: Any
     strict: bool
+    checkpoint: Callable[[StopReason], object] | None
     storage_options: Mapping[str, Any] | None
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.boosting.model import BoostedModel, Metric
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.opening import IfExists
+    from tdbg_lab.capture.stopping import StopReason
     from tdbg_lab.run import Run
 
 __all__ = ["BoostingCallback", "caller_local"]
@@ -50,7 +51,8 @@ class BoostingCallback:
     collections
         What to capture: as for `tdbg_lab.attach`, with the names metrics, losses,
         hyperparameters, feature_importance, predictions, labels, average_shap, full_shap, trees.
-    rules, config, name, hyperparameters, tags, notes, if_exists, profiler, strict, on_stop, storage_options
+    rules, config, name, hyperparameters, tags, notes, if_exists, profiler, strict, checkpoint, on_stop,
+    storage_options
         As for `tdbg_lab.attach`; hyper-parameters of the library are added to those given.
 
     Raises
@@ -80,7 +82,8 @@ class BoostingCallback:
         if_exists: IfExists = "new",
         profiler: bool = True,
         strict: bool = False,
-        on_stop: Callable[[str], object] | None = None,
+        checkpoint: Callable[[StopReason], object] | None = None,
+        on_stop: Callable[[StopReason], object] | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
@@ -101,6 +104,7 @@ class BoostingCallback:
         self._if_exists = if_exists
         self._profiler = profiler
         self._strict = strict
+        self._checkpoint = checkpoint
         self._on_stop = on_stop
         self._storage_options = storage_options
         self._session: BoostingSession | None = None
@@ -217,6 +221,7 @@ class BoostingCallback:
             if_exists=self._if_exists,
             phases=self._profiler,
             strict=self._strict,
+            checkpoint=self._checkpoint,
             on_stop=self._on_stop,
             storage_options=self._storage_options,
         )

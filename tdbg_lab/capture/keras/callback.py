@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.opening import IfExists
+    from tdbg_lab.capture.stopping import StopReason
 
 __all__ = ["KerasCallback"]
 
@@ -37,7 +38,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     ----------
     store, save_every, collections, rules, config, name, hyperparameters, tags, notes, if_exists
         As for `tdbg_lab.attach`.
-    sample_rows, profiler, strict, storage_options
+    sample_rows, profiler, strict, checkpoint, storage_options
         As for `tdbg_lab.attach`.
     on_stop
         Called with the reason when a stop is requested. By default ``fit`` ends after the step, as
@@ -67,7 +68,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         sample_rows: int | None = None,
         profiler: bool = True,
         strict: bool = False,
-        on_stop: Callable[[str], object] | None = None,
+        checkpoint: Callable[[StopReason], object] | None = None,
+        on_stop: Callable[[StopReason], object] | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
@@ -83,6 +85,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._profiler = profiler
         self._strict = strict
         self._storage_options = storage_options
+        self._checkpoint = checkpoint
         self._on_stop = on_stop
         self._handle: Handle | None = None
         self._session: KerasSession | None = None
@@ -137,6 +140,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             if_exists="resume" if again else self._if_exists,
             phases=self._profiler,
             strict=self._strict,
+            checkpoint=self._checkpoint,
             on_stop=self._stop,
             storage_options=self._storage_options,
         )
@@ -151,7 +155,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         handle.adopt(self._session)
         accompany(engine, self._rules, profiler=self._profiler)
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, reason: StopReason) -> None:
         if self._on_stop is not None:
             self._on_stop(reason)
         elif self._session is not None:  # on JAX, `self.model` would put the state of the step before back

@@ -66,6 +66,15 @@ class OptimizerWatch:
     def __len__(self) -> int:
         return len(self._names)
 
+    def named(self) -> dict[str, Optimizer]:
+        """The optimizers by their names."""
+        return {name: optimizer for optimizer, name in self._names.items()}
+
+    @property
+    def has_closure(self) -> bool:
+        """Whether the last step was given a closure, which computes gradients within it."""
+        return self._closure
+
     # -- the two hooks ----------------------------------------------------------------------------
 
     def before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -190,13 +199,13 @@ class OptimizerWatch:
     def _rates(self, optimizer: Optimizer, name: str, due: int) -> None:
         for index, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")
-            key, membership = self._engine.key(f"optimizer/lr/{self._prefix(name)}{index}", Kind.OPTIMIZER)
+            key, membership = self._engine.key(f"optimizer/lr/{self.prefix(name)}{index}", Kind.OPTIMIZER)
             if rate is not None and membership.mask & due:
                 self._engine.recorder.add_scalar(key, float(rate))
 
     def _norm(self, name: str, due: int, norm: float | None, scale: float) -> None:
         base = "optimizer/grad_norm_shard" if self.parameters.sharded else "optimizer/grad_norm"
-        suffix = f"/{name}" if self._prefix(name) else ""
+        suffix = f"/{name}" if self.prefix(name) else ""
         key, membership = self._engine.key(base + suffix, Kind.OPTIMIZER)
         if not membership.mask & due:
             return
@@ -211,7 +220,8 @@ class OptimizerWatch:
         if norm is not None:
             self._engine.recorder.add_scalar(key, norm)
 
-    def _prefix(self, name: str) -> str:
+    def prefix(self, name: str) -> str:
+        """What stands before the number of a parameter group in the name of a series."""
         return f"{name}." if len(self._names) > 1 else ""
 
     def _fused_scale(self, optimizer: Optimizer) -> float:

@@ -16,6 +16,7 @@ from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe
+from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class TorchSession:
         engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
+        self.settings = TorchSettings(engine, self.watch)
         self._functional = FunctionalProbe(engine, sites)
         self._owner = ref(owner)
         try:
@@ -160,6 +162,8 @@ class TorchSession:
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._functional.end()  # still active only when the forward was interrupted
         self._stance.leave()
+        if self.settings.active:
+            self.engine.guard.run("settings", self.settings.before, optimizer, args, kwargs)
         self.watch.before(optimizer, args, kwargs)
         self.engine.step_begins()
 
