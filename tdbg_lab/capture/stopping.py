@@ -34,6 +34,7 @@ class StopReason(str):
     finding: Finding | None
 
     def __new__(cls, text: str, *, step: int, by: str = "", finding: Finding | None = None) -> Self:
+        """Make one of its text."""
         made = super().__new__(cls, text)
         made.step, made.by, made.finding = step, by, finding
         return made

@@ -69,7 +69,8 @@ class SettingChange:
             raise ConfigError("clip_norm takes a value or 'off', for all parameter groups of an optimizer.")
         if self.value is not None:
             _check(self.setting, self.value, *_BOUNDS[self.setting])
-        if not isinstance(self.optimizer, str) or len(self.optimizer) > MAX_NAME_CHARS:
+        optimizer: object = self.optimizer
+        if not isinstance(optimizer, str) or len(optimizer) > MAX_NAME_CHARS:
             raise ConfigError("optimizer is not the name of an optimizer.")
 
     def _check_rate(self) -> None:
@@ -119,7 +120,7 @@ class SettingChange:
         match = _TEXT.fullmatch(text)
         if match is None:
             raise ConfigError(
-                f"{text[:80]!r} is not a setting: write learning_rate=1e-4, learning_rate*=0.1 or clip_norm=1."
+                f"{text[:80]!r} is not a setting: write learning_rate=1e-4, lr*=0.1 or clip_norm=1."
             )
         name, index, sign, word = match.groups()
         fields: dict[str, Any] = {"setting": name, "optimizer": optimizer}
