@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUPS", "Needs", "Rule"]
 
+_COLLECTIONS = {
+    Kind.WEIGHT: "weights",
+    Kind.BIAS: "biases",
+    Kind.GRADIENT: "gradients",
+    Kind.ACTIVATION: "activations",
+    Kind.INPUT: "inputs",
+    Kind.BUFFER: "buffers",
+}
+"""Collections that capture these kinds."""
 GROUPS = ("tensors", "losses", "data", "setup", "silent", "trees", "profile", "custom")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OWN_GROUP = re.compile(r"tdbg_lab\.rules\.(\w+)\.")
@@ -49,6 +58,12 @@ class Needs:
         if self.regex is None:
             return bool(self.kinds) or not self.collections
         return re.search(self.regex, key.name) is not None
+
+    @property
+    def hint(self) -> str:
+        """How to have it recorded, to be put behind a sentence; ``""`` when nothing in particular helps."""
+        name = next((_COLLECTIONS[kind] for kind in self.kinds if kind in _COLLECTIONS), "")
+        return f"; capture them with attach(collections={{{name!r}: True}})" if name else ""
 
     def __str__(self) -> str:
         wanted = [f"{kind}s" for kind in self.kinds]
@@ -99,6 +114,8 @@ class Rule:
     """Checked steps in a row with an answer that make a finding. The finding begins at the first of them."""
     calm = 5
     """Checked steps in a row without an answer that end a finding."""
+    time_limit_s = 10.0
+    """Time one check may take, s. A rule that takes longer is switched off."""
 
     actions: tuple[Action, ...] = field(default=(), repr=False)
     """Done at each new finding of this rule, whatever its severity (see `Action.once`)."""
@@ -148,7 +165,7 @@ class Rule:
     def not_applicable(self, run: RunView) -> str:
         """Why this rule has nothing to say about the run as it is so far, or ``""``."""
         needs = self.needs()
-        return "" if run.has(needs) else f"No {needs} were recorded so far."
+        return "" if run.has(needs) else f"No {needs} were recorded so far{needs.hint}."
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look at one recorded step.

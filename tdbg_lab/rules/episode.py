@@ -6,8 +6,9 @@ import hashlib
 import time
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tdbg_lab.errors import ConflictError
 from tdbg_lab.records import Severity
 
 if TYPE_CHECKING:
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding
 
-__all__ = ["Change", "Episodes", "News"]
+__all__ = ["SEVERITIES", "Change", "Episodes", "News"]
 
-_ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
+SEVERITIES = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
+"""Mildest first."""
 
 
 class News(Enum):
@@ -27,6 +29,8 @@ class News(Enum):
     WORSE = "worse"
     """More severe than before."""
     LONGER = "longer"
+    EXPLAINED = "explained"
+    """It turned out to follow from another finding."""
 
 
 class Change(NamedTuple):
@@ -34,6 +38,8 @@ class Change(NamedTuple):
 
     finding: Finding
     news: News
+    severity: Severity
+    """What the rule itself thinks of it: a finding that follows from another is told as a notice."""
 
 
 class Episodes:
@@ -55,7 +61,8 @@ class Episodes:
     def __init__(self, known: Sequence[Finding] = (), *, calm: int = 5, confirm: int = 1) -> None:
         self._findings = {finding.id: finding for finding in known}
         self._calm = calm
-        self._confirm = confirm
+        self.confirm = confirm
+        """Answers in a row that make a finding."""
         self._doubted: dict[int, Finding] = {}
         """Answers in a row that are not yet a finding, by step."""
         self._quiet_steps: set[int] = set()
@@ -91,11 +98,25 @@ class Episodes:
             self._doubted.clear()
             found = replace(answer, id=_identity(answer), time_ns=answer.time_ns or time.time_ns())
             self.active = self._findings[found.id] = found
-            return Change(found, News.NEW)
+            return Change(found, News.NEW, answer.severity)
         return self._extend(self.active, answer)
 
+    def follow_from(self, cause: str) -> Finding:
+        """Make the open finding a consequence of another one, known by its id."""
+        return self._change(cause=cause, severity=Severity.NOTICE)
+
+    def raise_to(self, severity: Severity) -> Finding:
+        """Make the open finding as severe as one of its consequences is."""
+        return self._change(severity=severity)
+
+    def _change(self, **changes: Any) -> Finding:
+        if self.active is None:
+            raise ConflictError("There is no open finding to change.")
+        self.active = self._findings[self.active.id] = replace(self.active, **changes)
+        return self.active
+
     def _extend(self, old: Finding, answer: Finding) -> Change | None:
-        worse = _ORDER.index(answer.severity) > _ORDER.index(old.severity)
+        worse = not old.cause and SEVERITIES.index(answer.severity) > SEVERITIES.index(old.severity)
         if answer.step_last <= old.step_last and not worse:
             return None
         told = answer if answer.tensor == old.tensor else old  # the first to be named is where it began
@@ -106,14 +127,15 @@ class Episodes:
             severity=answer.severity if worse else old.severity,
             id=old.id,
             time_ns=old.time_ns,
+            cause=old.cause,
         )
         self.active = self._findings[new.id] = new
-        return Change(new, News.WORSE if worse else News.LONGER)
+        return Change(new, News.WORSE if worse else News.LONGER, answer.severity)
 
     def _confirmed(self, step: int, answer: Finding) -> Finding | None:
         """The answer with the first step of those that led to it; None while it is in doubt."""
         self._doubted[step] = answer
-        if len(self._doubted) < self._confirm:
+        if len(self._doubted) < self.confirm:
             return None
         return replace(answer, step_first=min(one.step_first for one in self._doubted.values()))
 

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 _COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
 _INFO_S = 1.0
+_HOLD_S = 0.3
 _FLOATS = ("min", "max", "mean", "std", "l1", "l2")
 
 
@@ -51,6 +52,8 @@ class Feed:
         Where it goes.
     settle_s
         Silence after which the newest step counts as complete, s.
+    hold_s
+        Time a step waits for what is written in the background, s.
     clock
         Monotonic clock, s.
     """
@@ -61,15 +64,19 @@ class Feed:
         view: RunView,
         *,
         settle_s: float = 0.15,
+        hold_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._view = view
         self._settle_s = settle_s
+        self._hold_s = hold_s
         self._clock = clock
         self._run_path = run_path
         self._ranks: dict[int, _Rank] = {}
         self._keys: dict[str, TensorKey] = {}
         self._pending: dict[int, list[_Part]] = {}
+        self._read_s: dict[int, float] = {}
+        """When the last part of each pending step was read."""
         self._last_write_s = clock()
         self._refused = False
         self._source = source_of(run_path)
@@ -86,7 +93,7 @@ class Feed:
             raw=RawValues(run_path) if any(one.raw for one in wanted) else None,
         )
         view.expect(known_keys(run_path))
-        return cls(run_path, view)
+        return cls(run_path, view, hold_s=_HOLD_S if any(one.raw for one in wanted) else 0.0)
 
     @property
     def view(self) -> RunView:
@@ -113,13 +120,20 @@ class Feed:
         """
         self._look_at_info()
         while (part := self._next()) is not None:
-            self._last_write_s = self._clock()
+            self._last_write_s = self._read_s[part.step] = self._clock()
             for step in sorted(step for step in self._pending if step != part.step):
-                yield self._give(step)
+                if last or not self._is_held(step):
+                    yield self._give(step)
             self._pending.setdefault(part.step, []).append(part)
-        if last or self._clock() - self._last_write_s >= self._settle_s:
-            for step in sorted(self._pending):
+        quiet = self._clock() - self._last_write_s >= self._settle_s
+        newest = max(self._read_s, key=self._read_s.__getitem__, default=-1)
+        for step in sorted(self._pending):
+            if last or (not self._is_held(step) and (quiet or step != newest)):
                 yield self._give(step)
+
+    def _is_held(self, step: int) -> bool:
+        """Whether raw values of a step may still be on their way: they are written in the background."""
+        return self._clock() - self._read_s[step] < self._hold_s
 
     def _look_at_info(self) -> None:
         """Read what the run says about itself, at most once a second; broken words leave the old ones."""
@@ -139,6 +153,7 @@ class Feed:
         return min(ahead, key=lambda parts: parts[0].step).popleft() if ahead else None
 
     def _give(self, step: int) -> int:
+        self._read_s.pop(step, None)
         modes: dict[Mode, list[_Part]] = {}
         for part in self._pending.pop(step):
             modes.setdefault(part.mode, []).append(part)

@@ -6,12 +6,12 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from tdbg_lab.actions import StopTraining
+from tdbg_lab.actions import Notify, StopTraining
 from tdbg_lab.records import Severity
-from tdbg_lab.rules.episode import Change, News
+from tdbg_lab.rules.episode import SEVERITIES, Change, News
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from tdbg_lab.actions import Action, ActionContext
     from tdbg_lab.rules.engine import Judged
@@ -20,7 +20,6 @@ __all__ = ["Performer"]
 
 log = logging.getLogger(__name__)
 
-_ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
 _MAX_NOTES = 5
 
 
@@ -47,6 +46,8 @@ class Performer:
         self._context = context
         self._stop_on = stop_on
         self._clock = clock
+        self.muted: Container[str] = ()
+        """Rules whose findings nobody is notified of."""
         self._last_s: dict[tuple[str, int], float] = {}
         self._stopped = False
 
@@ -60,13 +61,18 @@ class Performer:
 
     def perform(self, one: Judged, change: Change) -> None:
         """Do what the rule's actions say about a finding that is new or has become critical."""
-        finding, news = change
-        if news is News.LONGER:
+        finding, news = change.finding, change.news
+        if news in {News.LONGER, News.EXPLAINED}:
             return
+        muted = one.rule.name in self.muted
         for number, action in enumerate(one.rule.actions):
+            if muted and isinstance(action, Notify):
+                continue
             if news is News.NEW or finding.severity is Severity.CRITICAL:
                 self._perform(one, number, action, change)
-        wanted = self._stop_on is not None and _ORDER.index(finding.severity) >= _ORDER.index(self._stop_on)
+        wanted = self._stop_on is not None and SEVERITIES.index(finding.severity) >= SEVERITIES.index(
+            self._stop_on
+        )
         if wanted and not self._stopped:
             self._stopped = True
             self._do(one, StopTraining(), change)

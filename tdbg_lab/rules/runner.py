@@ -13,7 +13,13 @@ from tdbg_lab.rules.engine import Engine
 from tdbg_lab.rules.episode import Change, News
 from tdbg_lab.rules.feed import Feed
 from tdbg_lab.rules.performer import Performer
-from tdbg_lab.store import FindingsWriter, read_findings, read_rule_states, write_rule_states
+from tdbg_lab.store import (
+    FindingsWriter,
+    read_findings,
+    read_rule_states,
+    read_rule_status,
+    write_rule_states,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -75,8 +81,7 @@ class Runner:
         self._path = run_path
         self._broken = tuple(broken)
         known = _latest(read_findings(run_path))
-        states = {state.rule: state for state in read_rule_states(run_path)}
-        self._engine = Engine(rules, known, {rule: state.step_checked for rule, state in states.items()})
+        self._engine = Engine(rules, known, _checked(run_path))
         self._feed = Feed.of(run_path, self._engine.needs)
         self._idle_ns = 0
         self._performer = Performer(ActionContext(run_path, name), stop_on=stop_on)
@@ -131,6 +136,7 @@ class Runner:
         self._take(changes)
 
     def _take(self, changes: Iterable[tuple[Judged, Change]]) -> None:
+        self._performer.muted = self._feed.view.info.muted
         for one, change in changes:
             self._tell(change)
             self._performer.perform(one, change)
@@ -145,7 +151,7 @@ class Runner:
 
     def _tell(self, change: Change) -> None:
         """Write what is new at once, and what merely lasts ever more seldom."""
-        finding, news = change
+        finding, news = change.finding, change.news
         now_ns = time.monotonic_ns()
         told = self._told.setdefault(finding.id, _Told(finding, now_ns + _FIRST_UPDATE_NS, _FIRST_UPDATE_NS))
         told.finding = finding
@@ -179,9 +185,21 @@ class Runner:
                     self._append(told.finding)
                     told.written = True
         try:
-            write_rule_states(self._path, [*self._engine.states(), *self._broken])
+            write_rule_states(
+                self._path, [*self._engine.states(), *self._broken], doubted_since=self._engine.doubted_since
+            )
         except TdbgError as error:
             log.debug("The state of the rules cannot be written: %s", error)
+
+
+def _checked(run_path: Path) -> dict[str, int]:
+    """The step from which each rule goes on: answers that were not yet a finding are asked for again."""
+    checked = {state.rule: state.step_checked for state in read_rule_states(run_path)}
+    doubted = read_rule_status(run_path).get("doubted_since")
+    for rule, step in doubted.items() if isinstance(doubted, dict) else ():
+        if rule in checked and isinstance(step, int):
+            checked[rule] = min(checked[rule], step)
+    return checked
 
 
 def _latest(findings: Sequence[Finding]) -> list[Finding]:

@@ -114,8 +114,8 @@ def findings_stamp(run_path: str | Path) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(stamp))
 
 
-def write_rule_states(run_path: str | Path, states: Sequence[RuleState], **facts: int | str | None) -> None:
-    """Say where the rules stand; `facts` are ``cursor``, ``steps_checked``, ...
+def write_rule_states(run_path: str | Path, states: Sequence[RuleState], **facts: Any) -> None:
+    """Say where the rules stand; `facts`, JSON-able, stand beside them.
 
     Raises
     ------

@@ -29,7 +29,7 @@ class Count(Action):
 
 
 def change(message: str, news: News = News.NEW, severity: Severity = Severity.WARNING) -> Change:
-    return Change(Finding("dead_relu", severity, 0, 0, message), news)
+    return Change(Finding("dead_relu", severity, 0, 0, message), news, severity)
 
 
 def performed(action: Count, *events: tuple[float, Change]) -> list[str]:

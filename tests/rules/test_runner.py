@@ -125,7 +125,8 @@ def test_runner_writes_findings_states_and_costs(made: Made) -> None:
     assert states["above"].cost_ms > 0
     assert states["above"].parameters == {"limit": 1.0}
     assert states["broken"].status is RuleStatus.ERROR
-    assert states["broken"].reason == "ZeroDivisionError: oh no"
+    assert states["broken"].reason.startswith("ZeroDivisionError at step 2 (test_runner.py, line ")
+    assert states["broken"].reason.endswith("): oh no. The rule is switched off, the others go on.")
     assert states["broken"].step_checked == 1
     assert states["dead_relu"].status is RuleStatus.NOT_APPLICABLE
     assert "activations" in states["dead_relu"].reason

@@ -1,0 +1,124 @@
+"""Asking one rule one question: about a step, or about silence."""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tdbg_lab.rules.episode import Change
+    from tdbg_lab.rules.judged import Judged
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Question"]
+
+log = logging.getLogger(__name__)
+
+_MAX_CHARS = 500
+
+
+class Question:
+    """One rule, asked about the step that a view ends with.
+
+    Parameters
+    ----------
+    one
+        The rule.
+    view
+        What is known of the run.
+    others
+        Every rule of the run: their open findings are shown to this one.
+    quiet_s
+        Ask about silence of so many seconds instead of about the step.
+    take
+        Called with a change of the rule's findings.
+    """
+
+    def __init__(
+        self,
+        one: Judged,
+        view: RunView,
+        others: list[Judged],
+        take: Callable[[Judged, Change], None],
+        *,
+        quiet_s: float | None = None,
+    ) -> None:
+        self.limit_s = one.rule.time_limit_s
+        self._one = one
+        self._view = view
+        self._others = others
+        self._take = take
+        self._quiet_s = quiet_s
+
+    def work(self) -> Finding | Silence | None:
+        """Ask; what the rule raises is raised."""
+        one, view = self._one, self._view
+        view.open = tuple(other.episodes.active for other in self._others if other.episodes.active)
+        view.active = one.episodes.active
+        begun_ns = time.thread_time_ns()
+        try:
+            with np.errstate(all="ignore"):  # NaN in the data is no news to a rule
+                answer = self._answer()
+        finally:
+            one.cost_ns += time.thread_time_ns() - begun_ns
+        if answer is None or isinstance(answer, (Finding, Silence)):
+            return answer
+        raise ConfigError(f"it answered with a {type(answer).__name__}; expected a Finding or None")
+
+    def done(self, result: Finding | Silence | BaseException | None) -> None:
+        """Make a finding of the answer, or switch the rule off."""
+        one, step = self._one, self._view.step
+        if isinstance(result, BaseException):
+            log.warning("Rule %s is switched off", one.rule.name, exc_info=result)
+            one.error = _failure(result, step)
+            return
+        asked = self._quiet_s is None
+        if asked:
+            one.step_checked = max(one.step_checked, step)
+        if isinstance(result, Silence) or (result is None and not asked):
+            return
+        if (change := one.episodes.take(step, result, sure=not asked)) is not None:
+            self._take(one, change)
+
+    def overdue(self) -> None:
+        """Switch the rule off."""
+        self._one.error = (
+            f"A check took longer than {self.limit_s:g} s at step {self._view.step}: "
+            "the rule is switched off, the others go on."
+        )
+
+    def _answer(self) -> object:
+        one, view = self._one, self._view
+        if self._quiet_s is not None:
+            return one.rule.idle(self._quiet_s, view)
+        news = one.look(view)
+        if not news and one.suited:
+            return Silence()
+        if not one.applies(view):
+            return None
+        return one.rule.check(view.step, view) if news and not one.warms_up else Silence()
+
+
+class Silence:
+    """The rule was not asked: neither an answer nor an all-clear."""
+
+
+def _failure(error: BaseException, step: int) -> str:
+    """One sentence: what was raised, where in the rule's file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = " ".join(str(error).split())[:_MAX_CHARS].rstrip(".")
+    return (
+        f"{type(error).__name__} at step {step}{where}{f': {text}' if text else ''}. "
+        "The rule is switched off, the others go on."
+    )

@@ -1,0 +1,102 @@
+"""A rule at work on one run: where it stands, what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import RuleState, RuleStatus
+
+if TYPE_CHECKING:
+    from tdbg_lab.rules.base import Needs, Rule
+    from tdbg_lab.rules.episode import Episodes
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Judged"]
+
+_PATIENCE_STEPS = 3
+"""Steps without anything a rule needs before it says that it is not applicable."""
+_LOOKS = 16
+"""Whether a rule applies is asked at each of its first recorded steps, then at every so many."""
+
+
+@dataclass
+class Judged:
+    """A rule at work."""
+
+    rule: Rule
+    episodes: Episodes
+    resume_step: int = -1
+    """Steps before it were checked by an earlier process."""
+    step_checked: int = -1
+    recorded: int = 0
+    """Steps with something that the rule needs."""
+    cost_ns: int = 0
+    """Processor time of its checks."""
+    suited: bool = False
+    unsuited: int = 0
+    """Times in a row that the rule said it had nothing to look at."""
+    why_unsuited: str = ""
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+    """What went wrong besides: actions that failed."""
+    _tensors: int = 0
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What the rule reads."""
+        return self.rule.needs()
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether the rule follows a documented condition to the letter."""
+        return bool(getattr(self.rule, "classic", False))
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether it is too early for the rule to speak."""
+        return self.recorded <= self.rule.warm_up and not self.is_classic
+
+    def look(self, view: RunView) -> bool:
+        """Count the checked step if it has any of the kinds that the rule needs: silence is no all-clear."""
+        kinds = self.needs.kinds
+        news = not kinds or any(not view.frame(mode).kinds.isdisjoint(kinds) for mode in view.modes)
+        self.recorded += news
+        return news
+
+    def applies(self, view: RunView) -> bool:
+        """Whether the rule has something to look at; asked seldom once it had."""
+        tensors = len(view.tensors())
+        if self.suited and tensors == self._tensors and self.recorded > _LOOKS and self.recorded % _LOOKS:
+            return True
+        self._tensors = tensors
+        self.why_unsuited = self.rule.not_applicable(view)
+        self.suited = not self.why_unsuited
+        self.unsuited = 0 if self.suited else self.unsuited + 1
+        return self.suited
+
+    def state(self, ended: RuleStatus | None) -> RuleState:
+        """Where the rule stands; `ended` says how it stands without a finding when the run is over."""
+        status = self._status
+        if ended is not None and status is RuleStatus.IN_PROGRESS:
+            status = RuleStatus.NOT_APPLICABLE if self.why_unsuited else ended
+        reasons = [self.error, self.why_unsuited if status is RuleStatus.NOT_APPLICABLE else "", *self.notes]
+        return RuleState(
+            rule=self.rule.name,
+            status=status,
+            reason=" ".join(filter(None, reasons)),
+            step_checked=max(self.step_checked, self.resume_step),
+            findings=len(self.episodes.findings),
+            cost_ms=self.cost_ns / 1e6,
+            parameters=self.rule.parameters,
+        )
+
+    @property
+    def _status(self) -> RuleStatus:
+        if self.error:
+            return RuleStatus.ERROR
+        if self.episodes.findings:
+            return RuleStatus.ISSUE_FOUND
+        unsuited = self.unsuited >= _PATIENCE_STEPS
+        return RuleStatus.NOT_APPLICABLE if unsuited else RuleStatus.IN_PROGRESS
