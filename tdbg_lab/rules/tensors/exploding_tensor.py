@@ -55,6 +55,7 @@ class ExplodingTensor(Rule):
     only_nan: bool = False
     """Classic: pass over infinities."""
 
+    explains: ClassVar[tuple[str, ...]] = ("tensors", "losses", "silent")
     _ADVICE: ClassVar = (
         "Clip the gradients (torch.nn.utils.clip_grad_norm_) or lower the learning rate.",
         "Look for divisions, logarithms, roots and exponentials of unguarded values near that layer.",
