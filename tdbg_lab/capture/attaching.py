@@ -41,7 +41,7 @@ def attach(
     if_exists: IfExists = "new",
     sample_rows: int | None = None,
     profiler: bool = True,
-    ranks: Ranks = "all",
+    ranks: Ranks | None = None,
     strict: bool = False,
     checkpoint: Callable[[StopReason], object] | None = None,
     on_stop: Callable[[StopReason], object] | None = None,
@@ -69,7 +69,8 @@ def attach(
     rules
         ``"default"``, or a list of rule names and rules: checked in a process of their own.
     config
-        A configuration, a mapping, or a JSON or YAML file; the arguments here win over it.
+        A configuration, a mapping, or a JSON or YAML file; the arguments here win over it. A
+        configuration of SageMaker Debugger's hook or profiler is taken as it is.
     name, hyperparameters, tags, notes
         Kept with the run.
     if_exists
@@ -80,9 +81,9 @@ def attach(
     profiler
         Record phases, and sample the machine in a process of its own.
     ranks
-        Which processes of a distributed training write, each into a directory of its own: ``"all"``,
-        ``"first"`` or a list of ranks. Call `attach` on all of them all the same: a stop then ends
-        all after the same step.
+        Which processes of a distributed training write, each into a directory of its own: ``"all"``
+        (the default), ``"first"`` or a list of ranks. Call `attach` on all of them all the same: a
+        stop then ends all after the same step.
     strict
         Raise our own failures instead of turning off what failed; for tests.
     checkpoint

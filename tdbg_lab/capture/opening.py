@@ -58,7 +58,7 @@ def open_handle(
     facts: RunFacts,
     *,
     place: Place | None = None,
-    ranks: Ranks = "all",
+    ranks: Ranks | None = None,
     if_exists: IfExists = "new",
     phases: bool = True,
     strict: bool = False,
@@ -68,7 +68,8 @@ def open_handle(
 ) -> tuple[Handle, Engine]:
     """Make the run directory (the chief rank does) and a handle with nothing hung on it yet.
 
-    Where `store` is on an object store, the directory is in the spool and a process sends it.
+    What is None here is as `settings` say. Where `store` is on an object store, the directory is in
+    the spool and a process sends it.
 
     Call `accompany` when the hooks are in place; on failure leave the handle with the exception
     (``handle.__exit__``). Where the environment turns everything off, nothing is made and the
@@ -86,7 +87,8 @@ def open_handle(
     if is_off():
         return inert_handle(_requested(store)[1])
     place = default_place() if place is None else place
-    duty = role(ranks, place)
+    store = settings.store if store is None else store
+    duty = role(settings.ranks or "all" if ranks is None else ranks, place)
     request, path = _requested(store)
     _end_earlier(request)
     meeting = Meeting(request, place)
@@ -101,6 +103,7 @@ def open_handle(
         folder, first_step = _joined(path, meeting, remote, place)
     if remote is not None:
         remote.enter(folder, place.rank, chief=duty.chief)
+    phases = phases and settings.profiler
     engine = _engine(folder, settings, place, duty, strict=strict, phases=phases, first_step=first_step)
     if duty.chief:
         meeting.announce(folder.path, first_step)
@@ -146,7 +149,7 @@ def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None
     place = default_place() if place is None else place
     threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
     path = engine.folder.path
-    if profiler and not isinstance(engine.writer, SilentWriter):
+    if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):
         engine.guard.run("sampler", _start_sampler, path, place.rank)
     if engine.chief and rules is not None and rules != "none":
         engine.guard.run("rules", companions.start_rules, path, rules)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.config.sagemaker.names import sagemaker_names
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -95,7 +96,12 @@ class Plan:
             outputs = (f"activation/{path}", f"input/{path}")
             if any(name in collection.tensors for name in outputs):
                 return True
-            if any(r.search(name) for r in self._include[index] for name in outputs):
+            if any(
+                r.search(one)
+                for r in self._include[index]
+                for name in outputs
+                for one in self._names(index, name)
+            ):
                 return True
             if collection.predicate is not None and collection.predicate(outputs[0], module):
                 return True
@@ -111,10 +117,15 @@ class Plan:
             return True
         return self._chosen(index, name) or self._below(collection, path, name, module)
 
+    def _names(self, index: int, name: str) -> tuple[str, ...]:
+        """The names that patterns are searched in."""
+        return (name, *sagemaker_names(name)) if self.collections[index].sagemaker_names else (name,)
+
     def _chosen(self, index: int, name: str) -> bool:
         hit = False
+        names = self._names(index, name)
         for pattern in self._include[index]:
-            if pattern.search(name):
+            if any(pattern.search(one) for one in names):
                 self._unmatched.pop(pattern.pattern, None)
                 hit = True
         if name in self.collections[index].tensors:

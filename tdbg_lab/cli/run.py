@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tdbg_lab.cli.launch import Launch
 from tdbg_lab.cli.program import Program
+from tdbg_lab.config.sagemaker import sagemaker_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +39,12 @@ def command(
 ) -> Launch:
     """Run SCRIPT with its arguments, as python does, and capture what it trains.
 
-    Nothing in the script changes. TDBG_DISABLED=1 in the environment turns the capture off.
+    Nothing in the script changes. TDBG_DISABLED=1 in the environment turns the capture off. Without
+    --config, the files of SageMaker Debugger are read that SMDEBUG_CONFIG_FILE_PATH and
+    SMPROFILER_CONFIG_PATH name.
     """
     settings = {key: value for key, value in options.items() if value is not None}
+    settings.setdefault("config", sagemaker_files(os.environ))
     settings["profiler"] = not settings.pop("no_profiler")
     settings["rules"] = rules if rules in {"default", "none"} else [one for one in rules.split(",") if one]
     return Launch(Program(program, tuple(arguments), module), settings, quiet)

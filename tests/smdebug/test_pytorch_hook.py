@@ -267,9 +267,9 @@ def test_json_file_makes_the_hook(tmp_path, monkeypatch):
         ('{"CollectionConfigurations": [{"Nope": 1}]}', "has no CollectionName"),
         ("{", "is not valid JSON"),
         ("[]", "is not an object in JSON"),
-        ('{"HookParameters": 3}', "HookParameters is 3; expected an object."),
-        ('{"HookParameters": {"save_all": "perhaps"}}', "save_all is 'perhaps'; expected true or false."),
-        ('{"HookParameters": {"save_steps": "a,b"}}', "save_steps is 'a,b'; expected steps"),
+        ('{"HookParameters": 3}', "HookParameters is 3 (int); expected an object."),
+        ('{"HookParameters": {"save_all": "perhaps"}}', "save_all is 'perhaps' (str); expected true"),
+        ('{"HookParameters": {"save_steps": "a,b"}}', "save_steps is 'a,b' (str); expected steps"),
         ('{"LocalPath": "run", "HookParameters": {"include_workers": "two"}}', "include_workers is 'two'"),
     ],
 )

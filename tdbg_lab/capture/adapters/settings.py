@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tdbg_lab.config import CaptureConfig
+from tdbg_lab.config import CaptureConfig, load_config
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from tdbg_lab.capture.stopping import StopReason
 
@@ -55,5 +55,8 @@ def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
                 f"{owner} has no setting {key!r}; expected one of {', '.join(sorted(known))}{hint}."
             )
     capture = {key: settings[key] for key in ("save_every", "collections", "sample_rows") if key in settings}
-    CaptureConfig.build(settings.get("config"), **capture)
-    return dict(settings)
+    config = settings.get("config")
+    if isinstance(config, str | Path):  # read once: the program may change its directory
+        config = load_config(config)
+    CaptureConfig.build(config, **capture)
+    return {**settings, "config": config} if config is not None else dict(settings)

@@ -12,6 +12,7 @@ from weakref import ref
 
 from tdbg_lab.capture.adapters.settings import checked_settings
 from tdbg_lab.capture.auto.imports import ImportWatch
+from tdbg_lab.config import CaptureConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +65,8 @@ class AutoWatch:
 
     def __init__(self, settings: Mapping[str, Any], *, owner: str = "tdbg run") -> None:
         self._settings = checked_settings(owner, settings)
-        self._store = str(self._settings.pop("store", None) or _default_store())
+        configured = CaptureConfig.build(self._settings.get("config")).store
+        self._store = str(self._settings.pop("store", None) or configured or _default_store())
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
