@@ -6,12 +6,15 @@ import { ServerConnection } from '@jupyterlab/services';
 
 import type {
   IFigureAnswer,
+  IRecheck,
+  IRuleInfo,
   IRules,
   IRunDetail,
   IRunEdit,
   IRunSummary,
   IServerStatus,
   ITensorList,
+  IThresholds,
   IViewInfo,
   ViewParams
 } from './wire';
@@ -45,6 +48,14 @@ export interface ITdbgClient {
   cancel(job: string): Promise<void>;
   /** Rule states and findings. */
   rules(id: string): Promise<IRules>;
+  /** The rules the server knows. */
+  ruleCatalogue(): Promise<ReadonlyArray<IRuleInfo>>;
+  /** Check all that was recorded with other thresholds of a rule. */
+  recheck(id: string, rule: string, thresholds: IThresholds): Promise<IRecheck>;
+  /** Where such a check stands. */
+  recheckState(job: string): Promise<IRecheck>;
+  /** Apply the fix of a finding; answers the id of the request to the training. */
+  fix(id: string, finding: string): Promise<string>;
   /** Ask the training process to stop. */
   stop(id: string, reason: string): Promise<string>;
 }
@@ -116,6 +127,36 @@ export class TdbgClient implements ITdbgClient {
 
   rules(id: string): Promise<IRules> {
     return this._request('GET', ['runs', id, 'rules']);
+  }
+
+  async ruleCatalogue(): Promise<ReadonlyArray<IRuleInfo>> {
+    const answer = await this._request<{ rules: IRuleInfo[] }>('GET', [
+      'rules'
+    ]);
+    return answer.rules;
+  }
+
+  recheck(
+    id: string,
+    rule: string,
+    thresholds: IThresholds
+  ): Promise<IRecheck> {
+    return this._request('POST', ['runs', id, 'rules', rule, 'check'], {
+      body: { parameters: thresholds }
+    });
+  }
+
+  recheckState(job: string): Promise<IRecheck> {
+    return this._request('GET', ['jobs', job]);
+  }
+
+  async fix(id: string, finding: string): Promise<string> {
+    const answer = await this._request<{ request: string }>(
+      'POST',
+      ['runs', id, 'fix'],
+      { body: { finding } }
+    );
+    return answer.request;
   }
 
   async stop(id: string, reason: string): Promise<string> {

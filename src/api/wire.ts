@@ -95,6 +95,8 @@ export interface IRunEdit {
   readonly name?: string;
   readonly tags?: ReadonlyArray<string>;
   readonly notes?: string;
+  /** Names of all rules that are mute. */
+  readonly muted?: ReadonlyArray<string>;
 }
 
 /** A named series of statistics. */
@@ -183,6 +185,9 @@ export interface IFigureJson {
   readonly frames?: ReadonlyArray<JSONObject>;
 }
 
+/** Where a job of the server stands. */
+export type JobState = 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
+
 /** A job still running on the server. */
 export interface IPendingJob {
   readonly job: string;
@@ -222,6 +227,15 @@ export interface IFinding {
   readonly view: IViewRef | null;
   readonly rank: number | null;
   readonly time_ns: number;
+  /** Id of the finding it follows from; empty for a root cause. */
+  readonly cause: string;
+  /** What can be applied to put it right. */
+  readonly fix: IFix | null;
+}
+
+/** A change of the training, by the names of its parts. */
+export interface IFix {
+  readonly [part: string]: WireNumber | boolean;
 }
 
 /** Where one rule stands. */
@@ -240,6 +254,50 @@ export interface IRuleState {
 export interface IRules {
   readonly states: ReadonlyArray<IRuleState>;
   readonly findings: ReadonlyArray<IFinding>;
+  /** Names of the rules of which nobody is told. */
+  readonly muted: ReadonlyArray<string>;
+  /** Why fixes cannot be applied to this run now; empty when they can. */
+  readonly fix_reason: string;
+}
+
+/** A threshold of a rule. */
+export interface IThreshold {
+  readonly name: string;
+  /** As in the source: `float`, `int | None`. */
+  readonly type: string;
+  readonly default: WireNumber | boolean;
+  readonly help: string;
+}
+
+/** A rule the server knows. */
+export interface IRuleInfo {
+  readonly name: string;
+  readonly title: string;
+  readonly group: string;
+  /** What it sees. */
+  readonly explanation: string;
+  readonly thresholds: ReadonlyArray<IThreshold>;
+}
+
+/** Thresholds by name; texts are read by the server as what the threshold is. */
+export interface IThresholds {
+  readonly [name: string]: WireNumber | boolean;
+}
+
+/** Where a check of a run with other thresholds stands. */
+export interface IRecheck extends IPendingJob {
+  readonly state: JobState;
+  /** Null before it is done. */
+  readonly result: IRecheckResult | null;
+}
+
+/** What such a check found. */
+export interface IRecheckResult {
+  readonly state: IRuleState;
+  /** The first ones. */
+  readonly findings: ReadonlyArray<IFinding>;
+  /** Number of all. */
+  readonly found: number;
 }
 
 /** What the server says over the socket. */
@@ -257,7 +315,7 @@ export type StreamMessage =
       readonly job: string;
       readonly progress: number;
       readonly message: string;
-      readonly state: 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
+      readonly state: JobState;
     }
   | {
       readonly type: 'finding';

@@ -15,7 +15,12 @@ import { StepCursor } from './cursor';
 /** Whether the run can be shown. */
 export type RunState = 'loading' | 'ready' | 'missing' | 'error';
 
-const NO_RULES: IRules = { states: [], findings: [] };
+const NO_RULES: IRules = {
+  states: [],
+  findings: [],
+  muted: [],
+  fix_reason: ''
+};
 
 /**
  * What is known of one run.

@@ -8,6 +8,7 @@ import { Signal } from '@lumino/signaling';
 import * as React from 'react';
 
 import { formatRate, formatStep } from '../model/format';
+import { SEVERITIES, byWeight } from '../model/rules';
 import type { ITdbgService } from '../tokens';
 import { useSignals } from './signals';
 import { FindingBadges, RunStatusIcon, runStatusWord } from './words';
@@ -16,7 +17,10 @@ import { FindingBadges, RunStatusIcon, runStatusWord } from './words';
 export interface IStatusProps {
   readonly service: ITdbgService;
   readonly trans: TranslationBundle;
+  /** The run was clicked. */
   readonly onClick: () => void;
+  /** The findings were clicked. */
+  readonly onFindings: () => void;
 }
 
 /** The item; active while a run is open. */
@@ -60,30 +64,47 @@ export class StatusItem extends ReactWidget {
 }
 
 function Status(props: IStatusProps): JSX.Element | null {
-  const { service, trans, onClick } = props;
+  const { service, trans, onClick, onFindings } = props;
   const run = service.current;
-  useSignals(service.currentChanged, run?.changed);
+  useSignals(service.currentChanged, run?.changed, run?.rulesChanged);
   const summary = run?.summary;
   if (!run || !summary) {
     return null;
   }
+  const hasFindings = SEVERITIES.some(each => summary.findings[each] > 0);
+  const { findings, muted } = run.rules;
+  const [worst] = byWeight(findings.filter(f => !muted.includes(f.rule)));
   const rate =
     summary.status === 'running' ? formatRate(summary.steps_per_second) : '';
   return (
-    <button
-      className="jp-TdbgStatusItem-button"
-      title={trans.__(
-        'Tensor Debugger: %1 is %2',
-        run.name,
-        runStatusWord(summary.status, trans)
+    <>
+      <button
+        className="jp-TdbgStatusItem-button"
+        title={trans.__(
+          'Tensor Debugger: %1 is %2',
+          run.name,
+          runStatusWord(summary.status, trans)
+        )}
+        onClick={onClick}
+      >
+        <RunStatusIcon status={summary.status} />
+        <span className="jp-TdbgStatusItem-name">{run.name}</span>
+        <span>{trans.__('step %1', formatStep(summary.last_step))}</span>
+        {rate && <span>{rate}</span>}
+      </button>
+      {hasFindings && (
+        <button
+          className="jp-TdbgStatusItem-button"
+          title={
+            worst
+              ? trans.__('What the rules saw, the worst: %1', worst.message)
+              : trans.__('What the rules saw')
+          }
+          onClick={onFindings}
+        >
+          <FindingBadges counts={summary.findings} trans={trans} />
+        </button>
       )}
-      onClick={onClick}
-    >
-      <RunStatusIcon status={summary.status} />
-      <span className="jp-TdbgStatusItem-name">{run.name}</span>
-      <span>{trans.__('step %1', formatStep(summary.last_step))}</span>
-      {rate && <span>{rate}</span>}
-      <FindingBadges counts={summary.findings} trans={trans} />
-    </button>
+    </>
   );
 }

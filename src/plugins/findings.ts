@@ -11,6 +11,8 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import type { IFinding, Severity } from '../api/wire';
 import { CommandIDs } from '../commands';
+import type { RunModel } from '../model/run';
+import { showFinding } from '../panels/rules/show';
 import type { IFindingEvent } from '../tokens';
 import { ITdbgService } from '../tokens';
 
@@ -32,16 +34,21 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
+    const told = new Set<string>();
     service.findingAdded.connect((_, event: IFindingEvent) => {
       const { finding, run } = event;
-      if (service.settings.announces(finding.severity)) {
+      // What follows from something told already is grouped below it, in the rules panel.
+      const isKnown =
+        finding.cause !== '' && told.has(`${run}/${finding.cause}`);
+      if (service.settings.announces(finding.severity) && !isKnown) {
+        told.add(`${run}/${finding.id}`);
         const name = service.runs.get(run)?.name ?? run;
         Notification.emit(
           trans.__('%1: %2', name, finding.message),
           TYPES[finding.severity],
           {
             autoClose: finding.severity === 'critical' ? false : 8000,
-            actions: actions(app, run, finding, trans)
+            actions: actions(app, service.open(run), finding, trans)
           }
         );
       }
@@ -52,7 +59,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
 /** What one may do about a finding. */
 function actions(
   app: JupyterFrontEnd,
-  run: string,
+  run: RunModel,
   finding: IFinding,
   trans: TranslationBundle
 ): Notification.IAction[] {
@@ -62,27 +69,17 @@ function actions(
       label: trans.__('Rules'),
       caption: trans.__('Show all findings of the run'),
       callback: () => {
-        void commands.execute(CommandIDs.openRules, { run });
+        void commands.execute(CommandIDs.openRules, { run: run.id });
       }
     }
   ];
-  const { view, tensor } = finding;
-  if (view || tensor) {
+  if (finding.view || finding.tensor) {
     list.unshift({
       label: trans.__('Show me'),
       caption: trans.__('Open the picture that shows it'),
       displayType: 'accent',
       callback: () => {
-        if (view) {
-          const params = { ...view.params };
-          void commands.execute(CommandIDs.openView, {
-            run,
-            view: view.name,
-            params
-          });
-        } else {
-          void commands.execute(CommandIDs.showTensor, { run, tensor });
-        }
+        void showFinding(commands, run, finding);
       }
     });
   }

@@ -12,6 +12,7 @@ import { UUID } from '@lumino/coreutils';
 
 import { CommandIDs } from '../commands';
 import { rulesIcon } from '../icons';
+import type { RunModel } from '../model/run';
 import { RULES_TILE } from '../panels/dashboard/layout';
 import { RulesPanel } from '../panels/rules';
 import { IPanelRegistry, ITdbgService } from '../tokens';
@@ -34,15 +35,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const { commands, shell } = app;
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
     const tracker = new WidgetTracker<RulesPanel>({ namespace: 'tdbg-rules' });
+    const create = (id: string, run: RunModel, isTile: boolean): RulesPanel =>
+      new RulesPanel({ id, run, service, commands, panels, trans, isTile });
     panels.add({
       name: RULES_TILE,
-      create: async run =>
-        new RulesPanel({
-          id: `tdbg-rules-${UUID.uuid4()}`,
-          run,
-          commands,
-          trans
-        })
+      create: async run => create(`tdbg-rules-${UUID.uuid4()}`, run, true)
     });
     commands.addCommand(CommandIDs.openRules, {
       label: trans.__('Open Rules'),
@@ -60,12 +57,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           shell.activateById(open.id);
           return;
         }
-        const panel = new RulesPanel({
-          id: `tdbg-rules-${id}`,
-          run: service.open(id),
-          commands,
-          trans
-        });
+        const panel = create(`tdbg-rules-${id}`, service.open(id), false);
         const mode = shell.currentWidget ? 'split-right' : 'tab-after';
         shell.add(panel, 'main', { mode });
         await tracker.add(panel);

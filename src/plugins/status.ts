@@ -33,6 +33,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
       trans,
       onClick: () => {
         void app.commands.execute(CommandIDs.openDashboard);
+      },
+      onFindings: () => {
+        void app.commands.execute(CommandIDs.openRules);
       }
     });
     statusBar.registerStatusItem(plugin.id, {

@@ -9,6 +9,8 @@ import type { IRunStream, StreamState } from '../stream';
 import type {
   IFigureAnswer,
   IFinding,
+  IRecheck,
+  IRuleInfo,
   IRules,
   IRunDetail,
   IRunEdit,
@@ -16,6 +18,7 @@ import type {
   IServerStatus,
   ITensorInfo,
   ITensorList,
+  IThresholds,
   IViewInfo,
   IViewParam,
   StreamMessage,
@@ -104,6 +107,8 @@ export function finding(over: Partial<IFinding> = {}): IFinding {
     view: null,
     rank: null,
     time_ns: 0,
+    cause: '',
+    fix: null,
     ...over
   };
 }
@@ -114,7 +119,10 @@ export class FakeServer implements ITdbgClient {
   tensorList: ITensorInfo[] = [tensor()];
   stepList: number[] = [0, 10, 20, 99];
   viewList: IViewInfo[] = [view()];
-  ruleList: IRules = { states: [], findings: [] };
+  ruleList: IRules = { states: [], findings: [], muted: [], fix_reason: '' };
+  catalogue: IRuleInfo[] = [];
+  /** Answers to questions for a check, the last one again and again. */
+  rechecks: IRecheck[] = [];
   version = 1;
   /** What every method throws, if anything. */
   failure: Error | null = null;
@@ -196,8 +204,36 @@ export class FakeServer implements ITdbgClient {
     return this._answer('rules', this.ruleList);
   }
 
+  ruleCatalogue(): Promise<ReadonlyArray<IRuleInfo>> {
+    return this._answer('catalogue', this.catalogue);
+  }
+
+  recheck(
+    _run: string,
+    rule: string,
+    thresholds: IThresholds
+  ): Promise<IRecheck> {
+    return this._nextRecheck(`recheck ${rule} ${JSON.stringify(thresholds)}`);
+  }
+
+  recheckState(job: string): Promise<IRecheck> {
+    return this._nextRecheck(`recheckState ${job}`);
+  }
+
+  fix(_run: string, finding: string): Promise<string> {
+    return this._answer(`fix ${finding}`, 'request');
+  }
+
   stop(): Promise<string> {
     return this._answer('stop', 'request');
+  }
+
+  private _nextRecheck(what: string): Promise<IRecheck> {
+    const [next] = this.rechecks;
+    if (this.rechecks.length > 1) {
+      this.rechecks.shift();
+    }
+    return this._answer(what, next);
   }
 
   private async _answer<T>(what: string, value: T): Promise<T> {

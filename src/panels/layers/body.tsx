@@ -11,8 +11,10 @@ import {
 import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 
+import type { IFinding, IRules } from '../../api/wire';
 import { CommandIDs } from '../../commands';
 import { formatShape } from '../../model/format';
+import { byWeight } from '../../model/rules';
 import type { RunModel } from '../../model/run';
 import type { ITreeNode, ITreeRow } from '../../model/tree';
 import { buildTree, visibleRows } from '../../model/tree';
@@ -24,6 +26,9 @@ import { FindingBadge, severityWord } from '../words';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 22;
+
+/** Most findings that a badge tells in words. */
+const MOST_TOLD = 3;
 
 /** Most modules that are opened from the start. */
 const OPEN_AT_FIRST = 12;
@@ -71,7 +76,7 @@ function Layers(props: ILayersProps & { readonly run: RunModel }): JSX.Element {
     null
   );
   const [chosen, setChosen] = React.useState<string | null>(null);
-  useSignals(run.tensorsChanged, run.changed);
+  useSignals(run.tensorsChanged, run.rulesChanged, run.changed);
   const { tensors } = run;
   const nodes = React.useMemo(
     () =>
@@ -166,7 +171,7 @@ function Layers(props: ILayersProps & { readonly run: RunModel }): JSX.Element {
               'data-tdbg-tensor': row.node.tensor?.name
             }) as React.HTMLAttributes<HTMLDivElement>
           }
-          render={row => <LayerRow row={row} trans={trans} />}
+          render={row => <LayerRow row={row} rules={run.rules} trans={trans} />}
         />
       )}
     </>
@@ -176,9 +181,12 @@ function Layers(props: ILayersProps & { readonly run: RunModel }): JSX.Element {
 /** One module or tensor. */
 function LayerRow(props: {
   readonly row: ITreeRow;
+  readonly rules: IRules;
   readonly trans: TranslationBundle;
 }): JSX.Element {
+  const { trans } = props;
   const { node, depth, expanded } = props.row;
+  const findings = node.severity ? findingsOn(node, props.rules) : [];
   const caret = expanded ? caretDownIcon : caretRightIcon;
   const { tensor } = node;
   return (
@@ -197,12 +205,15 @@ function LayerRow(props: {
         <FindingBadge
           severity={node.severity}
           count={node.findings}
-          title={props.trans._n(
-            '%1 finding, the worst: %2',
-            '%1 findings, the worst: %2',
-            node.findings,
-            severityWord(node.severity, props.trans)
-          )}
+          title={[
+            trans._n(
+              '%1 finding, the worst: %2',
+              '%1 findings, the worst: %2',
+              node.findings,
+              severityWord(node.severity, trans)
+            ),
+            ...findings.map(finding => finding.message)
+          ].join('\n')}
         />
       )}
       {tensor && tensor.shape.length > 0 && (
@@ -210,6 +221,23 @@ function LayerRow(props: {
       )}
     </>
   );
+}
+
+/** The worst findings on a tensor, or on those of a module. */
+function findingsOn(
+  node: ITreeNode,
+  { findings, muted }: IRules
+): ReadonlyArray<IFinding> {
+  const names = new Set(tensorNames(node));
+  return byWeight(
+    findings.filter(
+      ({ rule, tensor }) => names.has(tensor) && !muted.includes(rule)
+    )
+  ).slice(0, MOST_TOLD);
+}
+
+function tensorNames(node: ITreeNode): ReadonlyArray<string> {
+  return node.tensor ? [node.tensor.name] : node.children.flatMap(tensorNames);
 }
 
 /** Why there is nothing to list. */

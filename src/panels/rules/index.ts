@@ -5,25 +5,44 @@ import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import type { IDisposable } from '@lumino/disposable';
+import { Panel } from '@lumino/widgets';
 
 import { rulesIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
-import { RulesBody } from './body';
+import type { IPanelRegistry, ITdbgService } from '../../tokens';
+import { RuleDetail } from './detail';
+import { EvidencePanel } from './evidence';
+import { RulesModel } from './model';
+import { RuleRecheck } from './recheck';
+import { RulesTable } from './table';
 
-/** Findings and states. */
-export class RulesPanel extends MainAreaWidget<RulesBody> {
+/** The table of rules, and the chosen one: beside it where there is room, else below. */
+export class RulesPanel extends MainAreaWidget<Panel> {
   constructor(options: RulesPanel.IOptions) {
-    super({ content: new RulesBody(options) });
-    const { run, trans } = options;
+    super({ content: new Panel() });
+    const { run, service, trans, commands, panels } = options;
     this.run = run;
     this._trans = trans;
     this._hold = run.retain();
+    this._model = new RulesModel({ run, service });
     this.id = options.id;
     this.addClass('jp-TdbgRulesPanel');
+    this.content.addClass('jp-TdbgRules');
     this.toolbar.hide();
     this.title.closable = true;
     this.title.icon = rulesIcon;
     this.node.setAttribute('role', 'region');
+    const { _model: model } = this;
+    const side = new Panel();
+    side.addClass('jp-TdbgRules-side');
+    side.addWidget(new RuleDetail({ model, trans, commands }));
+    if (!options.isTile) {
+      // A tile of a dashboard stands among pictures already.
+      side.addWidget(new EvidencePanel({ model, panels }));
+    }
+    side.addWidget(new RuleRecheck({ model, trans }));
+    this.content.addWidget(new RulesTable({ model, trans }));
+    this.content.addWidget(side);
     run.changed.connect(this._onChange, this);
     this._onChange();
   }
@@ -36,8 +55,9 @@ export class RulesPanel extends MainAreaWidget<RulesBody> {
       return;
     }
     this.run.changed.disconnect(this._onChange, this);
-    this._hold.dispose();
     super.dispose();
+    this._model.dispose();
+    this._hold.dispose();
   }
 
   private _onChange(): void {
@@ -48,6 +68,7 @@ export class RulesPanel extends MainAreaWidget<RulesBody> {
   }
 
   private _hold: IDisposable;
+  private _model: RulesModel;
   private _trans: TranslationBundle;
 }
 
@@ -57,7 +78,11 @@ export namespace RulesPanel {
   export interface IOptions {
     readonly id: string;
     readonly run: RunModel;
+    readonly service: ITdbgService;
     readonly commands: CommandRegistry;
+    readonly panels: IPanelRegistry;
     readonly trans: TranslationBundle;
+    /** Whether it stands in a dashboard. */
+    readonly isTile: boolean;
   }
 }
