@@ -256,8 +256,8 @@ export interface IRules {
   readonly findings: ReadonlyArray<IFinding>;
   /** Names of the rules of which nobody is told. */
   readonly muted: ReadonlyArray<string>;
-  /** Why fixes cannot be applied to this run now; empty when they can. */
-  readonly fix_reason: string;
+  /** Of each finding with a fix: why it cannot be applied now, empty when it can. By id. */
+  readonly fixes: { readonly [finding: string]: string };
 }
 
 /** A threshold of a rule. */

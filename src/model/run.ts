@@ -19,7 +19,7 @@ const NO_RULES: IRules = {
   states: [],
   findings: [],
   muted: [],
-  fix_reason: ''
+  fixes: {}
 };
 
 /**

@@ -12,11 +12,13 @@ from tdbg_lab.errors import ConfigError, TdbgError
 __all__ = [
     "BodyTooLargeError",
     "EditRequest",
+    "FixRequest",
     "RecheckRequest",
     "StopRequest",
     "ViewRequest",
     "WatchRequest",
     "parse_edit",
+    "parse_fix",
     "parse_message",
     "parse_recheck",
     "parse_stop",
@@ -56,6 +58,13 @@ class StopRequest:
     """Ask the training process to stop."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixRequest:
+    """Ask the training process for the change that a finding proposes."""
+
+    finding: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,20 @@ def parse_stop(body: bytes) -> StopRequest:
     """
     fields = _object(body or b"{}", allowed={"reason"})
     return StopRequest(_text(fields, "reason", MAX_REASON_CHARS) or "")
+
+
+def parse_fix(body: bytes) -> FixRequest:
+    """Body of ``POST /tdbg/runs/{id}/fix``.
+
+    Raises
+    ------
+    ConfigError
+        When it does not name a finding.
+    """
+    finding = _text(_object(body or b"{}", allowed={"finding"}), "finding", MAX_REASON_CHARS)
+    if not finding:
+        raise ConfigError("finding is missing: expected the id of a finding that proposes a change.")
+    return FixRequest(finding)
 
 
 def parse_recheck(body: bytes) -> RecheckRequest:

@@ -20,6 +20,7 @@ ROUTES = [
     ("GET", f"runs/{RUN}/rules"),
     ("GET", "rules"),
     ("POST", f"runs/{RUN}/rules/dead_relu/check"),
+    ("POST", f"runs/{RUN}/fix"),
     ("POST", f"runs/{RUN}/stop"),
     ("GET", "views"),
     ("POST", f"runs/{RUN}/views/scalars"),

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tdbg_lab.records import Finding, Severity
+from tdbg_lab.store import FindingsWriter
 from tdbg_lab.testing import fake_run
 
 
@@ -92,6 +94,56 @@ async def test_muted_rule_keeps_its_findings_and_loses_its_badges(tdbg_fetch, ru
     assert all(tensor["severity"] is None for tensor in tensors["tensors"])
     await tdbg_fetch("runs", run, method="PATCH", body={"muted": []})
     assert (await tdbg_fetch("runs", run))[1]["findings"]["warning"] == 1
+
+
+@pytest.fixture
+def told(root):
+    """A run with one finding that proposes `fix`."""
+
+    def make(fix, status="running"):
+        path = fake_run(root / "live", steps=3, status=status, name="live", close=False, findings=False)
+        writer = FindingsWriter(path)
+        writer.append(
+            Finding("too_fast", Severity.CRITICAL, 1, 2, "The loss grows.", id="too_fast:1", fix=fix)
+        )
+        writer.close()
+        return path
+
+    return make
+
+
+async def test_fix_of_a_finding_becomes_a_request_to_the_training(tdbg_fetch, run_id, told):
+    path = told({"setting": "learning_rate", "factor": 0.1})
+    run = await run_id("live")
+    assert (await tdbg_fetch("runs", run, "rules"))[1]["fixes"] == {"too_fast:1": ""}
+    code, answer = await tdbg_fetch("runs", run, "fix", method="POST", body={"finding": "too_fast:1"})
+    assert code == 200
+    request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
+    assert (request["kind"], request["state"]) == ("set", "pending")
+    assert request["arguments"]["factor"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("fix", "status", "words"),
+    [
+        ({"setting": "learning_rate", "factor": 0.1}, "finished", "The run is finished"),
+        ({"setting": "batch_size", "value": 8}, "running", "There is no setting 'batch_size'"),
+    ],
+)
+async def test_fix_that_cannot_be_applied_says_why(tdbg_fetch, run_id, told, fix, status, words):
+    path = told(fix, status)
+    run = await run_id("live")
+    _, rules = await tdbg_fetch("runs", run, "rules")
+    assert words in rules["fixes"]["too_fast:1"]
+    code, _ = await tdbg_fetch("runs", run, "fix", method="POST", body={"finding": "too_fast:1"})
+    assert code == 409
+    assert not list(path.glob("control/*.json"))
+
+
+async def test_fix_of_an_unknown_finding_is_not_found(tdbg_fetch, run_id):
+    run = await run_id()
+    assert (await tdbg_fetch("runs", run, "fix", method="POST", body={"finding": "x"}))[0] == 404
+    assert (await tdbg_fetch("runs", run, "fix", method="POST", body={}))[0] == 400
 
 
 async def test_delete_removes_the_run_and_leaves_foreign_files(tdbg_fetch, run_id, run_path):

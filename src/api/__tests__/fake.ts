@@ -119,7 +119,7 @@ export class FakeServer implements ITdbgClient {
   tensorList: ITensorInfo[] = [tensor()];
   stepList: number[] = [0, 10, 20, 99];
   viewList: IViewInfo[] = [view()];
-  ruleList: IRules = { states: [], findings: [], muted: [], fix_reason: '' };
+  ruleList: IRules = { states: [], findings: [], muted: [], fixes: {} };
   catalogue: IRuleInfo[] = [];
   /** Answers to questions for a check, the last one again and again. */
   rechecks: IRecheck[] = [];

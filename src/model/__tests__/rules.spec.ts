@@ -29,7 +29,7 @@ function rules(
   findings: ReadonlyArray<IFinding>,
   muted: ReadonlyArray<string> = []
 ): IRules {
-  return { states, findings, muted, fix_reason: '' };
+  return { states, findings, muted, fixes: {} };
 }
 
 describe('ruleRows', () => {

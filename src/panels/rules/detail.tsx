@@ -172,7 +172,7 @@ function Actions(
   const { finding, model, commands, trans } = props;
   const { run } = model;
   const { fix } = finding;
-  const reason = run.rules.fix_reason;
+  const reason = run.rules.fixes[finding.id] ?? '';
   return (
     <div className="jp-TdbgFinding-foot">
       {(finding.view || finding.tensor) && (

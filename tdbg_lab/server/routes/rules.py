@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.records import RunStatus
 from tdbg_lab.server.recheck import RecheckTask, changed_rule
-from tdbg_lab.server.requests import parse_recheck
+from tdbg_lab.server.requests import parse_fix, parse_recheck
 from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler, authorized_to
 from tdbg_lab.server.rule_catalogue import catalogue
+from tdbg_lab.store.settings import SettingChange
 
 if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
     from tdbg_lab.run import Run
 
 __all__ = ["handlers"]
@@ -56,16 +60,55 @@ class RecheckHandler(TdbgHandler):
         self.answer(self.services.rechecks.start(run_id, task))
 
 
+class FixHandler(TdbgHandler):
+    """What a finding proposes, applied to the training while it goes on."""
+
+    @web.authenticated
+    @authorized_to("execute")
+    async def post(self, run_id: str) -> None:
+        """Write the request and answer its id."""
+        wanted = parse_fix(self.body()).finding
+        by = self.current_user.username if self.current_user else ""
+        request = await self.read(run_id, lambda run: _fix(run, wanted, by))
+        self.answer({"request": request})
+
+
 def _rules(run: Run) -> dict[str, Any]:
+    findings = run.findings()[-MAX_FINDINGS:]
+    ended = _ended(run) if any(finding.fix for finding in findings) else ""
     return {
         "states": run.rule_states(),
-        "findings": run.findings()[-MAX_FINDINGS:],
+        "findings": findings,
         "muted": list(run.info.muted),
+        "fixes": {each.id: ended or _misfit(each) for each in findings if each.fix and each.id},
     }
+
+
+def _ended(run: Run) -> str:
+    """Why nothing can be changed in this run; empty while it is running."""
+    status = run.status
+    return "" if status is RunStatus.RUNNING else f"The run is {status}: there is no training to change."
+
+
+def _misfit(finding: Finding) -> str:
+    """Why the fix of a finding is none that a running training takes; empty when it is one."""
+    try:
+        SettingChange.of(finding.fix or {})
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _fix(run: Run, wanted: str, by: str) -> str:
+    for finding in run.findings():
+        if finding.id == wanted:
+            return run.apply_fix(finding, by=by)
+    raise NotFoundError(f"There is no finding {wanted[:100]!r} in this run; list its rules again.")
 
 
 handlers: list[Route] = [
     (r"/tdbg/rules", CatalogueHandler),
     (rf"/tdbg/runs/{RUN_ID}/rules", RulesHandler),
     (rf"/tdbg/runs/{RUN_ID}/rules/(?P<rule>[a-z][a-z0-9_]{{0,63}})/check", RecheckHandler),
+    (rf"/tdbg/runs/{RUN_ID}/fix", FixHandler),
 ]
