@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 _COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
 _INFO_S = 1.0
 _HOLD_S = 0.3
+_KNOWN_COLUMNS = 16
 _FLOATS = ("min", "max", "mean", "std", "l1", "l2")
 
 
@@ -73,7 +74,7 @@ class Feed:
         self._clock = clock
         self._run_path = run_path
         self._ranks: dict[int, _Rank] = {}
-        self._keys: dict[str, TensorKey] = {}
+        self._decoder = _Decoder()
         self._pending: dict[int, list[_Part]] = {}
         self._read_s: dict[int, float] = {}
         """When the last part of each pending step was read."""
@@ -166,7 +167,7 @@ class Feed:
 
     def _decode(self, table: pa.Table, rank: int) -> list[_Part]:
         try:
-            return _parts(table, self._keys, rank)
+            return self._decoder.parts(table, rank)
         except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
             if not self._refused:
                 log.warning("A batch of statistics is left out: %s", error)
@@ -204,61 +205,90 @@ class _Part(NamedTuple):
     rank: int
 
 
-def _parts(table: pa.Table, known: dict[str, TensorKey], rank: int) -> list[_Part]:
-    """One batch: a step, or numbers of several steps of one mode that were written together."""
-    if table.num_rows == 0:
-        return []
-    mode = Mode(table["mode"][0].as_py())
-    steps = _numbers(table, "step", np.int64)
-    times = _numbers(table, "time_ns", np.int64)
-    keys, block = _keys(table, known), _block(table)
-    if (steps == steps[0]).all():
-        return [_Part(int(steps[0]), mode, int(times[-1]), keys, block, rank)]
-    parts = []
-    for step in np.unique(steps):
-        rows = np.flatnonzero(steps == step)
-        own = tuple(keys[row] for row in rows)
-        parts.append(_Part(int(step), mode, int(times[rows[-1]]), own, take(block, rows), rank))
-    return parts
+class _Decoder:
+    """Makes parts of batches; tensors that come again and again are recognised as a whole."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, TensorKey] = {}
+        self._columns: deque[tuple[pa.Array, tuple[TensorKey, ...]]] = deque(maxlen=_KNOWN_COLUMNS)
+
+    def parts(self, table: pa.Table, rank: int) -> list[_Part]:
+        """One batch: a step, or numbers of several steps of one mode that were written together.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            If it is not what a writer of ours writes.
+        """
+        if table.num_rows == 0:
+            return []
+        batch = table.combine_chunks().to_batches()[0]
+        mode = Mode(batch["mode"][0].as_py())
+        steps = _numbers(batch, "step", np.int64)
+        times = _numbers(batch, "time_ns", np.int64)
+        keys, block = self._tensors(batch), _block(batch)
+        if (steps == steps[0]).all():
+            return [_Part(int(steps[0]), mode, int(times[-1]), keys, block, rank)]
+        parts = []
+        for step in np.unique(steps):
+            rows = np.flatnonzero(steps == step)
+            own = tuple(keys[row] for row in rows)
+            parts.append(_Part(int(step), mode, int(times[rows[-1]]), own, take(block, rows), rank))
+        return parts
+
+    def _tensors(self, batch: pa.RecordBatch) -> tuple[TensorKey, ...]:
+        column = batch["tensor"]
+        for known, keys in self._columns:
+            if column.equals(known):
+                return keys
+        names = column.to_pylist()
+        for row, name in enumerate(names):
+            if name not in self._keys:
+                self._keys[name] = _key(batch, row, name)
+        found = tuple(self._keys[name] for name in names)
+        self._columns.appendleft((column, found))
+        return found
 
 
-def _keys(table: pa.Table, known: dict[str, TensorKey]) -> tuple[TensorKey, ...]:
-    names = table["tensor"].to_pylist()
-    for row, name in enumerate(names):
-        if name not in known:
-            facts = {field: table[field][row].as_py() for field in ("kind", "module", "dtype")}
-            known[name] = TensorKey(
-                name=str(name),
-                kind=Kind(facts["kind"]),
-                module=facts["module"] or "",
-                dtype=facts["dtype"] or "",
-                shape=tuple(table["shape"][row].as_py() or ()),
-                collections=tuple(table["collections"][row].as_py() or ()),
-            )
-    return tuple(known[name] for name in names)
+def _key(batch: pa.RecordBatch, row: int, name: Any) -> TensorKey:
+    facts = {field: batch[field][row].as_py() for field in ("kind", "module", "dtype")}
+    return TensorKey(
+        name=str(name),
+        kind=Kind(facts["kind"]),
+        module=facts["module"] or "",
+        dtype=facts["dtype"] or "",
+        shape=tuple(batch["shape"][row].as_py() or ()),
+        collections=tuple(batch["collections"][row].as_py() or ()),
+    )
 
 
-def _block(table: pa.Table) -> StatsBlock:
-    columns: dict[str, Any] = {name: _numbers(table, name, np.int64) for name in _COUNTS}
-    columns |= {name: _numbers(table, name, np.float64) for name in _FLOATS}
+def _block(batch: pa.RecordBatch) -> StatsBlock:
+    columns: dict[str, Any] = {name: _numbers(batch, name, np.int64) for name in _COUNTS}
+    columns |= {name: _numbers(batch, name, np.float64) for name in _FLOATS}
     for offsets, first, second, types in (
         ("hist_offsets", "hist_bins", "hist_counts", (np.uint16, np.int64)),
         ("channel_offsets", "channel_zero_frac", "channel_mean", (np.float32, np.float32)),
     ):
-        columns[offsets], columns[first] = _lists(table, first, types[0])
-        _, columns[second] = _lists(table, second, types[1])
-    reasons = tuple(table["reason"].to_pylist())
-    return StatsBlock(**columns, reasons=reasons if any(reasons) else ())
+        columns[offsets], columns[first] = _lists(batch, first, types[0])
+        others, columns[second] = _lists(batch, second, types[1])
+        if not np.array_equal(columns[offsets], others):
+            raise ValueError(f"{first} and {second} do not belong together")
+    reason = batch["reason"]
+    none = reason.null_count == len(reason)
+    return StatsBlock(**columns, reasons=() if none else tuple(reason.to_pylist()))
 
 
-def _numbers(table: pa.Table, name: str, dtype: type) -> NDArray[Any]:
-    values = table[name].combine_chunks()
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype)
+def _numbers(batch: pa.RecordBatch, name: str, dtype: type) -> NDArray[Any]:
+    return np.asarray(batch[name].to_numpy(zero_copy_only=False), dtype)
 
 
-def _lists(table: pa.Table, name: str, dtype: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    lists = table[name].combine_chunks()
+def _lists(batch: pa.RecordBatch, name: str, dtype: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    lists = batch[name]
+    values: NDArray[Any] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype)
+    if not lists.null_count:
+        ends = np.asarray(lists.offsets.to_numpy(zero_copy_only=False), np.int64)
+        return ends - ends[0], values
     lengths = np.nan_to_num(np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False), np.float64))
-    offsets = np.zeros(table.num_rows + 1, np.int64)
+    offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(lengths.astype(np.int64), out=offsets[1:])
-    return offsets, np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype)
+    return offsets, values

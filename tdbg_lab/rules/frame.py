@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.stats import concat, merge
+from tdbg_lab.rules.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
 
-__all__ = ["Frame", "Row", "join"]
+__all__ = ["Frame", "Row"]
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,30 @@ class Frame:
     """What rules worked out of this frame and need again at later steps, by keys of their own."""
 
     @cached_property
+    def layout(self) -> Layout:
+        """Which tensor stands in which row; one object for all steps that have the same ones."""
+        return Layout(self.keys)
+
+    @property
     def index(self) -> dict[str, int]:
         """Row of each tensor, by name."""
-        return {key.name: row for row, key in enumerate(self.keys)}
-
-    @cached_property
-    def _by_kind(self) -> dict[Kind, NDArray[np.int64]]:
-        rows: dict[Kind, list[int]] = {}
-        for row, key in enumerate(self.keys):
-            rows.setdefault(key.kind, []).append(row)
-        return {kind: np.array(found, np.int64) for kind, found in rows.items()}
+        return self.layout.index
 
     @property
     def kinds(self) -> frozenset[Kind]:
         """Kinds that have a row."""
-        return frozenset(self._by_kind)
+        return self.layout.kinds
+
+    @classmethod
+    def laid_out(cls, step: int, mode: Mode, time_ns: int, layout: Layout, block: StatsBlock) -> Frame:
+        """A frame whose layout is known."""
+        frame = cls(step, mode, time_ns, layout.keys, block)
+        frame.__dict__["layout"] = layout
+        return frame
 
     def rows(self, *kinds: Kind) -> NDArray[np.int64]:
-        """Rows of these kinds in order, all of them for none."""
-        if not kinds:
-            return np.arange(len(self.keys))
-        found = [self._by_kind[kind] for kind in kinds if kind in self._by_kind]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
+        """Rows of these kinds in order, all of them for none. Not to be written to."""
+        return self.layout.rows(kinds)
 
     def items(self, *kinds: Kind) -> Iterator[tuple[TensorKey, Row]]:
         """Each tensor of these kinds with its statistics."""
@@ -112,19 +114,3 @@ class Row:
         """Share of zeros per channel, shape ``(C,)``; ``(0,)`` where channels were not measured."""
         block = self.block
         return block.channel_zero_frac[block.channel_offsets[self.row] : block.channel_offsets[self.row + 1]]
-
-
-def join(
-    parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]],
-) -> tuple[tuple[TensorKey, ...], StatsBlock]:
-    """Merge what several writes said of one step: rows of the same tensor become one."""
-    keys = tuple(key for names, _ in parts for key in names)
-    block = parts[0][1] if len(parts) == 1 else concat([block for _, block in parts])
-    group: dict[str, int] = {}
-    groups = [group.setdefault(key.name, len(group)) for key in keys]
-    if len(group) == len(keys):
-        return keys, block
-    first = {
-        name: key for key, name in zip(reversed(keys), reversed([key.name for key in keys]), strict=True)
-    }
-    return tuple(first[name] for name in group), merge(block, groups, len(group))

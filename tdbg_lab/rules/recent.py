@@ -23,14 +23,17 @@ class Recent:
     def __init__(self, keep: int) -> None:
         self._keep = keep
         self._frames: dict[tuple[Mode, Kind], dict[int, Frame]] = {}
+        self._newest: dict[Mode, Frame] = {}
+        """The frame that was put last."""
 
     @property
     def modes(self) -> list[Mode]:
         """Modes in the order of their first appearance."""
-        return list(dict.fromkeys(mode for mode, _ in self._frames))
+        return list(self._newest)
 
     def put(self, frame: Frame) -> None:
         """Add a frame, or replace the one of its step."""
+        self._newest[frame.mode] = frame
         for kind in frame.kinds:
             slot = (frame.mode, kind)
             frames = self._frames.setdefault(slot, {})
@@ -43,6 +46,9 @@ class Recent:
 
     def at(self, mode: Mode, step: int) -> Frame | None:
         """What was recorded at a step, or None."""
+        newest = self._newest.get(mode)
+        if newest is None or newest.step == step:
+            return newest
         for (of_mode, _), frames in self._frames.items():
             if of_mode == mode and step in frames:
                 return frames[step]

@@ -50,15 +50,32 @@ class Series:
         self._values[at] = value
         self._size += 1
 
+    def extend(self, steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Add several points, or replace those of their steps."""
+        last = self._steps[self._size - 1] if self._size else -1
+        in_order = len(steps) and steps[0] > last and np.all(steps[1:] > steps[:-1])
+        if not in_order or len(steps) > _TAIL:
+            for step, value in zip(steps.tolist(), values.tolist(), strict=True):
+                self.put(step, value)
+            return
+        while self._size + len(steps) > len(self._steps):
+            self._grow()
+        self._steps[self._size : self._size + len(steps)] = steps
+        self._values[self._size : self._size + len(steps)] = values
+        self._size += len(steps)
+
     def until(self, step: int) -> Scalars:
         """Points up to `step`, inclusive. Views, not copies."""
         n = int(np.searchsorted(self._steps[: self._size], step, side="right"))
         return Scalars(self._steps[:n], self._values[:n])
 
     def _make_room(self) -> None:
-        if self._size < len(self._steps):
-            return
-        if self._size >= _HEAD + 2 * _TAIL:
+        if self._size == len(self._steps):
+            self._grow()
+
+    def _grow(self) -> None:
+        """Make the arrays longer, or forget what stands in the middle."""
+        if len(self._steps) >= _HEAD + 2 * _TAIL:
             keep = np.r_[0:_HEAD, self._size - _TAIL : self._size]
             self._steps[: len(keep)] = self._steps[keep]
             self._values[: len(keep)] = self._values[keep]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tdbg_lab.records import Kind, Mode
-from tdbg_lab.rules.frame import Frame, join
+from tdbg_lab.rules.frame import Frame
+from tdbg_lab.rules.layout import Plan
 from tdbg_lab.rules.recent import Recent
+from tdbg_lab.rules.scalar_log import ScalarLog
 from tdbg_lab.rules.series import Scalars, Series
-from tdbg_lab.stats import empty_block, take
+from tdbg_lab.stats import empty_block
 from tdbg_lab.store.info import RunInfo
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tdbg_lab.rules.raw_values import RawValues
 
 __all__ = ["RunView"]
-
-_SCALAR_KINDS = frozenset({Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER})
 
 
 class RunView:
@@ -59,7 +57,8 @@ class RunView:
         self._met: set[Needs] = set()
         self._recent = Recent(keep)
         self._ranks: dict[int, Recent] = {}
-        self._series: dict[tuple[str, Mode], Series] = {}
+        self._scalars: dict[Mode, ScalarLog] = {}
+        self._plans: dict[tuple[int, ...], Plan] = {}
 
     def expect(self, keys: Iterable[TensorKey]) -> None:
         """Tell the order of tensors that are about to come: they count as seen once they did."""
@@ -129,8 +128,8 @@ class RunView:
 
     def scalars(self, name: str, mode: Mode = Mode.TRAIN) -> Scalars:
         """A loss, a logged scalar or an optimizer fact over steps; empty when there is none."""
-        series = self._series.get((name, mode))
-        return Series().until(0) if series is None else series.until(self.step)
+        log = self._scalars.get(mode)
+        return Series().until(0) if log is None else log.get(name, self.step)
 
     def value(self, name: str, step: int | None = None, mode: Mode = Mode.TRAIN) -> float | None:
         """Value of a scalar at a step, the checked one by default; None when it was not recorded there."""
@@ -141,9 +140,8 @@ class RunView:
     def losses(self, mode: Mode = Mode.TRAIN) -> list[str]:
         """Names of training losses: of loss modules, else scalars that the user logged as a loss."""
         for kinds, pattern in (((Kind.LOSS,), ""), ((Kind.SCALAR, Kind.CUSTOM), _LOSS_NAME)):
-            names = [
-                key.name for key in self.tensors(*kinds, regex=pattern) if (key.name, mode) in self._series
-            ]
+            known = self._scalars.get(mode, ())
+            names = [key.name for key in self.tensors(*kinds, regex=pattern) if key.name in known]
             if names:
                 return names
         return []
@@ -161,10 +159,9 @@ class RunView:
         `ranks` says who wrote each of the parts: rank 0 when it is not given.
         """
         frame = self._merged(self._recent, mode, step, time_ns, parts)
-        values: NDArray[np.float64] | None = None
-        for row in frame.rows(*_SCALAR_KINDS):
-            values = frame.block.scalar_values if values is None else values
-            self._series.setdefault((frame.keys[row].name, mode), Series()).put(step, values[row])
+        if mode not in self._scalars:
+            self._scalars[mode] = ScalarLog(mode)
+        self._scalars[mode].put(frame)
         for rank in sorted(set(ranks)) or (0,):
             recent = self._ranks.setdefault(rank, Recent(self._keep))
             if self._per_rank:
@@ -180,25 +177,28 @@ class RunView:
         parts: Sequence[tuple[tuple[TensorKey, ...], StatsBlock]],
     ) -> Frame:
         known = recent.at(mode, step)
-        keys, block = self._ordered(*join([*([(known.keys, known.block)] if known else ()), *parts]))
-        frame = Frame(step, mode, time_ns, keys, block)
+        pieces = [*([(known.keys, known.block)] if known else ()), *parts]
+        plan = self._plan([keys for keys, _ in pieces])
+        block = plan.apply([block for _, block in pieces])
+        frame = Frame.laid_out(step, mode, time_ns, plan.layout, block)
         recent.put(frame)
         return frame
 
-    def _ordered(
-        self, keys: tuple[TensorKey, ...], block: StatsBlock
-    ) -> tuple[tuple[TensorKey, ...], StatsBlock]:
-        """Put rows into the order of the tensors' first appearance: sealed segments are sorted by name."""
-        for key in keys:
-            if key.name not in self._keys:
-                self._keys[key.name] = key
-                self._found.clear()
-                self._expected.setdefault(key.name, len(self._expected))
-        place = np.array([self._expected[key.name] for key in keys])
-        if np.all(place[1:] > place[:-1]):
-            return keys, block
-        order = np.argsort(place, kind="stable")
-        return tuple(keys[row] for row in order), take(block, order)
+    def _plan(self, parts: Sequence[tuple[TensorKey, ...]]) -> Plan:
+        """How to join these writes, in the order of first appearance: sealed segments are sorted by name."""
+        which = tuple(map(id, parts))  # a plan keeps its parts, so no other has the same ids
+        plan = self._plans.get(which)
+        if plan is None:
+            for key in (key for part in parts for key in part):
+                if key.name not in self._keys:
+                    self._keys[key.name] = key
+                    self._found.clear()
+                    self._expected.setdefault(key.name, len(self._expected))
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[which] = Plan(parts, self._expected)
+        return plan
 
 
+_MAX_PLANS = 256
 _LOSS_NAME = r"(?i)^(train(ing)?[_/. ])?loss$"
