@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable  # noqa: TC003 - a field's type, read by tools
 from dataclasses import dataclass
@@ -51,7 +53,7 @@ class RunCommand(Action):
 
     command: str
     timeout_s: float = 30.0
-    """After this time the command is ended and counts as failed, s."""
+    """After this time the command and what it started is ended and counts as failed, s."""
 
     def perform(self, finding: Finding, context: ActionContext) -> None:
         """Run it and wait; raises `CommandError` with the end of its output when it fails."""
@@ -64,19 +66,29 @@ class RunCommand(Action):
             "TDBG_RUN": str(context.run_path),
             "TDBG_EVIDENCE": json.dumps(dict(finding.evidence), default=str),
         }
+        process = subprocess.Popen(  # noqa: S602 - the user's own command, from the user's own process
+            self.command,
+            shell=True,
+            env=os.environ | {key: value.replace("\0", "") for key, value in facts.items()},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # to end what it started, too
+        )
         try:
-            done = subprocess.run(  # noqa: S602 - the user's own command, from the user's own process
-                self.command,
-                shell=True,
-                check=False,
-                env=os.environ | {key: value.replace("\0", "") for key, value in facts.items()},
-                input=body_of(finding, context).encode(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=self.timeout_s,
-            )
+            output, _ = process.communicate(body_of(finding, context).encode(), timeout=self.timeout_s)
         except subprocess.TimeoutExpired as error:
+            _end(process)
             raise CommandError(f"The command took longer than {self.timeout_s:g} s.") from error
-        if done.returncode != 0:
-            tail = done.stdout[-400:].decode(errors="replace").strip()
-            raise CommandError(f"The command ended with {done.returncode}: {tail}")
+        if process.returncode != 0:
+            tail = output[-400:].decode(errors="replace").strip()
+            raise CommandError(f"The command ended with {process.returncode}: {tail}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command and its children."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # something that left the group may hold the pipe
+        process.communicate(timeout=1.0)

@@ -1,11 +1,11 @@
-"""Tell people: e-mail, SMS, webhooks, chat."""
+"""Tell people through Apprise: chat, SMS, push services, and about a hundred others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.actions.base import Action
+from tdbg_lab.actions.base import Message
 from tdbg_lab.actions.message import body_of, title_of
 from tdbg_lab.errors import ConfigError, MissingDependencyError, TdbgError
 
@@ -20,43 +20,39 @@ class NotifyError(TdbgError, OSError):
     """A notification was not accepted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Notify(Action):
+@dataclass(frozen=True)
+class Notify(Message):
     """Send a finding to one or more places.
 
     Parameters
     ----------
     urls
-        Where to, as Apprise knows them: ``mailtos://user:password@host?to=me@example.org`` (e-mail),
-        ``json://host/path`` or ``jsons://`` (webhook), ``slack://...``, ``twilio://...`` (SMS) and about
-        a hundred others. They may hold secrets, so they are never shown or written anywhere.
+        Where to, as Apprise knows them: ``slack://...``, ``workflows://...`` (Teams), ``twilio://...``
+        (SMS), ``mailtos://...``, ``json://...`` and about a hundred others; for Slack and Teams also the
+        ``https://`` address of an incoming webhook. They may hold secrets, so they are never shown or
+        written anywhere.
 
     Raises
     ------
     ConfigError
-        On `perform`, if no URL is given or one is not understood.
+        No URL is given, or one is not understood.
     """
 
     urls: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         given: Any = self.urls
         object.__setattr__(self, "urls", (given,) if isinstance(given, str) else tuple(given))
+        if not self.urls:
+            raise ConfigError("Notify has no urls: give at least one, like 'slack://token/#channel'.")
+        self._courier()
 
     def perform(self, finding: Finding, context: ActionContext) -> None:
         """Send title and body to every URL; raises `NotifyError` when one refuses."""
-        try:
-            import apprise
-        except ImportError as error:
-            raise MissingDependencyError("Notify needs apprise: pip install apprise") from error
-        if not self.urls:
-            raise ConfigError("Notify has no urls: give at least one, like 'json://localhost:8080/hook'.")
-        courier = apprise.Apprise()
-        for number, url in enumerate(self.urls, start=1):
-            if not courier.add(url):
-                raise ConfigError(f"URL {number} of Notify is not one that Apprise understands.")
+        apprise = _apprise()
         kinds = {"critical": apprise.NotifyType.FAILURE, "warning": apprise.NotifyType.WARNING}
-        sent = courier.notify(
+        sent = self._courier().notify(
             title=title_of(finding, context),
             body=body_of(finding, context),
             notify_type=kinds.get(str(finding.severity), apprise.NotifyType.INFO),
@@ -64,3 +60,21 @@ class Notify(Action):
         )
         if not sent:
             raise NotifyError("A notification was not accepted by its server.")
+
+    def _courier(self) -> Any:
+        courier = _apprise().Apprise()
+        for number, url in enumerate(self.urls, start=1):
+            if not isinstance(url, str) or not courier.add(url):
+                raise ConfigError(
+                    f"URL {number} of Notify is not one that Apprise understands or can use here: "
+                    "see its list of services for the form."
+                )
+        return courier
+
+
+def _apprise() -> Any:
+    try:
+        import apprise
+    except ImportError as error:
+        raise MissingDependencyError("Notify needs apprise: pip install apprise") from error
+    return apprise

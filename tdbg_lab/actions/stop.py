@@ -19,10 +19,14 @@ __all__ = ["StopTraining"]
 class StopTraining(Action):
     """Ask the training process to stop; it does at the end of the step it is in.
 
+    A ``checkpoint`` given to `tdbg_lab.attach` is called first, with the finding.
+
     Attached to a rule, it stops at *any* finding of that rule: who attaches it has decided. The
     runner's own ``--stop-on`` stops at critical findings only.
     """
 
     def perform(self, finding: Finding, context: ActionContext) -> None:
         """Write a stop request into the run directory."""
-        request(context.run_path, "stop", reason=finding.message, by=f"rule {finding.rule}")
+        arguments = {"finding": finding.id} if finding.id else None
+        by = f"rule {finding.rule}"
+        request(context.run_path, "stop", reason=finding.message, by=by, arguments=arguments)

@@ -30,12 +30,12 @@ def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> 
     _reap(process, "sampler")
 
 
-def start_rules(run_path: Path, rules: Any) -> None:
+def start_rules(run_path: Path, rules: Any, actions: Any = ()) -> None:
     """Start the rule runner on the run.
 
     The rules stand above capture, so they are looked up by name.
     """
-    process = import_module("tdbg_lab.rules").launch(run_path, rules=rules)
+    process = import_module("tdbg_lab.rules").launch(run_path, rules=rules, actions=actions)
     if process is not None:
         _reap(process, "rule runner")
 

@@ -9,7 +9,7 @@
 ``--action dead_relu=stop``
     Ask training to stop at any finding of this rule, any number of times.
 ``--custom-stdin``
-    More rules come through standard input, as `tdbg_lab.rules.payload.pack` makes them; read to its end.
+    More rules, and actions for all rules, come through standard input, as `tdbg_lab.rules.payload.pack` makes them; read to its end.
 ``--once``
     Check what there is and end, without following the run.
 
@@ -43,6 +43,7 @@ from tdbg_lab.rules.waiting import wakes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tdbg_lab.actions import Action
     from tdbg_lab.records import RuleState
     from tdbg_lab.rules.base import Rule
 
@@ -56,13 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     stop = threading.Event()
     stay_behind(stop, nice=5)
     try:
-        rules, broken = _rules(options)
+        rules, broken, actions = _rules(options)
         presence = Presence(options.run)
     except TdbgError as error:
         log.error("%s", error)  # noqa: TRY400 - the user's mistake, not ours
         return 2
     stop_on = Severity(options.stop_on) if options.stop_on else None
-    runner = Runner(options.run, rules, broken=broken, stop_on=stop_on, name=presence.name)
+    runner = Runner(
+        options.run, rules, broken=broken, actions=actions, stop_on=stop_on, name=presence.name
+    )
     over = (lambda: "checked once") if options.once else presence.over
     log.debug("Ended: %s", runner.run(wakes(options.run, stop), over))
     return 0
@@ -82,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _rules(options: argparse.Namespace) -> tuple[list[Rule], list[RuleState]]:
+def _rules(options: argparse.Namespace) -> tuple[list[Rule], list[RuleState], list[Action]]:
     parameters: dict[str, dict[str, str]] = defaultdict(dict)
     for text in options.param:
         name, dot, rest = text.partition(".")
@@ -91,7 +94,8 @@ def _rules(options: argparse.Namespace) -> tuple[list[Rule], list[RuleState]]:
             raise ConfigError(f"--param {text!r} is not of the form rule.name=value.")
         parameters[name][field] = value
     rules = resolve_rules(options.rules, parameters)
-    custom, broken = unpack(sys.stdin.buffer.read(MAX_BYTES)) if options.custom_stdin else ([], [])
+    data = sys.stdin.buffer.read(MAX_BYTES) if options.custom_stdin else b""
+    custom, broken, actions = unpack(data) if data else ([], [], [])
     own = {rule.name for rule in custom}
     rules = [*(rule for rule in rules if rule.name not in own), *custom]
     for text in options.action:
@@ -99,7 +103,7 @@ def _rules(options: argparse.Namespace) -> tuple[list[Rule], list[RuleState]]:
         if action != "stop" or all(rule.name != name for rule in rules):
             raise ConfigError(f"--action {text!r} is not of the form RULE=stop with a rule that runs.")
         rules = [replace(r, actions=(*r.actions, StopTraining())) if r.name == name else r for r in rules]
-    return rules, broken
+    return rules, broken, actions
 
 
 if __name__ == "__main__":

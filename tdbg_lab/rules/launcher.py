@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.actions import Action
+from tdbg_lab.errors import ConfigError
 from tdbg_lab.rules.payload import pack
 from tdbg_lab.rules.registry import resolve_rules
 
@@ -25,6 +27,7 @@ def launch(
     run_path: str | Path,
     rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None = "default",
     *,
+    actions: Action | Sequence[Action] = (),
     stop_on: str | None = None,
 ) -> subprocess.Popen[bytes] | None:
     """Start ``python -m tdbg_lab.rules`` beside a run; it ends by itself when the run does.
@@ -35,6 +38,8 @@ def launch(
         Run directory.
     rules
         ``"default"``, names, `Rule` objects or classes; None or ``"none"`` for none.
+    actions
+        For the findings of all rules, beside what each rule has.
     stop_on
         ``"critical"``: ask training to stop at findings of that severity, whatever the rule.
 
@@ -48,14 +53,14 @@ def launch(
     NotFoundError
         If there is no rule of a name.
     ConfigError
-        If a rule cannot be sent to the runner.
+        If a rule or an action cannot be sent to the runner.
     OSError
         If no process can be started.
     """
     made = resolve_rules(rules)
     if not made:
         return None
-    data = pack(made)
+    data = pack(made, _actions(actions))
     command = [sys.executable, "-m", "tdbg_lab.rules", str(run_path), "--rules", "none", "--custom-stdin"]
     if stop_on is not None:
         command += ["--stop-on", stop_on]
@@ -70,6 +75,22 @@ def launch(
     # The child reads once Python is up: training does not wait for that.
     threading.Thread(target=_send, args=(process, data), name="tdbg-rules-launch", daemon=True).start()
     return process
+
+
+def _actions(given: Any) -> tuple[Action, ...]:
+    """Actions as a tuple, checked.
+
+    Raises
+    ------
+    ConfigError
+        If one of them is none.
+    """
+    found = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    for one in found:
+        if not isinstance(one, Action):
+            what = one.__name__ if isinstance(one, type) else type(one).__name__
+            raise ConfigError(f"actions holds {what}; expected actions, such as StopTraining().")
+    return found
 
 
 def _environment() -> dict[str, str]:

@@ -5,25 +5,35 @@ from __future__ import annotations
 import email
 import json
 import socket
+import ssl
+import subprocess
 import threading
+from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 
 from tdbg_lab.actions import (
     ActionContext,
+    ApplyFix,
+    ChangeSetting,
     CommandError,
+    Email,
     Notify,
     NotifyError,
     RunCallable,
     RunCommand,
     StopTraining,
+    Webhook,
 )
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding, Severity
-from tdbg_lab.store import create_run, pending
+from tdbg_lab.store import create_run, pending, read_setting_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,11 +65,42 @@ class Mailbox:
         return "250 OK"
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> tuple[Any, ssl.SSLContext]:
+    """A patch by which clients trust a certificate made for this test, and the server's context with it."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(certificate, key)
+    patch = pytest.MonkeyPatch.context()
+    return trusting(patch, certificate), server
+
+
+@contextmanager
+def trusting(patch: Any, certificate: Path) -> Iterator[None]:
+    with patch as monkeypatch:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        yield
+
+
 @pytest.fixture
 def mailbox() -> Iterator[tuple[Mailbox, int]]:
     box = Mailbox()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     controller = Controller(box, hostname="127.0.0.1", port=port)
     controller.start()
     yield box, port
@@ -98,7 +139,7 @@ def text_of(message: Any) -> str:
 def test_mail_is_received_by_a_real_server(mailbox, context: ActionContext) -> None:
     box, port = mailbox
     url = f"mailto://127.0.0.1:{port}?from=tdbg@example.org&to=me@example.org&mode=insecure"
-    Notify(urls=url).perform(FINDING, context)
+    Notify(url).perform(FINDING, context)
     ((to, message),) = box.messages
     assert to == ["me@example.org"]
     assert "[critical] dead_relu in my run" in str(
@@ -128,10 +169,148 @@ def test_notification_that_is_refused_is_an_error_without_the_url(webhook, conte
     assert "secret" not in repr(Notify(urls=["json://user:secret@localhost"]))
 
 
-@pytest.mark.parametrize("urls", [(), ("no such scheme",)])
-def test_notification_without_a_usable_url_is_a_wrong_setting(urls, context: ActionContext) -> None:
+@pytest.mark.parametrize("urls", [(), ("no such scheme",), ("mailtos://",)])
+def test_notification_without_a_usable_url_is_a_wrong_setting_at_once(urls) -> None:
     with pytest.raises(ConfigError, match=r"urls|URL 1"):
-        Notify(urls=urls).perform(FINDING, context)
+        Notify(urls)
+
+
+SERVICES = {
+    "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general": "Slack",
+    "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ": "Slack",
+    "workflows://prod-00.westus.logic.azure.com:443/643e69f83c8944/4g0aiBsdGaZKlI": "Power Automate",
+    f"twilio://AC{'a' * 32}:{'b' * 32}@+15551234567/+15557654321": "Twilio",
+    "sns://AKIA1234567890123456/secretsecret/us-east-1/+15551234567": "AWS Simple Notification",
+    "discord://123456789/abcdef": "Discord",
+}
+
+
+@pytest.mark.parametrize("url", SERVICES)
+def test_url_of_a_service_is_understood_and_never_shown(url: str) -> None:
+    import apprise
+
+    action = Notify(url)
+    assert SERVICES[url] in str(apprise.Apprise.instantiate(url).service_name)
+    assert repr(action) == repr(Notify("json://localhost"))
+
+
+def test_short_mail_is_received_by_a_real_server(mailbox, context: ActionContext) -> None:
+    box, port = mailbox
+    people = ("me@example.org", "you@example.org")
+    Email(to=people, sender="lab@example.org", server=f"127.0.0.1:{port}", security="none").perform(
+        FINDING, context
+    )
+    ((to, message),) = box.messages
+    assert to == list(people)
+    assert message["From"] == "lab@example.org"
+    assert message["Subject"] == "[critical] dead_relu in my run Bcc: other@example.org"
+    assert message["Bcc"] is None
+    assert FINDING.message in text_of(message)
+
+
+def test_mail_with_a_password_goes_over_tls_to_a_server_that_asks_for_it(context: ActionContext, tls) -> None:
+    client, server = tls
+    box = Mailbox()
+    passwords: list[bytes] = []
+
+    def check(_server: Any, _session: Any, _envelope: Any, _mechanism: str, login: Any) -> AuthResult:
+        passwords.append(login.password)
+        return AuthResult(success=login.password == b"s3cret", handled=False)
+
+    controller = Controller(
+        box,
+        hostname="localhost",
+        port=free_port(),
+        tls_context=server,
+        authenticator=check,
+        auth_required=True,
+    )
+    controller.start()
+    try:
+        with client:
+            given = {"to": "me@example.org", "server": f"localhost:{controller.port}", "user": "me"}
+            Email(password="s3cret", **given).perform(FINDING, context)
+            with pytest.raises(NotifyError, match="refused the user name or password") as error:
+                Email(password="wr0ng", **given).perform(FINDING, context)
+    finally:
+        controller.stop()
+    assert passwords[0] == b"s3cret"
+    assert set(passwords[1:]) == {b"wr0ng"}
+    assert len(box.messages) == 1
+    assert "wr0ng" not in f"{error.value} {Email(password='wr0ng', **given)!r}"
+
+
+def test_mail_to_nobody_there_says_so(context: ActionContext) -> None:
+    with pytest.raises(NotifyError, match="could not be sent: ConnectionRefusedError"):
+        Email(to="me@example.org", server=f"127.0.0.1:{free_port()}", security="none").perform(
+            FINDING, context
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"to": "me"}, "'me' is not an e-mail address"),
+        ({"to": "me@example.org\nBcc: all@example.org"}, "is not an e-mail address"),
+        ({"to": ()}, "no one to go to"),
+        ({"to": "me@example.org", "server": "http://host"}, "expected a host, or host:port"),
+        ({"to": "me@example.org", "security": "none", "password": "x"}, "in the clear"),
+        ({"to": "me@example.org", "cooldown_s": -1}, "cooldown_s of Email is -1; expected seconds"),
+        ({"to": "me@example.org", "when": "critical"}, "when of Email is a str; expected a Pattern"),
+    ],
+)
+def test_mail_that_cannot_be_sent_is_a_wrong_setting_at_once(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        Email(**{"server": "localhost", **given})
+    assert sentence in str(error.value)
+
+
+def test_short_webhook_gets_the_whole_finding(webhook, context: ActionContext) -> None:
+    posted, port, _ = webhook
+    Webhook(f"http://127.0.0.1:{port}/hook?token=secret", headers={"X-Key": "k"}).perform(FINDING, context)
+    (value,) = posted
+    assert value["finding"]["rule"] == "dead_relu"
+    assert value["finding"]["evidence"] == dict(FINDING.evidence)
+    assert value["run"]["path"] == str(context.run_path)
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+def test_webhook_that_does_not_accept_is_an_error_without_the_url(webhook, status, context) -> None:
+    _, port, answer = webhook
+    answer[0] = status
+    action = Webhook(f"http://127.0.0.1:{port}/hook?token=secret")
+    with pytest.raises(NotifyError, match=f"The webhook answered {status}") as error:
+        action.perform(FINDING, context)
+    assert "secret" not in f"{error.value} {action!r}"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "example.org", "", None])
+def test_webhook_to_what_is_no_web_address_is_a_wrong_setting(url: Any) -> None:
+    with pytest.raises(ConfigError, match="http"):
+        Webhook(url)
+
+
+def test_change_of_a_setting_is_asked_for_with_the_finding_behind_it(context: ActionContext) -> None:
+    finding = replace(FINDING, id="f1")
+    ChangeSetting(factor=0.1).perform(finding, context)
+    (record,) = read_setting_records(context.run_path)
+    assert (str(record.change), record.by, record.state) == (
+        "learning_rate x 0.1",
+        "rule dead_relu",
+        "pending",
+    )
+    assert pending(context.run_path)[0].arguments["finding"] == "f1"
+    with pytest.raises(ConfigError, match="either a value or a factor"):
+        ChangeSetting()
+
+
+def test_fix_is_asked_for_when_the_finding_is_sure_enough(context: ActionContext) -> None:
+    fix = {"setting": "clip_norm", "value": 1.0}
+    ApplyFix().perform(FINDING, context)
+    ApplyFix().perform(replace(FINDING, severity=Severity.WARNING, fix=fix), context)
+    assert read_setting_records(context.run_path) == []
+    ApplyFix().perform(replace(FINDING, fix=fix), context)
+    assert [str(one.change) for one in read_setting_records(context.run_path)] == ["clip_norm = 1"]
 
 
 def test_stop_asks_the_training_process(context: ActionContext) -> None:
@@ -161,6 +340,10 @@ def test_command_that_fails_is_told_with_the_end_of_its_output(context: ActionCo
         RunCommand(command="echo no printer >&2; exit 3").perform(FINDING, context)
 
 
-def test_command_that_takes_too_long_is_ended(context: ActionContext) -> None:
-    with pytest.raises(CommandError, match=r"longer than 0.2 s"):
-        RunCommand(command="sleep 30", timeout_s=0.2).perform(FINDING, context)
+def test_command_that_takes_too_long_is_ended_with_what_it_started(context: ActionContext) -> None:
+    pid = context.run_path / "pid"
+    command = f"sleep 60 & echo $! > {pid}; wait"
+    with pytest.raises(CommandError, match="longer than 1 s"):
+        RunCommand(command=command, timeout_s=1.0).perform(FINDING, context)
+    child = psutil.Process(int(pid.read_text())) if psutil.pid_exists(int(pid.read_text())) else None
+    assert child is None or child.status() == psutil.STATUS_ZOMBIE or child.wait(10) is None
