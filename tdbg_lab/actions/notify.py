@@ -63,7 +63,8 @@ class Notify(Message):
 
     def _courier(self) -> Any:
         courier = _apprise().Apprise()
-        for number, url in enumerate(self.urls, start=1):
+        urls: tuple[object, ...] = self.urls
+        for number, url in enumerate(urls, start=1):
             if not isinstance(url, str) or not courier.add(url):
                 raise ConfigError(
                     f"URL {number} of Notify is not one that Apprise understands or can use here: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
@@ -69,7 +69,8 @@ class Pattern:
             raise ConfigError(
                 f"within_steps of a Pattern is {within!r}; expected a number of steps, or None."
             )
-        names = (self.all_of,) if isinstance(self.all_of, str) else tuple(self.all_of)
+        given: Any = self.all_of
+        names = (given,) if isinstance(given, str) else tuple(given)
         object.__setattr__(self, "all_of", names)
 
     def fits(self, finding: Finding) -> bool:

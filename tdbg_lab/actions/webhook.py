@@ -51,10 +51,12 @@ class Webhook(Message):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parts = urlsplit(self.url) if isinstance(self.url, str) else None
+        given: Any = self.url
+        parts = urlsplit(given) if isinstance(given, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError("url of Webhook is not a URL that begins with http:// or https://.")
-        for name, value in dict(self.headers).items():
+        headers: dict[Any, Any] = dict(self.headers)
+        for name, value in headers.items():
             if not all(isinstance(one, str) and one.isprintable() for one in (name, value)):
                 raise ConfigError(f"header {str(name)[:40]!r} of Webhook is not text of one line.")
 

@@ -33,6 +33,7 @@ def attach(
     save_every: int | None = None,
     collections: Any = None,
     rules: Any = None,
+    actions: Any = (),
     config: CaptureConfig | Mapping[str, Any] | str | Path | None = None,
     name: str | None = None,
     hyperparameters: Mapping[str, Any] | None = None,
@@ -68,6 +69,9 @@ def attach(
         What to capture; see `tdbg_lab.config.CaptureConfig.build`.
     rules
         ``"default"``, or a list of rule names and rules: checked in a process of their own.
+    actions
+        What to do about findings, whatever the rule: one or several of `tdbg_lab.actions`. Rules may
+        have actions of their own besides.
     config
         A configuration, a mapping, or a JSON or YAML file; the arguments here win over it. A
         configuration of SageMaker Debugger's hook or profiler is taken as it is.
@@ -128,6 +132,7 @@ def attach(
             known={"name": name, "tags": tags, "notes": notes},
             given=hyperparameters,
             rules=rules,
+            actions=actions,
             profiler=profiler,
             if_exists=if_exists,
             strict=strict,
@@ -162,7 +167,7 @@ def attach(
     except BaseException as error:
         handle.__exit__(type(error), error, None)
         raise
-    accompany(engine, rules, profiler=profiler)
+    accompany(engine, rules, actions=actions, profiler=profiler)
     return handle
 
 

@@ -140,8 +140,13 @@ def _engine(folder: RunFolder, settings: CaptureConfig, place: Place, duty: Role
     )
 
 
-def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None = None) -> None:
-    """Start what runs beside training; compile what the first saved step needs."""
+def accompany(
+    engine: Engine, rules: Any, *, profiler: bool, actions: Any = (), place: Place | None = None
+) -> None:
+    """Start what runs beside training; compile what the first saved step needs.
+
+    Actions without a word on rules are for the findings of the default ones.
+    """
     if not engine.open:
         return
     from tdbg_lab.stats import cpu
@@ -151,8 +156,10 @@ def accompany(engine: Engine, rules: Any, *, profiler: bool, place: Place | None
     path = engine.folder.path
     if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):
         engine.guard.run("sampler", _start_sampler, path, place.rank)
+    if rules is None and actions:
+        rules = "default"
     if engine.chief and rules is not None and rules != "none":
-        engine.guard.run("rules", companions.start_rules, path, rules)
+        engine.guard.run("rules", companions.start_rules, path, rules, actions)
 
 
 def _requested(store: str | Path | None) -> tuple[str, Path]:

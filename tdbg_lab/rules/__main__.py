@@ -9,7 +9,8 @@
 ``--action dead_relu=stop``
     Ask training to stop at any finding of this rule, any number of times.
 ``--custom-stdin``
-    More rules, and actions for all rules, come through standard input, as `tdbg_lab.rules.payload.pack` makes them; read to its end.
+    More rules, and actions for all rules, come through standard input, as
+    `tdbg_lab.rules.payload.pack` makes them; read to its end.
 ``--once``
     Check what there is and end, without following the run.
 
@@ -63,9 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         log.error("%s", error)  # noqa: TRY400 - the user's mistake, not ours
         return 2
     stop_on = Severity(options.stop_on) if options.stop_on else None
-    runner = Runner(
-        options.run, rules, broken=broken, actions=actions, stop_on=stop_on, name=presence.name
-    )
+    runner = Runner(options.run, rules, broken=broken, actions=actions, stop_on=stop_on, name=presence.name)
     over = (lambda: "checked once") if options.once else presence.over
     log.debug("Ended: %s", runner.run(wakes(options.run, stop), over))
     return 0

@@ -77,23 +77,28 @@ class Worker:
 
     def failures(self) -> list[Failure]:
         """What failed since the last call; an action that hangs is given up here."""
-        with self._lock:
-            busy = self._busy
-        if busy is not None and not self.hangs and time.monotonic() - busy[1] > self.action.timeout_s + _grace(self.action):
+        busy = self._overdue()
+        if busy is not None and not self.hangs:
             self.hangs = True
-            self._fail(busy[0], f"it took longer than {self.action.timeout_s:g} s and is not asked again")
+            self._fail(busy, f"it took longer than {self.action.timeout_s:g} s and is not asked again")
         with self._lock:
             found, self._failures = self._failures, []
         return found
 
     def wait(self, deadline_s: float) -> None:
         """Wait until nothing is left to do, it hangs, or `deadline_s` (of `time.monotonic`) has come."""
-        while not self.idle and time.monotonic() < deadline_s:
-            with self._lock:
-                busy = self._busy
-            if busy is not None and time.monotonic() - busy[1] > self.action.timeout_s + _grace(self.action):
-                return
+        while not self.idle and self._overdue() is None and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
+
+    def _overdue(self) -> Finding | None:
+        """The finding whose time is over.
+
+        An action that keeps its time limit itself is given a moment to say so.
+        """
+        limit_s = self.action.timeout_s + min(2.0, 0.5 * self.action.timeout_s)
+        with self._lock:
+            busy = self._busy
+        return busy[0] if busy is not None and time.monotonic() - busy[1] > limit_s else None
 
     def _work(self) -> None:
         while True:
@@ -102,7 +107,7 @@ class Worker:
                 self._busy = (finding, time.monotonic())
             try:
                 self.action.perform(finding, self._context)
-            except BaseException as error:  # noqa: BLE001 - the user's code; its end is not ours
+            except BaseException as error:
                 log.debug("%s failed", type(self.action).__name__, exc_info=True)
                 self._fail(finding, str(error) or type(error).__name__)
             finally:
@@ -114,8 +119,3 @@ class Worker:
         message = _URL.sub("(address)", " ".join(why.split()))[:_MAX_CHARS]
         with self._lock:
             self._failures.append(Failure(type(self.action).__name__, finding, message))
-
-
-def _grace(action: Action) -> float:
-    """Actions that keep their time limit themselves are given a moment to say so."""
-    return min(2.0, 0.5 * action.timeout_s)

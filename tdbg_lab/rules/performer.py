@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 from tdbg_lab.actions import Message, StopTraining
 from tdbg_lab.records import Finding, Severity
 from tdbg_lab.rules.acting import Failure, Worker
-from tdbg_lab.rules.episode import News
+from tdbg_lab.rules.episode import SEVERITIES, News
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
     from tdbg_lab.actions import Action, ActionContext
-    from tdbg_lab.rules.engine import Judged
     from tdbg_lab.rules.episode import Change
+    from tdbg_lab.rules.judged import Judged
 
 __all__ = ["ACTIONS", "Performer"]
 
 ACTIONS = "actions"
 """The name in place of a rule's under which actions that failed are told."""
-_ORDER = tuple(Severity)
 _MAX_NOTES = 5
 _MAX_REMEMBERED = 1000
 _LAST_WAIT_S = 30.0
@@ -93,7 +92,9 @@ class Performer:
             counts = news is News.NEW or finding.severity is Severity.CRITICAL or action.when is not None
             if counts and not (muted and isinstance(action, Message)) and self._is_met(action):
                 self._ask(key, action, finding)
-        wanted = self._stop_on is not None and _ORDER.index(finding.severity) >= _ORDER.index(self._stop_on)
+        wanted = self._stop_on is not None and SEVERITIES.index(finding.severity) >= SEVERITIES.index(
+            self._stop_on
+        )
         if wanted:
             self._ask(("--stop-on", 0), StopTraining(), finding)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from tdbg_lab.actions import Action
     from tdbg_lab.records import Finding, RuleState, Severity
     from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.engine import Judged
@@ -65,6 +66,8 @@ class Runner:
         Rules to ask, causes before consequences.
     broken
         States of rules that could not be made, to be shown beside the others.
+    actions
+        For the findings of all rules, beside what each rule has.
     stop_on
         Severity from which training is asked to stop, or None.
     """
@@ -75,6 +78,7 @@ class Runner:
         rules: Sequence[Rule],
         *,
         broken: Sequence[RuleState] = (),
+        actions: Sequence[Action] = (),
         stop_on: Severity | None = None,
         name: str = "",
     ) -> None:
@@ -84,7 +88,7 @@ class Runner:
         self._engine = Engine(rules, known, _checked(run_path))
         self._feed = Feed.of(run_path, self._engine.needs)
         self._idle_ns = 0
-        self._performer = Performer(ActionContext(run_path, name), stop_on=stop_on)
+        self._performer = Performer(ActionContext(run_path, name), actions=actions, stop_on=stop_on)
         self._performer.forget_nothing(self._engine.judged)
         self._writer: FindingsWriter | None = None
         self._told: dict[str, _Told] = {}
@@ -121,8 +125,11 @@ class Runner:
             self._take(self._engine.check(step, self._feed.view))
             self._dirty = True
             self._write_status()
-        if not last:
+        if last:
+            self._performer.wait()
+        else:
             self._ask_idle()
+        self._take_failures()
         self._write_status()
 
     def _ask_idle(self) -> None:
@@ -140,6 +147,12 @@ class Runner:
         for one, change in changes:
             self._tell(change)
             self._performer.perform(one, change)
+
+    def _take_failures(self) -> None:
+        """Tell what went wrong with actions, beside the findings."""
+        for finding in self._performer.collect():
+            self._append(finding)
+            self._dirty = True
 
     def close(self, *, stopped: bool = False) -> None:
         """Write the last word. `stopped` when the run goes on without us."""

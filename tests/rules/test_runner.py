@@ -317,8 +317,8 @@ def test_rule_that_cannot_be_made_in_the_runner_is_an_error_beside_the_others(ma
     data = send(Above())
     import pickle
 
-    path, packed = pickle.loads(data)
-    data = pickle.dumps((path, [("unlucky", b"not a pickle"), *packed]))
+    path, packed, actions = pickle.loads(data)
+    data = pickle.dumps((path, [("unlucky", b"not a pickle"), *packed], actions))
     assert spawn(made.path, "--rules", "none", "--custom-stdin", "--once", stdin=data).wait(20) == 0
     assert state_of(made.path, "unlucky").status is RuleStatus.ERROR
     assert state_of(made.path, "above").status is RuleStatus.NO_ISSUE

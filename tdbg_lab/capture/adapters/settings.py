@@ -24,6 +24,7 @@ class AttachSettings(TypedDict, total=False):
     save_every: int | None
     collections: Any
     rules: Any
+    actions: Any
     config: CaptureConfig | Mapping[str, Any] | str | Path | None
     name: str | None
     hyperparameters: Mapping[str, Any] | None

@@ -51,8 +51,8 @@ class BoostingCallback:
     collections
         What to capture: as for `tdbg_lab.attach`, with the names metrics, losses,
         hyperparameters, feature_importance, predictions, labels, average_shap, full_shap, trees.
-    rules, config, name, hyperparameters, tags, notes, if_exists, profiler, strict, checkpoint, on_stop,
-    storage_options
+    rules, actions, config, name, hyperparameters, tags, notes, if_exists, profiler, strict, checkpoint,
+    on_stop, storage_options
         As for `tdbg_lab.attach`; hyper-parameters of the library are added to those given.
 
     Raises
@@ -74,6 +74,7 @@ class BoostingCallback:
         save_every: int | None = None,
         collections: Any = None,
         rules: Any = None,
+        actions: Any = (),
         config: CaptureConfig | Mapping[str, Any] | str | Path | None = None,
         name: str | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
@@ -101,6 +102,7 @@ class BoostingCallback:
         self._hyperparameters = dict(hyperparameters or {})
         self._facts = RunFacts(name=name, tags=tuple(tags), notes=notes, framework=self._framework)
         self._rules = rules
+        self._actions = actions
         self._if_exists = if_exists
         self._profiler = profiler
         self._strict = strict
@@ -236,7 +238,7 @@ class BoostingCallback:
             chief=place.rank == 0,
         )
         self._session.begin(known)
-        accompany(engine, self._rules, profiler=self._profiler, place=place)
+        accompany(engine, self._rules, actions=self._actions, profiler=self._profiler, place=place)
 
     def _round(self, metrics: Sequence[Metric]) -> bool:
         """A round is complete; True when the training is to stop."""

@@ -32,6 +32,7 @@ def attach_keras(
     known: Mapping[str, Any],
     given: Mapping[str, Any] | None,
     rules: Any,
+    actions: Any,
     profiler: bool,
     **options: Any,
 ) -> Handle:
@@ -62,7 +63,7 @@ def attach_keras(
     except BaseException as error:
         handle.__exit__(type(error), error, None)
         raise
-    accompany(engine, rules, profiler=profiler)
+    accompany(engine, rules, actions=actions, profiler=profiler)
     return handle
 
 

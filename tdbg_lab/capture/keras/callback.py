@@ -36,7 +36,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     Parameters
     ----------
-    store, save_every, collections, rules, config, name, hyperparameters, tags, notes, if_exists
+    store, save_every, collections, rules, actions, config, name, hyperparameters, tags, notes, if_exists
         As for `tdbg_lab.attach`.
     sample_rows, profiler, strict, checkpoint, storage_options
         As for `tdbg_lab.attach`.
@@ -59,6 +59,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         save_every: int | None = None,
         collections: Any = None,
         rules: Any = None,
+        actions: Any = (),
         config: CaptureConfig | Mapping[str, Any] | str | Path | None = None,
         name: str | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
@@ -82,6 +83,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._hyperparameters = dict(hyperparameters or {})
         self._if_exists: IfExists = if_exists
         self._rules = rules
+        self._actions = actions
         self._profiler = profiler
         self._strict = strict
         self._storage_options = storage_options
@@ -153,7 +155,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             handle.__exit__(type(error), error, None)
             raise
         handle.adopt(self._session)
-        accompany(engine, self._rules, profiler=self._profiler)
+        accompany(engine, self._rules, actions=self._actions, profiler=self._profiler)
 
     def _stop(self, reason: StopReason) -> None:
         if self._on_stop is not None:
