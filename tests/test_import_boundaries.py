@@ -66,6 +66,7 @@ ALLOWED_HEAVY = {
     "apprise": {"actions"},
     "pynvml": {"profiler", "cli"},
     "obstore": {"store"},
+    "distributed": {"rules"},
 }
 
 

@@ -68,7 +68,8 @@ def attach(
     collections
         What to capture; see `tdbg_lab.config.CaptureConfig.build`.
     rules
-        ``"default"``, or a list of rule names and rules: checked in a process of their own.
+        ``"default"``, or a list of rule names and rules: checked in a process of their own. A mapping, or
+        a YAML file with one, changes the default rules: ``{"dead_relu": {"patience": 20}, "overfit": True}``.
     actions
         What to do about findings, whatever the rule: one or several of `tdbg_lab.actions`. Rules may
         have actions of their own besides.

@@ -25,7 +25,7 @@ __all__ = ["command"]
     "--rules",
     default="default",
     show_default=True,
-    help="Rules that look at the training: 'default', 'none', or names with commas between.",
+    help="Rules that look at the training: 'default', 'none', names with commas between, or a YAML file.",
 )
 @click.option("--name", help="Name of the run.")
 @click.option("--tag", "tags", multiple=True, help="Tag of the run; may be given again.")
@@ -46,5 +46,6 @@ def command(
     settings = {key: value for key, value in options.items() if value is not None}
     settings.setdefault("config", sagemaker_files(os.environ))
     settings["profiler"] = not settings.pop("no_profiler")
-    settings["rules"] = rules if rules in {"default", "none"} else [one for one in rules.split(",") if one]
+    as_it_is = rules in {"default", "none"} or rules.endswith((".yaml", ".yml", ".json"))
+    settings["rules"] = rules if as_it_is else [one for one in rules.split(",") if one]
     return Launch(Program(program, tuple(arguments), module), settings, quiet)

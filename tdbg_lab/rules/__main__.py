@@ -1,7 +1,7 @@
 """The rule runner: ``python -m tdbg_lab.rules RUN_DIR [options]``.
 
-``--rules default|all|none|a,b``
-    Which rules, by name (``default``).
+``--rules default|all|none|a,b|rules.yaml``
+    Which rules, by name, or a YAML or JSON file that changes the default ones (``default``).
 ``--param dead_relu.threshold_layer=60``
     A threshold, any number of times.
 ``--stop-on critical``
@@ -26,7 +26,6 @@ import argparse
 import logging
 import sys
 import threading
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +34,7 @@ from tdbg_lab.actions import StopTraining
 from tdbg_lab.background import stay_behind
 from tdbg_lab.errors import ConfigError, TdbgError
 from tdbg_lab.records import Severity
+from tdbg_lab.rules.choice import parameters_of
 from tdbg_lab.rules.payload import MAX_BYTES, unpack
 from tdbg_lab.rules.presence import Presence
 from tdbg_lab.rules.registry import resolve_rules
@@ -73,7 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tdbg_lab.rules", description="Check a run with rules.")
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="run directory")
-    parser.add_argument("--rules", default="default", help="default, all, none, or names joined by commas")
+    parser.add_argument(
+        "--rules", default="default", help="default, all, none, names joined by commas, or a file"
+    )
     parser.add_argument("--param", action="append", default=[], metavar="RULE.NAME=VALUE", help="a threshold")
     parser.add_argument("--action", action="append", default=[], metavar="RULE=stop", help="act on findings")
     parser.add_argument(
@@ -85,14 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _rules(options: argparse.Namespace) -> tuple[list[Rule], list[RuleState], list[Action]]:
-    parameters: dict[str, dict[str, str]] = defaultdict(dict)
-    for text in options.param:
-        name, dot, rest = text.partition(".")
-        field, equals, value = rest.partition("=")
-        if not dot or not equals:
-            raise ConfigError(f"--param {text!r} is not of the form rule.name=value.")
-        parameters[name][field] = value
-    rules = resolve_rules(options.rules, parameters)
+    rules = resolve_rules(options.rules, parameters_of(options.param))
     data = sys.stdin.buffer.read(MAX_BYTES) if options.custom_stdin else b""
     custom, broken, actions = unpack(data) if data else ([], [], [])
     own = {rule.name for rule in custom}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding
+from tdbg_lab.rules.judged import failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Question"]
 
 log = logging.getLogger(__name__)
-
-_MAX_CHARS = 500
 
 
 class Question:
@@ -80,7 +77,7 @@ class Question:
         one, step = self._one, self._view.step
         if isinstance(result, BaseException):
             log.warning("Rule %s is switched off", one.rule.name, exc_info=result)
-            one.error = _failure(result, step)
+            one.error = failure(result, f"at step {step}")
             return
         asked = self._quiet_s is None
         if asked:
@@ -111,14 +108,3 @@ class Question:
 
 class Silence:
     """The rule was not asked: neither an answer nor an all-clear."""
-
-
-def _failure(error: BaseException, step: int) -> str:
-    """One sentence: what was raised, where in the rule's file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    text = " ".join(str(error).split())[:_MAX_CHARS].rstrip(".")
-    return (
-        f"{type(error).__name__} at step {step}{where}{f': {text}' if text else ''}. "
-        "The rule is switched off, the others go on."
-    )

@@ -12,15 +12,18 @@ from tdbg_lab.rules.registry import resolve_rules
 from tdbg_lab.store.source import is_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
     from tdbg_lab.records import Finding, RuleState
     from tdbg_lab.rules.base import Rule
+    from tdbg_lab.rules.registry import Rules
 
 __all__ = ["check_run", "invoke_rule", "run_rules"]
 
 
-def run_rules(run: Any, rules: str | Rule | Sequence[str | Rule | type[Rule]] = "default") -> list[Finding]:
+def run_rules(
+    run: Any, rules: Rules = "default", parameters: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Finding]:
     """Check everything a run has recorded so far.
 
     Nothing is written and no action is performed. A rule that raises is left out with a log entry.
@@ -30,7 +33,10 @@ def run_rules(run: Any, rules: str | Rule | Sequence[str | Rule | type[Rule]] = 
     run
         A `Run`, or the path of one.
     rules
-        ``"default"``, names, `Rule` objects or classes.
+        ``"default"``, names, `Rule` objects or classes; a mapping or the path of a YAML file changes the
+        default rules: ``{"dead_relu": {"patience": 20}, "overfit": True, "vanishing_gradient": False}``.
+    parameters
+        Thresholds to change, by rule: ``{"dead_relu": {"patience": 20}}``.
 
     Returns
     -------
@@ -41,8 +47,10 @@ def run_rules(run: Any, rules: str | Rule | Sequence[str | Rule | type[Rule]] = 
     ------
     NotFoundError
         If there is no such run or rule.
+    ConfigError
+        If a threshold is of the wrong type or out of its range.
     """
-    return check_run(run, rules)[0]
+    return check_run(run, rules, parameters)[0]
 
 
 def invoke_rule(rule: str | Rule | type[Rule], run: Any) -> list[Finding]:
@@ -58,7 +66,8 @@ def invoke_rule(rule: str | Rule | type[Rule], run: Any) -> list[Finding]:
 
 def check_run(
     run: Any,
-    rules: str | Rule | Sequence[str | Rule | type[Rule]] = "default",
+    rules: Rules = "default",
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     strict: bool = False,
     on_step: Callable[[int], None] | None = None,
@@ -70,11 +79,13 @@ def check_run(
     path = Path(getattr(run, "path", run))
     if not is_run(path):
         raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
-    engine = Engine(resolve_rules(rules))
+    engine = Engine(resolve_rules(rules, parameters))
     feed = Feed.of(path, engine.needs)
-    for step in feed.steps(last=True):
-        engine.check(step, feed.view, strict=strict)
-        if on_step is not None:
-            on_step(step)
-    engine.end()
+    try:
+        for step in feed.steps(last=True):
+            engine.check(step, feed.view, strict=strict)
+            if on_step is not None:
+                on_step(step)
+    finally:
+        engine.end()
     return engine.findings, engine.states()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding, RuleState, RuleStatus
 from tdbg_lab.rules.asking import Question
 from tdbg_lab.rules.base import Rule
@@ -75,6 +76,8 @@ class Engine:
         self._grouping.begin(step)
         asked = []
         for one in self.judged:
+            if one.error and strict:
+                raise ConfigError(one.error)
             if one.error:
                 continue
             if step < one.resume_step:

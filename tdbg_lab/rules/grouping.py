@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import Severity
 from tdbg_lab.rules.episode import SEVERITIES, Change, News
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.judged import Judged
 
-__all__ = ["Grouping"]
+__all__ = ["Grouping", "relate_after"]
 
 _LAG = 20
 """Checked steps that a consequence may have been told before its cause: causes often need more patience."""
@@ -104,3 +105,37 @@ def explains(cause: Rule, consequence: Rule) -> bool:
     """Whether troubles of one rule follow from those of another."""
     wanted = {"*", consequence.name, consequence.group}
     return cause.name != consequence.name and not wanted.isdisjoint(cause.explains)
+
+
+def relate_after(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
+    """Relate findings that were made apart from each other; earliest first.
+
+    Parameters
+    ----------
+    findings
+        Of one run.
+    rules
+        By name.
+    """
+    ordered = sorted(findings, key=lambda one: (one.step_first, one.time_ns))
+    told: dict[str, Finding] = {one.id: one for one in ordered}
+    for one in ordered:
+        root = next((other for other in ordered if _is_cause(told[other.id], one, rules)), None)
+        if root is None or told[one.id].cause:
+            continue
+        cause = told[root.id]
+        worst = max(cause.severity, one.severity, key=SEVERITIES.index)
+        told[root.id] = replace(cause, severity=worst)
+        told[one.id] = replace(told[one.id], cause=cause.id, severity=Severity.NOTICE)
+    return list(told.values())
+
+
+def _is_cause(root: Finding, one: Finding, rules: Mapping[str, Rule]) -> bool:
+    return (
+        root.id != one.id
+        and not root.cause
+        and root.severity is not Severity.NOTICE
+        and {root.rule, one.rule} <= rules.keys()
+        and explains(rules[root.rule], rules[one.rule])
+        and root.step_first - _LAG <= one.step_first <= root.step_last
+    )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass, field
-from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import RuleState, RuleStatus
+from tdbg_lab.rules.base import Needs
 
 if TYPE_CHECKING:
-    from tdbg_lab.rules.base import Needs, Rule
+    from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.episode import Episodes
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["Judged"]
+__all__ = ["Judged", "failure"]
 
 _PATIENCE_STEPS = 3
 """Steps without anything a rule needs before it says that it is not applicable."""
+_MAX_CHARS = 500
 _LOOKS = 16
 """Whether a rule applies is asked at each of its first recorded steps, then at every so many."""
 
@@ -41,12 +44,16 @@ class Judged:
     error: str = ""
     notes: list[str] = field(default_factory=list)
     """What went wrong besides: actions that failed."""
+    needs: Needs = field(init=False)
+    """What the rule reads."""
     _tensors: int = 0
 
-    @cached_property
-    def needs(self) -> Needs:
-        """What the rule reads."""
-        return self.rule.needs()
+    def __post_init__(self) -> None:
+        try:
+            self.needs = self.rule.needs()
+        except Exception as error:  # noqa: BLE001 - whatever the user's class does
+            self.needs = Needs()
+            self.error = failure(error, "before the first step")
 
     @property
     def is_classic(self) -> bool:
@@ -100,3 +107,14 @@ class Judged:
             return RuleStatus.ISSUE_FOUND
         unsuited = self.unsuited >= _PATIENCE_STEPS
         return RuleStatus.NOT_APPLICABLE if unsuited else RuleStatus.IN_PROGRESS
+
+
+def failure(error: BaseException, when: str) -> str:
+    """One sentence: what a rule raised, when, and where in its file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = " ".join(str(error).split())[:_MAX_CHARS].rstrip(".")
+    return (
+        f"{type(error).__name__} {when}{where}{f': {text}' if text else ''}. "
+        "The rule is switched off, the others go on."
+    )

@@ -18,14 +18,14 @@ from tdbg_lab.rules.registry import resolve_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tdbg_lab.rules.base import Rule
+    from tdbg_lab.rules.registry import Rules
 
 __all__ = ["launch"]
 
 
 def launch(
     run_path: str | Path,
-    rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None = "default",
+    rules: Rules | None = "default",
     *,
     actions: Action | Sequence[Action] = (),
     stop_on: str | None = None,
@@ -37,7 +37,7 @@ def launch(
     run_path
         Run directory.
     rules
-        ``"default"``, names, `Rule` objects or classes; None or ``"none"`` for none.
+        As `tdbg_lab.rules.resolve_rules` takes them; None or ``"none"`` for none.
     actions
         For the findings of all rules, beside what each rule has.
     stop_on

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.profiler.lifetime import Lifetime, find_process
 from tdbg_lab.records import RunStatus
+from tdbg_lab.store.findings import read_rule_status
 from tdbg_lab.store.source import is_foreign, source_of
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
     from tdbg_lab.store.source import RunSource
 
-__all__ = ["Presence"]
+__all__ = ["Presence", "is_attended"]
 
 _PROCESS_LOOK_S = 0.5
 _SAME_PROCESS_S = 1.0
+ATTENDED_NS = 15_000_000_000
+"""A runner that has said nothing for so long is gone, ns: three of its heartbeats."""
 
 
 class Presence:
@@ -76,6 +79,15 @@ class _StoreLifetime:
         except (OSError, ValueError):
             return "the run directory is gone"
         return None if info.status is RunStatus.RUNNING else "the run has ended"
+
+
+def is_attended(run_path: Path) -> bool:
+    """Whether a rule runner looks after a run: it says so every few seconds."""
+    status = read_rule_status(run_path)
+    beat_ns = status.get("heartbeat_ns")
+    return (
+        not status.get("ended") and isinstance(beat_ns, int) and abs(time.time_ns() - beat_ns) < ATTENDED_NS
+    )
 
 
 def _is_same(process: psutil.Process, created_s: float) -> bool:

@@ -6,15 +6,17 @@ import difflib
 import logging
 from dataclasses import fields, replace
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.rules.base import Rule
+from tdbg_lab.rules.choice import as_mapping, choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["DEFAULT", "Registry", "find_rule", "list_rules", "resolve_rules", "rule"]
+__all__ = ["DEFAULT", "Registry", "Rules", "find_rule", "list_rules", "resolve_rules", "rule"]
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +27,9 @@ DEFAULT = ("exploding_tensor", "dead_relu", "vanishing_gradient", "loss_not_decr
 """Rules of ``"default"``. Causes stand before their consequences: a rule sees what earlier ones found."""
 
 R = TypeVar("R", bound=type[Rule])
+
+Rules: TypeAlias = "str | Path | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | Mapping[str, Any]"
+"""What people give where rules are asked for, see `resolve_rules`."""
 
 
 class Registry:
@@ -59,6 +64,8 @@ class Registry:
             log.warning("%s of an installed package is not a rule: it is left out", entry.value)
         elif cls.name not in self._classes:
             self.add(cls)
+        elif self._classes[cls.name] is not cls:
+            log.warning("There is a rule %r already: that of %s is left out", cls.name, entry.value)
 
 
 _REGISTRY = Registry()
@@ -104,7 +111,7 @@ def find_rule(name: str) -> type[Rule]:
 
 
 def resolve_rules(
-    rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None,
+    rules: Rules | None,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Rule]:
     """Make rules of what a user gave.
@@ -113,7 +120,8 @@ def resolve_rules(
     ----------
     rules
         ``"default"``, ``"all"``, ``"none"``, names joined by commas, or a sequence of names, rule
-        classes and rules.
+        classes and rules. A mapping (or the path of a YAML or JSON file with one) changes the default
+        rules, see `tdbg_lab.rules.choice.choice_of`.
     parameters
         Thresholds to change: ``{"dead_relu": {"threshold_layer": 60}}``.
 
@@ -124,6 +132,11 @@ def resolve_rules(
     ConfigError
         If a rule has no such parameter or the same rule is given twice.
     """
+    wanted = {name: dict(values) for name, values in (parameters or {}).items()}
+    if (mapping := as_mapping(rules)) is not None:
+        names, own = choice_of(mapping)
+        rules = _without(names)
+        wanted = {name: own.get(name, {}) | wanted.get(name, {}) for name in {*own, *wanted}}
     made: list[Rule] = []
     for item in _flat(rules):
         one = find_rule(item)() if isinstance(item, str) else item() if isinstance(item, type) else item
@@ -134,15 +147,23 @@ def resolve_rules(
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ConfigError(f"{', '.join(sorted(twice))} is given more than once; give each its own name.")
-    wanted = dict(parameters or {})
     unknown = set(wanted) - set(names)
     if unknown:
         raise ConfigError(f"Parameters are given for {', '.join(sorted(unknown))}, which does not run.")
     return [_changed(one, wanted.get(one.name, {})) for one in made]
 
 
+def _without(names: Sequence[str]) -> list[str | Rule | type[Rule]]:
+    """Names, each once, without those that are left out."""
+    out = {name[1:] for name in names if name.startswith("-")}
+    for name in out:
+        find_rule(name)
+    chosen = [name for name in names if not name.startswith("-")]
+    return [one for one in dict.fromkeys(_flat(chosen)) if one not in out]
+
+
 def _flat(
-    rules: str | Rule | type[Rule] | Sequence[str | Rule | type[Rule]] | None,
+    rules: Rules | None,
 ) -> list[str | Rule | type[Rule]]:
     if rules is None or rules == "none":
         return []
@@ -172,6 +193,9 @@ def _changed(one: Rule, values: Mapping[str, Any]) -> Rule:
     return replace(one, **changes)
 
 
+_BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
 def _parsed(where: str, value: Any, annotation: str) -> Any:
     """Read a value that came as text by the type of its field."""
     if not isinstance(value, str):
@@ -181,7 +205,7 @@ def _parsed(where: str, value: Any, annotation: str) -> Any:
         return None
     try:
         if "bool" in annotation:
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+            return _BOOLS[text.lower()]
         if "int" in annotation:
             return int(text)
         if "float" in annotation:

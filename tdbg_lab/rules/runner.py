@@ -94,6 +94,7 @@ class Runner:
         self._told: dict[str, _Told] = {}
         self._status_ns = 0
         self._dirty = True
+        self._ended = False
 
     @property
     def findings(self) -> list[Finding]:
@@ -157,6 +158,7 @@ class Runner:
     def close(self, *, stopped: bool = False) -> None:
         """Write the last word. `stopped` when the run goes on without us."""
         self._engine.end(stopped=stopped)
+        self._ended = True
         self._dirty = True
         self._write_status(now=True)
         if self._writer is not None:
@@ -198,9 +200,9 @@ class Runner:
                     self._append(told.finding)
                     told.written = True
         try:
-            write_rule_states(
-                self._path, [*self._engine.states(), *self._broken], doubted_since=self._engine.doubted_since
-            )
+            states = [*self._engine.states(), *self._broken]
+            doubted = self._engine.doubted_since
+            write_rule_states(self._path, states, doubted_since=doubted, ended=self._ended)
         except TdbgError as error:
             log.debug("The state of the rules cannot be written: %s", error)
 

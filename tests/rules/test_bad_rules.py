@@ -67,6 +67,12 @@ class Answers(Rule):
         return True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wants(Rule):
+    def needs(self) -> Needs:
+        raise LookupError("what?")
+
+
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
     made = Made(tmp_path / "run")
@@ -94,6 +100,7 @@ def state_of(made: Made, bad: Rule) -> Any:
         (Raises(error=ZeroDivisionError("oh\nno.")), "): oh no. The rule is switched off, the others go on."),
         (Raises(error=KeyError("layer3")), "): 'layer3'. The rule is switched off, the others go on."),
         (Raises(error=SystemExit()), "). The rule is switched off, the others go on."),
+        (Wants(), "LookupError before the first step (test_bad_rules.py, line "),
         (Answers(), "): it answered with a bool; expected a Finding or None."),
     ],
 )

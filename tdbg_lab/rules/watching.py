@@ -1,0 +1,125 @@
+"""Many rules over many runs, live, in one process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tdbg_lab.records import RunStatus
+from tdbg_lab.rules.presence import Presence, is_attended
+from tdbg_lab.rules.runner import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from tdbg_lab.records import Finding, Severity
+    from tdbg_lab.rules.base import Rule
+
+__all__ = ["Watch"]
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 1.0
+
+
+@dataclass(slots=True)
+class _Watched:
+    runner: Runner
+    presence: Presence
+
+
+class Watch:
+    """Looks after every running run below a folder that has no rule runner of its own.
+
+    Parameters
+    ----------
+    root
+        Where runs are found.
+    rules
+        Makes the rules for one run.
+    stop_on
+        Severity from which training is asked to stop, or None.
+    clock
+        Monotonic clock, s.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        rules: Callable[[], Sequence[Rule]],
+        *,
+        stop_on: Severity | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._root = root
+        self._rules = rules
+        self._stop_on = stop_on
+        self._clock = clock
+        self._looked_s = -_LOOK_S
+        self._watched: dict[Path, _Watched] = {}
+        self._given_up: set[Path] = set()
+
+    @property
+    def runs(self) -> list[Path]:
+        """Runs that are looked after now."""
+        return list(self._watched)
+
+    def run(self, wakes: Iterable[None], tell: Callable[[Path, Finding], None] | None = None) -> None:
+        """Work at each wake, until there are no more; `tell` is called with each new finding."""
+        told: dict[Path, set[str]] = {}
+        for _ in wakes:
+            for path, runner in self.work():
+                if tell is None:
+                    continue
+                known = told.setdefault(path, set())
+                for finding in runner.findings:
+                    if finding.id not in known:
+                        known.add(finding.id)
+                        tell(path, finding)
+        self.close()
+
+    def work(self) -> list[tuple[Path, Runner]]:
+        """Look for runs, about once a second, and check what is new in each; gives their runners."""
+        if self._clock() - self._looked_s >= _LOOK_S:
+            self._looked_s = self._clock()
+            self._find()
+        done = [(path, one.runner) for path, one in self._watched.items()]
+        for path, one in list(self._watched.items()):
+            try:
+                why = one.presence.over()
+                one.runner.work(last=why is not None)
+                if why is not None:
+                    one.runner.close()
+                    del self._watched[path]
+            except Exception:
+                log.exception("The rules give up on %s; other runs go on", path.name)
+                self._given_up.add(path)
+                del self._watched[path]
+        return done
+
+    def close(self) -> None:
+        """Say of every run that is looked after that its rules have stopped."""
+        for one in self._watched.values():
+            one.runner.close(stopped=True)
+        self._watched.clear()
+
+    def _find(self) -> None:
+        from tdbg_lab.run import list_runs
+
+        for summary in list_runs(self._root):
+            path = summary.path
+            if path in self._watched or path in self._given_up:
+                continue
+            if summary.status is not RunStatus.RUNNING or is_attended(path):
+                continue
+            try:
+                presence = Presence(path)
+                runner = Runner(path, self._rules(), stop_on=self._stop_on, name=presence.name)
+            except Exception:
+                log.exception("The rules give up on %s; other runs go on", path.name)
+                self._given_up.add(path)
+                continue
+            self._watched[path] = _Watched(runner, presence)

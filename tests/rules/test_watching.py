@@ -1,0 +1,90 @@
+"""Many runs, one process."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tdbg_lab.records import Finding, RuleStatus
+from tdbg_lab.rules import Rule
+from tdbg_lab.rules.presence import is_attended
+from tdbg_lab.rules.runner import Runner
+from tdbg_lab.rules.watching import Watch
+from tdbg_lab.store import read_findings, read_rule_states
+
+from .made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class High(Rule):
+    def check(self, step: int, run: Any) -> Finding | None:
+        values = run.scalars("loss/x").values
+        return self.finding(step, f"{values[-1]:g}") if len(values) and values[-1] > 1 else None
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    return Watch(tmp_path, lambda: [High()], clock=itertools.count(0.0, 10.0).__next__)
+
+
+def test_every_running_run_is_looked_after_and_let_go_at_its_end(tmp_path: Path, watch: Watch) -> None:
+    made = [Made(tmp_path / "group" / str(number)) for number in range(3)]
+    for number, run in enumerate(made):
+        run.step(0, {"loss/x": 0.0}).step(1, {"loss/x": float(number)}).step(2, {"loss/x": 0.0})
+    told: list[tuple[str, str]] = []
+
+    def wakes():
+        yield
+        assert sorted(path.name for path in watch.runs) == ["0", "1", "2"]
+        late = Made(tmp_path / "late")
+        late.step(0, {"loss/x": 7.0}).step(1, {"loss/x": 0.0})
+        yield
+        made[2].end()
+        for _ in range(10_000):
+            yield
+            if not any(path.name == "2" for path in watch.runs):
+                break
+
+    watch.run(wakes(), lambda path, finding: told.append((path.name, finding.message)))
+    assert sorted(told) == [("2", "2"), ("late", "7")]
+    assert [one.message for one in read_findings(made[2].path)] == ["2"]
+    states = {run.path.name: read_rule_states(run.path)[0].status for run in made}
+    assert states == {"0": RuleStatus.STOPPED, "1": RuleStatus.STOPPED, "2": RuleStatus.ISSUE_FOUND}
+
+
+def test_run_with_a_runner_of_its_own_is_left_to_it(tmp_path: Path, watch: Watch) -> None:
+    made = Made(tmp_path / "run")
+    made.step(0, {"loss/x": 7.0})
+    assert not is_attended(made.path)
+    own = Runner(made.path, [High()])
+    own.work(last=True)
+    assert is_attended(made.path)
+    watch.work()
+    assert watch.runs == []
+    own.close(stopped=True)
+    assert not is_attended(made.path)
+    watch.work()
+    assert watch.runs == [made.path]
+    watch.close()
+
+
+def test_run_that_cannot_be_checked_does_not_end_the_others(tmp_path: Path) -> None:
+    def rules() -> list[Rule]:
+        if next(count) == 0:
+            raise RuntimeError("odd")
+        return [High()]
+
+    count = itertools.count()
+    for name in "ab":
+        Made(tmp_path / name).step(0, {"loss/x": 7.0}).step(1, {"loss/x": 0.0})
+    watch = Watch(tmp_path, rules)
+    watch.work()
+    assert len(watch.runs) == 1
+    assert [one.message for one in read_findings(watch.runs[0])] == ["7"]
+    watch.close()
