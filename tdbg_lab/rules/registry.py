@@ -23,7 +23,27 @@ log = logging.getLogger(__name__)
 GROUP = "tdbg_lab.rules"
 """Entry point group: ``my_rule = my_package.my_rule:MyRule``."""
 
-DEFAULT = ("exploding_tensor", "dead_relu", "vanishing_gradient", "loss_not_decreasing")
+DEFAULT = (
+    "exploding_tensor",
+    "check_input_images",
+    "poor_weight_initialization",
+    "all_zero",
+    "saturated_activation",
+    "dead_relu",
+    "unchanged_tensor",
+    "vanishing_gradient",
+    "weight_update_ratio",
+    "tensor_variance",
+    "class_imbalance",
+    "confusion",
+    "nlp_sequence_ratio",
+    "feature_importance_overweight",
+    "overfit",
+    "tree_depth",
+    "overtraining",
+    "loss_not_decreasing",
+    "stalled_training",
+)
 """Rules of ``"default"``. Causes stand before their consequences: a rule sees what earlier ones found."""
 
 R = TypeVar("R", bound=type[Rule])

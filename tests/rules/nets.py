@@ -244,13 +244,18 @@ def exploding_by_rate(path: Path) -> Path:
     return train(path, model, _sgd(model, 1e6), steps=60)
 
 
-def stuck(path: Path) -> Path:
+def stuck(path: Path, **attach: Any) -> Path:
     """The optimizer holds the parameters of another model."""
     model, other = mlp(), mlp()
     optimizer = _sgd(other)
     for parameter in other.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    return train(path, model, optimizer, steps=250)
+    return train(path, model, optimizer, steps=250, **attach)
+
+
+def stuck_unseen(path: Path) -> Path:
+    """The same, seen by its loss only."""
+    return stuck(path, collections=["losses"])
 
 
 def diverging(path: Path) -> Path:
@@ -269,5 +274,6 @@ FAULTY = {
     "dead_relu": dead_relu,
     "vanishing_gradient": vanishing,
     "exploding_tensor": exploding,
-    "loss_not_decreasing": stuck,
+    "loss_not_decreasing": stuck_unseen,
+    "unchanged_tensor": stuck,
 }

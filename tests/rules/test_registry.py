@@ -17,10 +17,14 @@ class LoudGradient(Rule):
     times: int | None = 3
 
 
-def test_default_rules_are_the_four() -> None:
-    names = {rule.name for rule in resolve_rules("default")}
-    assert names == {"dead_relu", "exploding_tensor", "loss_not_decreasing", "vanishing_gradient"}
-    assert names <= {rule.name for rule in list_rules()}
+def test_default_rules_have_causes_before_consequences() -> None:
+    names = [rule.name for rule in resolve_rules("default")]
+    assert set(names) <= {rule.name for rule in list_rules()}
+    order = [
+        names.index(name)
+        for name in ("exploding_tensor", "dead_relu", "vanishing_gradient", "loss_not_decreasing")
+    ]
+    assert order == sorted(order)
 
 
 def test_name_and_title_come_from_the_class() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.capture.keras.naming import channel_axis, is_relu
+from tdbg_lab.capture.keras.naming import channel_axis, marks_of
 from tdbg_lab.capture.keras.rows import Rows
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.keras.optimizers import OptimizerProbe
 
 __all__ = ["LiveSink", "add_loss", "add_output", "write_seen"]
-
-_RELU = ("relu",)
 
 
 class LiveSink:
@@ -75,7 +73,7 @@ def add_output(rows: Rows, site: LayerSite, kind: Kind, index: int, value: Any) 
         module=site.module or site.label,
         layer=site.layer,
         axis=channel_axis(site.layer, shape),
-        marks=_RELU if kind is Kind.ACTIVATION and is_relu(site.layer) else (),
+        marks=marks_of(site.layer) if kind is Kind.ACTIVATION else (),
     )
 
 

@@ -22,7 +22,7 @@ from tdbg_lab.records import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["LayerSite", "WeightSite", "channel_axis", "is_relu", "layer_sites", "weight_sites"]
+__all__ = ["LayerSite", "WeightSite", "channel_axis", "is_relu", "layer_sites", "marks_of", "weight_sites"]
 
 _WHOLE = (keras.layers.RNN, keras.layers.TimeDistributed)
 """Layers that call their children in a loop: what passes through those cannot be told apart."""
@@ -165,3 +165,15 @@ def channel_axis(layer: Any, shape: Sequence[int]) -> int | None:
     first = getattr(layer, "data_format", None) == "channels_first"
     axis = 1 if first else len(shape) - 1
     return axis if 1 <= shape[axis] <= _MAX_CHANNELS else None
+
+
+def marks_of(layer: Any) -> tuple[str, ...]:
+    """What its outputs are marked with: rules look for units that never fire, or are saturated."""
+    if is_relu(layer):
+        return ("relu",)
+    activation = getattr(layer, "activation", None)
+    if isinstance(layer, _GATED):
+        return ()
+    if activation is keras.activations.tanh:
+        return ("tanh",)
+    return ("sigmoid",) if activation is keras.activations.sigmoid else ()

@@ -36,7 +36,7 @@ _NAMES = (
     "sigmoid", "logsigmoid", "hardsigmoid", "tanh", "hardtanh", "softplus", "softsign", "softmax",
     "log_softmax", "softmin", "gumbel_softmax", "hardswish", "tanhshrink", "softshrink", "hardshrink",
 )  # fmt: skip
-_RECTIFIERS = {"relu", "relu6"}
+_MARKS = {"relu": ("relu",), "relu6": ("relu",), "tanh": ("tanh",), "sigmoid": ("sigmoid",)}
 _CLAMPS = {"clamp", "clip", "clamp_min"}
 """Rectifiers when they cut off at zero, and nothing above."""
 
@@ -139,7 +139,7 @@ class FunctionalProbe:
             module=module,
             dtype=dtype_name(tensor),
             shape=shape,
-            marks=("relu",) if name in _RECTIFIERS else (),
+            marks=_MARKS.get(name, ()),
         )
         if membership.raw_mask & due:
             engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))

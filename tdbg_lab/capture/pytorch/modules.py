@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
 
-__all__ = ["ModuleProbe", "hook_modules", "is_relu"]
+__all__ = ["ModuleProbe", "hook_modules", "is_relu", "marks_of"]
 
 _MAX_CALLS = 64
 _MAX_SHAPES = 64
-_RELU = ("relu",)
-"""What outputs of rectifiers are marked with: a rule looks for units that never fire."""
 
 
 def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> list[RemovableHandle]:
@@ -53,6 +51,15 @@ def is_relu(module: nn.Module) -> bool:
     if isinstance(module, nn.Threshold):
         return module.threshold == 0 and module.value == 0
     return isinstance(module, nn.ReLU | nn.ReLU6)
+
+
+def marks_of(module: nn.Module) -> tuple[str, ...]:
+    """What its outputs are marked with: rules look for units that never fire, or are saturated."""
+    if is_relu(module):
+        return ("relu",)
+    if isinstance(module, nn.Tanh):
+        return ("tanh",)
+    return ("sigmoid",) if isinstance(module, nn.Sigmoid) else ()
 
 
 class ModuleProbe:
@@ -122,7 +129,7 @@ class ModuleProbe:
                 module=module,
                 dtype=dtype_name(tensor),
                 shape=shape,
-                marks=_RELU if self.kind is Kind.ACTIVATION and is_relu(module) else (),
+                marks=marks_of(module) if self.kind is Kind.ACTIVATION else (),
             )
             axis = default_channel_axis(shape, type(module).__name__)
             found = self._known[identity] = (key, membership, axis)

@@ -61,6 +61,9 @@ class LossNotDecreasing(Rule):
     """Classic: steps between two checks, and between the losses compared."""
     diff_percent: float = 0.1
     """Classic: least fall, percent of the earlier loss."""
+    increase_threshold_percent: float = 5.0
+    """Classic: a rise above this, percent of the earlier loss, fires whatever `diff_percent` is (how the two
+    go together is not documented)."""
 
     _STUCK: ClassVar = (
         "Check that the optimizer holds the model's parameters and that it steps after backward().",
@@ -73,6 +76,13 @@ class LossNotDecreasing(Rule):
         "Clip the gradients (torch.nn.utils.clip_grad_norm_).",
         "Go back to the checkpoint before the rise.",
     )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("patience", "min_points", "patience_rise", "num_steps", at_least=1)
+        self.require("min_drop", "min_z", "max_rise", "increase_threshold_percent", at_least=0)
+        self.require("diff_percent", at_least=0, below=100)
 
     def needs(self) -> Needs:
         """A loss, of a module or logged."""
@@ -183,7 +193,7 @@ class LossNotDecreasing(Rule):
         before, now = float(loss.values[pair]), float(loss.values[-1])
         fall_percent = 100.0 * (before - now) / abs(before) if before else 0.0
         fell = fall_percent > 0 if self.diff_percent == 0 else fall_percent >= self.diff_percent
-        if fell:
+        if fell and -fall_percent <= self.increase_threshold_percent:
             return None
         return self.finding(
             int(loss.steps[-1]),

@@ -52,6 +52,8 @@ class DeadRelu(Rule):
     `threshold_layer` percent of dead units fire the rule (AWS developer guide, DeadRelu).
     """
 
+    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", "losses")
+
     threshold_layer: float = 50.0
     """Dead units of a layer, percent, above which it is reported (AWS developer guide)."""
     threshold_critical: float = 90.0
@@ -74,6 +76,16 @@ class DeadRelu(Rule):
         "Normalise before the activation (BatchNorm, LayerNorm), or use He initialisation with zero biases.",
         "Restart from a checkpoint before the units died: a dead unit gets no gradient and does not recover.",
     )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("patience", "min_observations", at_least=1)
+        self.require(
+            *("threshold_layer", "threshold_critical", "threshold_inactivity", "hysteresis"),
+            at_least=0,
+            at_most=100,
+        )
 
     def needs(self) -> Needs:
         """Activations with statistics per channel."""

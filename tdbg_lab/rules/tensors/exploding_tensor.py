@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +11,7 @@ from tdbg_lab.records import Kind, Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.origin import Origin, find_origin, not_finite
+from tdbg_lab.rules.tensors.selection import chosen
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, TensorKey
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["ExplodingTensor"]
 
 _LAYERED = (Kind.GRADIENT, Kind.WEIGHT, Kind.ACTIVATION, Kind.BIAS, Kind.INPUT, Kind.BUFFER)
-_DERIVED = (Kind.OPTIMIZER, Kind.COST)
 _PARAMETERS = (Kind.WEIGHT, Kind.BIAS)
 _SKIPPED = "optimizer/skipped_steps"
 
@@ -50,8 +49,10 @@ class ExplodingTensor(Rule):
     """Recorded steps in a row with such gradients, while weights and loss stay finite, that are worth a
     warning. A scaler that starts at 2^16 skips fewer than that before it has settled."""
     classic: bool = False
+    collection_names: str | None = None
+    """Classic: collections to look at, joined by commas."""
     regex: str | None = None
-    """Classic: tensors to look at, by name; None for all but what we work out ourselves (update ratios)."""
+    """Classic: tensors to look at, by name, besides; without both, all but facts of the optimizer."""
     only_nan: bool = False
     """Classic: pass over infinities."""
 
@@ -61,6 +62,11 @@ class ExplodingTensor(Rule):
         "Look for divisions, logarithms, roots and exponentials of unguarded values near that layer.",
         "With mixed precision, keep that layer in float32 or use bfloat16.",
     )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("patience_loss", "patience_gradient", at_least=1)
 
     def needs(self) -> Needs:
         """Weights, losses, gradients; activations help to find the origin."""
@@ -130,8 +136,7 @@ class ExplodingTensor(Rule):
             frame = run.frame(mode)
             for key, row in frame.items():
                 bad = int(row.nan_count) if self.only_nan else row.not_finite
-                chosen = key.kind not in _DERIVED if self.regex is None else re.search(self.regex, key.name)
-                if bad and chosen:
+                if bad and chosen(key, self.collection_names, self.regex):
                     return self.finding(
                         step,
                         f"{key.name} holds {bad} values that are not finite.",

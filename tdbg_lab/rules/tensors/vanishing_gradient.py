@@ -10,9 +10,9 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.frame import Row
+from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
-from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class VanishingGradient(Rule):
     below `threshold` (AWS developer guide, VanishingGradient).
     """
 
+    explains: ClassVar = ("losses", "weight_update_ratio")
+
     ratio: float = 1e-4
     """Strength relative to the strongest layer below which a gradient has vanished. Healthy layers of one
     network differ by about 100; a sigmoid layer costs a factor of 4 to 10."""
@@ -58,8 +60,8 @@ class VanishingGradient(Rule):
     """A loss that falls by this many standard errors is not stuck."""
     patience: int = 5
     """Recorded steps in a row."""
-    warm_up: int = 20
-    """First steps that are not judged."""
+    start_step: int = 20
+    """First step that is judged."""
     patience_zero: int = 15
     """Recorded steps in a row with gradients that are exactly zero."""
     patience_critical: int = 50
@@ -75,6 +77,13 @@ class VanishingGradient(Rule):
         "Use fewer layers, or with mixed precision check the loss scale.",
     )
 
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("patience", "patience_zero", "patience_critical", at_least=1)
+        self.require("ratio", at_least=0, at_most=1)
+        self.require("floor", "loss_high", "min_z", "threshold", at_least=0)
+
     def needs(self) -> Needs:
         """Gradients; weights and a loss make it sharper."""
         return Needs(
@@ -88,13 +97,13 @@ class VanishingGradient(Rule):
             return None
         if self.classic:
             return self._check_classic(step, frames[-1])
-        if len(frames) < self.patience or step < self.warm_up or warming_up(run).now:
+        if len(frames) < self.patience or step < self.start_step or warming_up(run).now:
             return None
         gone = self._vanished(frames, run)
         if not gone or (all(layer.strength == 0 for layer, _ in gone) and not self._is_own_trouble(run)):
             return None
-        loss = _loss_state(run, self.loss_high, self.min_z)
-        if loss == "falls":
+        loss = loss_state(run, high_percent=self.loss_high, min_z=self.min_z)
+        if loss not in {LossState.STUCK, LossState.UNKNOWN}:
             return None
         return self._found(step, run, gone, loss, self._lasts(run))
 
@@ -139,17 +148,23 @@ class VanishingGradient(Rule):
         step: int,
         run: RunView,
         gone: list[tuple[_Layer, float]],
-        loss: str,
+        loss: LossState,
         lasts: bool,  # noqa: FBT001
     ) -> Finding:
         old = run.active.tensor if run.active else ""
         layer, ratio = next((pair for pair in gone if pair[0].key.name == old), gone[0])
-        severity = Severity.NOTICE if loss == "unknown" else Severity.CRITICAL if lasts else Severity.WARNING
+        severity = (
+            Severity.NOTICE if loss is LossState.UNKNOWN else Severity.CRITICAL if lasts else Severity.WARNING
+        )
         others = f" and of {len(gone) - 1} more" if len(gone) > 1 else ""
         size = "is exactly zero" if layer.strength == 0 else f"is {ratio:.1e} of that of the strongest layer"
         if layer.strength > 0 and ratio == 1.0:
             size = f"is {layer.strength:.1e} of its weights, and no layer has more"
-        tail = "while the loss stays high" if loss == "high" else "(no loss is recorded to compare with)"
+        tail = (
+            "while the loss stays high"
+            if loss is LossState.STUCK
+            else "(no loss is recorded to compare with)"
+        )
         return self.finding(
             step,
             f"The gradient of {layer.key.name.removeprefix('gradient/')}{others} {size} at each of the last "
@@ -198,15 +213,3 @@ def _strengths(frame: Frame, run: RunView) -> tuple[NDArray[np.int64], NDArray[n
     places = np.array([weights.index.get(name, -1) for name in names], np.int64)
     scale = weights.block.l2[places] / np.sqrt(np.maximum(1, weights.block.count[places]))
     return rows, size / np.where((places >= 0) & (scale > 0), scale, 1.0)
-
-
-def _loss_state(run: RunView, high_percent: float, min_z: float) -> str:
-    """``high`` and stuck, ``falls`` (or is low already), or ``unknown`` without a single loss."""
-    losses = run.losses()
-    if len(losses) != 1:
-        return "unknown"
-    trend = trend_of(run.scalars(losses[0]).values)
-    if trend is None:
-        return "falls"  # too early to tell
-    low = trend.now < high_percent / 100.0 * trend.start
-    return "falls" if low or (trend.fall_z >= min_z and trend.fall_frac > 0.005) else "high"

@@ -1,0 +1,155 @@
+"""Classes that are rare, and given up by the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.data.classes import Classes
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["ClassImbalance"]
+
+_STEPS = 50
+
+
+@rule("class_imbalance", title="Class imbalance")
+@dataclass(frozen=True, kw_only=True)
+class ClassImbalance(Rule):
+    """A class that is much rarer than another, and that the model has given up.
+
+    Imbalance alone is common and often harmless: it is a notice. It is a warning when, after `start_step`
+    steps, the model predicts the rare class wrongly in more than `threshold_misprediction` of its samples
+    while it gets the common one right.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: after `samples` labels, the largest
+    class is more than `threshold_imbalance` times the smallest, or some class is predicted wrongly in more
+    than `threshold_misprediction` of its samples (AWS developer guide, ClassImbalance).
+    """
+
+    threshold_imbalance: float = 10.0
+    """Largest over smallest class (AWS developer guide)."""
+    threshold_misprediction: float = 0.7
+    """Share of the samples of a class that are predicted wrongly (AWS developer guide)."""
+    samples: int = 500
+    """Labels that are needed (AWS developer guide)."""
+    min_class: int = 10
+    """Labels of the rare class that are needed before its predictions are judged."""
+    start_step: int = 100
+    """First step at which predictions are judged (boosting: a tenth of it)."""
+    argmax: bool | None = None
+    """Whether predictions are scores per class; None finds out. Classic: False says that they are classes."""
+    labels_regex: str = r".*labels"
+    """Names of labels (AWS developer guide)."""
+    predictions_regex: str = r"(?i)prediction|predicted_labels|logits"
+    """Names of predictions."""
+    classic: bool = False
+
+    _ADVICE: ClassVar = (
+        "Weight the classes in the loss (CrossEntropyLoss(weight=...), scale_pos_weight).",
+        "Draw rare classes more often (torch.utils.data.WeightedRandomSampler).",
+        "Collect more samples of the rare class; judge by balanced accuracy or F1, not by accuracy.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("threshold_imbalance", at_least=1)
+        self.require("threshold_misprediction", at_least=0, at_most=1)
+        self.require("samples", "min_class", at_least=1)
+        self.require("start_step", at_least=0)
+
+    def needs(self) -> Needs:
+        """Raw labels, with predictions."""
+        return Needs(kinds=CLASS_KINDS, steps=_STEPS, raw=True)
+
+    def not_applicable(self, run: RunView) -> str:
+        """No labels."""
+        names = class_names(run, self.labels_regex, self.predictions_regex)
+        return HOW_TO_RECORD if names is None else ""
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Count the labels of the last recorded batches, and what was predicted for them."""
+        names = class_names(run, self.labels_regex, self.predictions_regex)
+        found = names and classes_of(run, names, samples=self.samples, steps=_STEPS, argmax=self.argmax)
+        if not found:
+            return run.active
+        if len(found.labels) < self.samples:
+            return None
+        labels = np.bincount(found.labels)
+        present = np.flatnonzero(labels)
+        rare, common = present[np.argmin(labels[present])], present[np.argmax(labels[present])]
+        ratio = float(labels[common] / labels[rare])
+        wrong = _wrong(found)
+        if self.classic:
+            return self._classic(step, found, wrong, int(rare), ratio)
+        if ratio <= self.threshold_imbalance:
+            return None
+        given_up = [
+            one
+            for one in map(int, present)
+            if labels[common] > self.threshold_imbalance * labels[one]
+            and labels[one] >= self.min_class
+            and one in wrong
+            and wrong[one] > self.threshold_misprediction
+        ]
+        boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
+        late = step >= (self.start_step / 10 if boosted else self.start_step)
+        if given_up and late and wrong.get(int(common), 1.0) < 0.5:
+            return self._found(step, found, wrong, given_up[0], float(labels[common] / labels[given_up[0]]))
+        return self._found(step, found, wrong, int(rare), ratio, severity=Severity.NOTICE)
+
+    def _classic(
+        self, step: int, found: Classes, wrong: dict[int, float], rare: int, ratio: float
+    ) -> Finding | None:
+        if ratio > self.threshold_imbalance:
+            return self._found(step, found, wrong, rare, ratio)
+        bad = [one for one, share in wrong.items() if share > self.threshold_misprediction]
+        return self._found(step, found, wrong, bad[0], ratio) if bad else None
+
+    def _found(  # noqa: PLR0917 - all of it goes into the finding
+        self,
+        step: int,
+        found: Classes,
+        wrong: dict[int, float],
+        of: int,
+        ratio: float,
+        severity: Severity = Severity.WARNING,
+    ) -> Finding:
+        n = int((found.labels == of).sum())
+        missed = f"; {100 * wrong[of]:.0f} % of them are predicted as something else" if of in wrong else ""
+        return self.finding(
+            step,
+            f"Class {of} has {n} of {len(found.labels)} labels, the largest {ratio:.3g} times as many"
+            f"{missed}.",
+            severity=severity,
+            tensor="labels",
+            evidence={
+                "class": of,
+                "labels_count": n,
+                "samples_count": len(found.labels),
+                "largest_to_this": ratio,
+                **({"mispredicted_percent": round(100 * wrong[of], 2)} if of in wrong else {}),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("rules", {}),
+        )
+
+
+def _wrong(found: Classes) -> dict[int, float]:
+    """Share of each class that is predicted as something else; empty without predictions."""
+    if not len(found.predictions):
+        return {}
+    return {
+        int(one): float((found.predictions[found.labels == one] != one).mean())
+        for one in np.unique(found.labels)
+    }

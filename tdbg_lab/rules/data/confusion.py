@@ -1,0 +1,137 @@
+"""Classes that are taken for each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Confusion"]
+
+_STEPS = 50
+
+
+class _Pair(NamedTuple):
+    label: int
+    predicted: int
+    samples: int
+    share: float
+    """Of the samples of that label."""
+
+
+@rule("confusion", title="Confusion of classes")
+@dataclass(frozen=True, kw_only=True)
+class Confusion(Rule):
+    """A class that is nearly always taken for one other class, while the model has learnt the rest.
+
+    Two classes that are alike are confused at times; what is found is a class with at least `min_samples`
+    labels of which more than `max_confused` are predicted as one other class, while the other classes are
+    right in more than half of their samples. Mixed-up labels look like that.
+
+    With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
+    least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
+    the diagonal by the sum of the diagonal, which cannot be meant: ten perfect classes would fire. Here both
+    are shares of a column, as its other formula says.) (AWS developer guide, Confusion.)
+    """
+
+    max_confused: float = 0.8
+    """Share of a class that is predicted as one other."""
+    min_samples: int = 20
+    """Labels of a class that are needed."""
+    samples: int = 500
+    """Labels to look back for."""
+    labels_regex: str = r".*labels"
+    """Names of labels."""
+    predictions_regex: str = r"(?i)prediction|predicted_labels|logits"
+    """Names of predictions."""
+    classic: bool = False
+    category_no: int | None = None
+    """Classic: number of classes; None finds out."""
+    min_diag: float = 0.9
+    """Classic: least share on the diagonal."""
+    max_off_diag: float = 0.1
+    """Classic: largest share off the diagonal."""
+
+    _ADVICE: ClassVar = (
+        "Look at samples of both classes: labels may be mixed up, or the data cannot tell them apart.",
+        "Weight the class that loses, or collect more of it.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("max_confused", "min_diag", "max_off_diag", at_least=0, at_most=1)
+        self.require("min_samples", "samples", at_least=1)
+        self.require("category_no", at_least=2)
+
+    def needs(self) -> Needs:
+        """Raw labels with predictions."""
+        return Needs(kinds=CLASS_KINDS, steps=_STEPS, raw=True)
+
+    def not_applicable(self, run: RunView) -> str:
+        """No labels, or no predictions."""
+        names = class_names(run, self.labels_regex, self.predictions_regex)
+        return "" if names is not None and names.predictions else HOW_TO_RECORD
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Count what was predicted for each label."""
+        names = class_names(run, self.labels_regex, self.predictions_regex)
+        if names is None or not names.predictions:
+            return None
+        found = classes_of(run, names, samples=1 if self.classic else self.samples, steps=_STEPS)
+        if found is None or not len(found.labels):
+            return run.active
+        counts = found.counts(max(found.size, (self.category_no if self.classic else None) or 2))
+        pair = self._classic(counts) if self.classic else self._confused(counts)
+        if pair is None:
+            return None
+        return self.finding(
+            step,
+            f"{pair.samples} samples of class {pair.label} ({100 * pair.share:.0f} %) are predicted as class "
+            f"{pair.predicted}.",
+            severity=Severity.WARNING,
+            tensor=names.predictions,
+            evidence={
+                "label": pair.label,
+                "predicted": pair.predicted,
+                "samples_count": pair.samples,
+                "share_percent": round(100 * pair.share, 2),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("rules", {}),
+        )
+
+    def _confused(self, counts: NDArray[np.int64]) -> _Pair | None:
+        rows = counts.sum(axis=1)
+        share = counts / np.maximum(rows, 1)[:, None]
+        right = np.diag(share).copy()
+        np.fill_diagonal(share, 0.0)
+        for label in np.flatnonzero((rows >= self.min_samples) & (share.max(axis=1) > self.max_confused)):
+            others = right[(rows >= self.min_samples) & (np.arange(len(rows)) != label)]
+            if len(others) and (others > 0.5).all():
+                other = int(share[label].argmax())
+                return _Pair(int(label), other, int(counts[label, other]), float(share[label, other]))
+        return None
+
+    def _classic(self, counts: NDArray[np.int64]) -> _Pair | None:
+        columns = counts.sum(axis=0)
+        share = counts / np.maximum(columns, 1)[None, :]
+        for one in np.flatnonzero(columns):
+            off = share[:, one].copy()
+            off[one] = 0.0
+            if share[one, one] < self.min_diag or off.max() > self.max_off_diag:
+                label = int(off.argmax())
+                return _Pair(label, int(one), int(counts[label, one]), float(off[label]))
+        return None

@@ -1,0 +1,147 @@
+"""Sequences that are mostly one token: padding, or unknown words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Kind, Mode, Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding, TensorKey
+    from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["NLPSequenceRatio"]
+
+_EXACT_BELOW = 8
+"""Whole numbers below have a bin of their own."""
+
+
+@rule("nlp_sequence_ratio", title="Ratio of tokens in sequences")
+@dataclass(frozen=True, kw_only=True)
+class NLPSequenceRatio(Rule):
+    """Token ids that make up too much of the sequences.
+
+    Much padding wastes time and is harmless where it is masked: that is a notice, when the share over
+    `patience` recorded steps is above the threshold; above `threshold_warning` percent a warning, for
+    hardly anything but that token is learnt from.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: the share of a token in one recorded
+    step is above its threshold (AWS developer guide, NLPSequenceRatio).
+    """
+
+    token_values: str = "0"  # noqa: S105 - no password
+    """Token ids, joined by commas. Ids from 8 on need raw values (AWS developer guide: 0)."""
+    token_thresholds_percent: str = "50"  # noqa: S105
+    """Largest share of each token, percent, joined by commas (AWS developer guide: 50)."""
+    threshold_warning: float = 95.0
+    """Share, percent, from which it is a warning."""
+    patience: int = 10
+    """Recorded steps over which shares are averaged."""
+    regex: str = r"(?i)embedding\d*_input|^input/.*(embed|wte|tok)|input_ids|^tokens?$"
+    """Names of token ids."""
+    classic: bool = False
+
+    _ADVICE: ClassVar = (
+        "Much padding: put sequences of like length into one batch (bucketing).",
+        "Many unknown words: use another vocabulary or a subword tokenizer.",
+        "Check that padding is masked in attention and left out of the loss (ignore_index).",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("threshold_warning", at_least=0, at_most=100)
+        self.require("patience", at_least=1)
+        tokens, limits = self._limits_of("token_values"), self._limits_of("token_thresholds_percent")
+        if len(tokens) != len(limits):
+            raise ConfigError(
+                f"{self.name}.token_thresholds_percent has {len(limits)} numbers; expected {len(tokens)}, "
+                "one for each of token_values."
+            )
+
+    def needs(self) -> Needs:
+        """Token ids: inputs of an embedding, or recorded."""
+        return Needs(kinds=(Kind.INPUT, Kind.CUSTOM), regex=self.regex, steps=self.patience, raw=True)
+
+    def not_applicable(self, run: RunView) -> str:
+        """No token ids."""
+        if run.tensors(Kind.INPUT, Kind.CUSTOM, regex=self.regex):
+            return ""
+        return (
+            "No token ids were recorded so far: collections={'inputs': True} in attach() captures "
+            "those that go into an embedding, or handle.record('tokens', ids)."
+        )
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Measure the share of each token."""
+        for key in run.tensors(Kind.INPUT, Kind.CUSTOM, regex=self.regex):
+            for mode in run.modes or [Mode.TRAIN]:
+                frames = [one for one in run.frames(key.kind, self.patience, mode) if key.name in one.index]
+                frames = frames[-1:] if self.classic else frames
+                enough = self.classic or len(frames) == self.patience
+                if not frames or frames[-1].step != step or not enough:
+                    continue
+                found = self._judge(step, run, key, frames)
+                if found is not None:
+                    return found
+        return None
+
+    def _judge(self, step: int, run: RunView, key: TensorKey, frames: list[Frame]) -> Finding | None:
+        limits = zip(
+            self._limits_of("token_values"), self._limits_of("token_thresholds_percent"), strict=True
+        )
+        for token, limit in limits:
+            shares = [_share(run, frame, key.name, int(token)) for frame in frames]
+            known = [share for share in shares if share is not None]
+            percent = 100.0 * float(np.mean(known)) if known else 0.0
+            if percent > limit:
+                high = self.classic or percent > self.threshold_warning
+                return self.finding(
+                    step,
+                    f"{percent:.0f} % of {key.name} is token {int(token)}, more than {limit:g} %.",
+                    severity=Severity.WARNING if high else Severity.NOTICE,
+                    key=key,
+                    evidence={
+                        "token": int(token),
+                        "share_percent": round(percent, 2),
+                        "steps_count": len(known),
+                    },
+                    advice=self._ADVICE,
+                    view=ViewRef("histogram", {"tensor": key.name}),
+                )
+        return None
+
+    def _limits_of(self, name: str) -> list[float]:
+        text = str(getattr(self, name))
+        try:
+            return [float(part) for part in text.split(",")]
+        except ValueError:
+            raise ConfigError(
+                f"{self.name}.{name} is {text!r}; expected numbers joined by commas, like '0,1'."
+            ) from None
+
+
+def _share(run: RunView, frame: Frame, name: str, token: int) -> float | None:
+    """Share of a token, 0 to 1; None where neither raw values nor statistics tell."""
+    raw = run.raw(name, frame.step, frame.mode)
+    if raw is not None and raw.size:
+        return float((raw == token).mean())
+    block, row = frame.block, frame.index[name]
+    n = int(block.count[row])
+    if not n:
+        return None
+    if token == 0:
+        return float(block.zero_count[row]) / n
+    if not 0 < token < _EXACT_BELOW:
+        return None
+    own = slice(int(block.hist_offsets[row]), int(block.hist_offsets[row + 1]))
+    wanted = int(np.float32(token).view(np.uint32)) >> 21
+    counts = block.hist_counts[own][block.hist_bins[own] == wanted]
+    return float(counts.sum()) / n

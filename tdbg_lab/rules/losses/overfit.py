@@ -1,0 +1,196 @@
+"""Models that learn the training data by heart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Kind, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.pairs import find_pair, missing_pair
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.trend import noise_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.losses.pairs import LossPair
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Overfit"]
+
+
+@rule("overfit", title="Overfit")
+@dataclass(frozen=True, kw_only=True)
+class Overfit(Rule):
+    """The evaluation loss rises, or never fell, while the training loss goes down.
+
+    A gap alone is no trouble: most good models have one, and dropout, augmentation and label smoothing turn
+    it round. What counts is the way: the evaluation loss is above its best by `min_rise` percent, beyond
+    the noise from evaluation to evaluation, at each of the last `patience` evaluations, and the training
+    loss has gone on falling since that best. A training loss that fell by half while the evaluation loss
+    never fell is the same trouble.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: the mean evaluation loss is above
+    the mean training loss by more than `ratio_threshold` of it for `patience_classic` steps from
+    `start_step` on (AWS developer guide, Overfit).
+    """
+
+    explains: ClassVar = ("overtraining", "tree_depth", "loss_not_decreasing")
+
+    min_rise: float = 15.0
+    """Rise of the evaluation loss above its best, percent of the best, that is overfitting."""
+    min_z: float = 3.0
+    """The rise must be this many times the noise from evaluation to evaluation."""
+    min_train_fall: float = 10.0
+    """Fall of the training loss since the best evaluation, percent."""
+    patience: int = 4
+    """Evaluations in a row."""
+    min_evaluations: int = 6
+    """Evaluations that are needed."""
+    regex: str | None = None
+    """Names of the losses to compare; None finds them."""
+    classic: bool = False
+    ratio_threshold: float = 0.1
+    """Classic: largest (evaluation loss - training loss) / training loss."""
+    patience_classic: int = 1
+    """Classic: steps in a row."""
+    start_step: int = 0
+    """Classic: first step that is looked at."""
+
+    _ADVICE: ClassVar = (
+        "Stop here, and use the weights of the best evaluation.",
+        "Regularise: weight decay, dropout, data augmentation.",
+        "Use a smaller model, or more data.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("min_rise", "min_z", "min_train_fall", "ratio_threshold", "start_step", at_least=0)
+        self.require("patience", "min_evaluations", "patience_classic", at_least=1)
+
+    def needs(self) -> Needs:
+        """A training loss and an evaluation loss."""
+        return Needs(kinds=(Kind.LOSS, Kind.SCALAR, Kind.CUSTOM))
+
+    def not_applicable(self, run: RunView) -> str:
+        """No evaluation loss."""
+        return missing_pair(run)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Compare the losses since the best evaluation."""
+        pair = find_pair(run, self.regex)
+        if pair is None or not len(pair.held.steps):
+            return None
+        if run.active is not None and pair.held.steps[-1] <= run.active.step_last:
+            return run.active  # no evaluation since
+        if self.classic:
+            return self._check_classic(step, pair)
+        if not self._suspicious(pair.held.values):
+            return None
+        train = pair.train_at()
+        known = np.isfinite(train) & np.isfinite(pair.held.values)
+        train, held, steps = train[known], pair.held.values[known], pair.held.steps[known]
+        if len(held) < max(self.min_evaluations, self.patience + 1):
+            return None
+        return self._rising(step, pair, steps, train, held) or self._by_heart(step, pair, train, held)
+
+    def _suspicious(self, held: NDArray[np.float64]) -> bool:
+        """Whether the evaluation loss alone is a reason to look closer: quick, it is asked each step."""
+        last = held[-self.patience :]
+        if len(held) < self.min_evaluations or not np.isfinite(last).all():
+            return False
+        best, first = float(np.nanmin(held)), float(held[0])
+        return float(last.min()) > min(best + self.min_rise / 100.0 * abs(best), 0.9 * first)
+
+    def _rising(
+        self,
+        step: int,
+        pair: LossPair,
+        steps: NDArray[np.int64],
+        train: NDArray[np.float64],
+        held: NDArray[np.float64],
+    ) -> Finding | None:
+        best = int(np.argmin(held))
+        last = held[-self.patience :]
+        if best >= len(held) - self.patience:
+            return None
+        level = float(np.median(held[max(0, best - 1) : best + 2]))  # one lucky evaluation is no best
+        rise = float(last.min()) - level
+        noise = noise_of(held[best:])  # before it, the fall is steep and no noise
+        fell = float(train[best] - train[-self.patience :].mean())
+        if rise < self.min_rise / 100.0 * abs(level) or rise < self.min_z * noise:
+            return None
+        if fell < self.min_train_fall / 100.0 * abs(float(train[best])):
+            return None
+        percent = 100.0 * (float(last.mean()) - held[best]) / max(abs(float(held[best])), 1e-12)
+        return self.finding(
+            step,
+            f"{pair.eval_name} has risen by {percent:.0f} % since its best, {held[best]:.4g} at step "
+            f"{steps[best]}, while {pair.train_name} fell on, from {train[best]:.4g} to {train[-1]:.4g}.",
+            tensor=pair.eval_name,
+            evidence={
+                "evaluation_loss_best": float(held[best]),
+                "evaluation_loss_now": float(last.mean()),
+                "step_of_best": int(steps[best]),
+                "rise_percent": round(percent, 2),
+                "training_loss_at_best": float(train[best]),
+                "training_loss_now": float(train[-1]),
+                "evaluation_noise": noise,
+            },
+            advice=self._ADVICE,
+            view=_view(pair),
+        )
+
+    def _by_heart(
+        self, step: int, pair: LossPair, train: NDArray[np.float64], held: NDArray[np.float64]
+    ) -> Finding | None:
+        last = held[-self.patience :]
+        never_fell = float(last.min()) >= float(held[0]) - self.min_z * noise_of(held)
+        halved = float(train[-self.patience :].max()) < 0.5 * float(train[0])
+        if not (never_fell and halved and float(held.min()) > 0.9 * float(held[0]) > 0):
+            return None
+        return self.finding(
+            step,
+            f"{pair.train_name} has fallen from {train[0]:.4g} to {train[-1]:.4g}, but {pair.eval_name} "
+            f"never fell: {held[0]:.4g} at first, {held[-1]:.4g} now.",
+            tensor=pair.eval_name,
+            evidence={
+                "evaluation_loss_start": float(held[0]),
+                "evaluation_loss_now": float(held[-1]),
+                "training_loss_start": float(train[0]),
+                "training_loss_now": float(train[-1]),
+            },
+            advice=(
+                "Check that the evaluation data are prepared as the training data are.",
+                *self._ADVICE,
+            ),
+            view=_view(pair),
+        )
+
+    def _check_classic(self, step: int, pair: LossPair) -> Finding | None:
+        train = pair.train_at()
+        ratios = (pair.held.values - train) / train
+        ratios = ratios[(pair.held.steps >= self.start_step) & np.isfinite(ratios)]
+        last = ratios[-self.patience_classic :]
+        if len(last) < self.patience_classic:
+            return None
+        if not (last > self.ratio_threshold).all():
+            return None
+        return self.finding(
+            step,
+            f"{pair.eval_name} is {pair.held.values[-1]:.4g}, {100 * last[-1]:.1f} % above "
+            f"{pair.train_name}.",
+            tensor=pair.eval_name,
+            evidence={"gap_to_training_loss": float(last[-1])},
+            advice=self._ADVICE,
+            view=_view(pair),
+        )
+
+
+def _view(pair: LossPair) -> ViewRef:
+    return ViewRef("scalars", {"tensors": list(dict.fromkeys((pair.train_name, pair.eval_name)))})

@@ -1,0 +1,54 @@
+"""Whether the training loss leaves anything to be explained."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from tdbg_lab.rules.trend import trend_of
+
+if TYPE_CHECKING:
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["LossState", "loss_state"]
+
+_WORTH_FRAC = 0.005
+"""A fall that is significant but smaller than this share of the start is not learning."""
+
+
+class LossState(Enum):
+    """What the only training loss does."""
+
+    STUCK = "stuck"
+    """Still high, and it does not fall."""
+    FALLS = "falls"
+    LOW = "low"
+    """It has fallen far already: small gradients and updates are those of a converged model."""
+    EARLY = "early"
+    """Fewer than nine points."""
+    UNKNOWN = "unknown"
+    """There is none, or there are several (GANs, reinforcement learning), which need not fall."""
+
+
+def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) -> LossState:
+    """Judge the training loss up to the checked step.
+
+    Parameters
+    ----------
+    run
+        What was recorded.
+    high_percent
+        Loss, percent of its start, above which it is still high.
+    min_z
+        A fall of so many standard errors is no noise.
+    """
+    losses = run.losses()
+    if len(losses) != 1:
+        return LossState.UNKNOWN
+    trend = trend_of(run.scalars(losses[0]).values)
+    if trend is None:
+        return LossState.EARLY
+    if trend.now < high_percent / 100.0 * trend.start:
+        return LossState.LOW
+    falls = trend.fall_z >= min_z and trend.fall_frac > _WORTH_FRAC
+    return LossState.FALLS if falls else LossState.STUCK

@@ -1,0 +1,202 @@
+"""Weights that begin wrongly: all alike, or so that signals grow or die from layer to layer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Kind, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.frame import Row
+from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.stats import quantile, take
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding, TensorKey
+    from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["PoorWeightInitialization"]
+
+
+@rule("poor_weight_initialization", title="Poor weight initialisation")
+@dataclass(frozen=True, kw_only=True)
+class PoorWeightInitialization(Rule):
+    """Weights that begin constant, or so that signals explode or die on their way through the layers.
+
+    *Constant*: a weight whose values are all the same in the first recorded step: its units compute the
+    same for ever. Zeros are not judged here: many layers begin with them on purpose.
+    *Scale*: the outputs of layers with weights differ in spread by more than `max_spread` from layer to
+    layer while the loss does not fall in the first `steps` recorded steps. Residual and normalised networks
+    stay within 100; ten layers with the initialisation of PyTorch reach 10,000 and train badly.
+
+    With `classic`, the condition of SageMaker Debugger to the letter, in the first `steps` recorded steps:
+    the variances of activation inputs differ by a factor above `threshold`, or the spread (p95 - p5) of a
+    gradient is below `distribution_range`, or the loss has not fallen for `patience` steps (AWS developer
+    guide, PoorWeightInitialization).
+    """
+
+    explains: ClassVar = (
+        *("vanishing_gradient", "tensor_variance", "saturated_activation", "weight_update_ratio", "losses"),
+    )
+
+    max_spread: float = 1e4
+    """Largest over least standard deviation of the outputs of layers with weights."""
+    max_constant: float = 0.02
+    """Standard deviation over absolute mean below which a weight is constant."""
+    steps: int = 10
+    """First recorded steps that are looked at (AWS developer guide)."""
+    classic: bool = False
+    activation_inputs_regex: str = r"relu_input|^input/.*(?i:relu)"
+    """Classic: names of activation inputs."""
+    threshold: float = 10.0
+    """Classic: largest over least variance of activation inputs."""
+    distribution_range: float = 0.001
+    """Classic: least spread of a gradient, p95 - p5."""
+    patience: int = 5
+    """Classic: steps without a fall of the loss."""
+
+    _ADVICE: ClassVar = (
+        "Use Xavier initialisation for tanh and sigmoid, He initialisation for ReLU (torch.nn.init).",
+        "Never begin with equal weights: units that begin alike stay alike.",
+        "Add a normalisation (BatchNorm, LayerNorm) or residual connections between the layers.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("max_spread", "threshold", at_least=1)
+        self.require("max_constant", "distribution_range", at_least=0)
+        self.require("steps", "patience", at_least=1)
+
+    def needs(self) -> Needs:
+        """Weights and layer outputs; classic: activation inputs, gradients, losses."""
+        if self.classic:
+            return Needs(steps=self.steps + 1)
+        return Needs(kinds=(Kind.WEIGHT, Kind.ACTIVATION), steps=self.steps + 1)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Look at the first recorded steps."""
+        if self.classic:
+            return self._check_classic(step, run)
+        weights = run.frames(Kind.WEIGHT, self.steps + 1)
+        if len(weights) == 1 and weights[0].step == step and (found := self._constant(step, run)):
+            return found
+        outputs = run.frames(Kind.ACTIVATION, self.steps + 1)
+        if len(outputs) == self.steps and outputs[-1].step == step and not warming_up(run).now:
+            return self._scale(step, run, outputs)
+        return None
+
+    def _constant(self, step: int, run: RunView) -> Finding | None:
+        frame = run.frames(Kind.WEIGHT, 1)[-1]
+        gradients = next(iter(run.frames(Kind.GRADIENT, 1)), None)
+        flat: list[TensorKey] = []
+        for key, row in frame.items(Kind.WEIGHT):
+            trains = gradients is None or f"gradient/{key.name}" in gradients.index
+            wide = len(key.shape) > 1 and sorted(key.shape)[-2] > 1
+            if trains and wide and row.mean != 0 and row.std <= self.max_constant * abs(row.mean):
+                flat.append(key)
+        if not flat:
+            return None
+        first = Row(frame.block, frame.index[flat[0].name])
+        mean = first.mean
+        others = f" So are {len(flat) - 1} more." if len(flat) > 1 else ""
+        return self.finding(
+            step,
+            f"All values of {flat[0].name} are {mean:.3g} at step {step}: its units cannot become "
+            f"different.{others}",
+            key=flat[0],
+            evidence={
+                "mean": mean,
+                "std": first.std,
+                "weights_count": len(flat),
+                "weights": ", ".join(key.name for key in flat[:20]),
+            },
+            advice=(self._ADVICE[1], self._ADVICE[0]),
+            view=ViewRef("histogram", {"tensor": flat[0].name}),
+        )
+
+    def _scale(self, step: int, run: RunView, frames: list[Frame]) -> Finding | None:
+        spreads = [_layer_spreads(run, frame) for frame in frames]
+        names = [name for name in spreads[-1] if all(name in one for one in spreads)]
+        if len(names) < 2:
+            return None
+        ratios = [max(one[n] for n in names) / min(one[n] for n in names) for one in spreads]
+        if min(ratios) <= self.max_spread or loss_state(run) is not LossState.STUCK:
+            return None
+        last = spreads[-1]
+        least, most = min(names, key=last.__getitem__), max(names, key=last.__getitem__)
+        dies = names.index(least) > names.index(most)
+        named = least if dies else most
+        key = next(key for key in run.tensors(Kind.ACTIVATION) if key.name == named)
+        return self.finding(
+            step,
+            f"Signals {'die' if dies else 'explode'} on their way: the outputs of {most} spread "
+            f"{ratios[-1]:.1e} times as much as those of {least}, and the loss does not fall.",
+            key=key,
+            evidence={"std_ratio": ratios[-1], "std_least": last[least], "std_most": last[most]},
+            advice=self._ADVICE,
+            view=ViewRef("overview", {"kind": "activation", "statistic": "std"}),
+        )
+
+    def _check_classic(self, step: int, run: RunView) -> Finding | None:
+        if len(run.frames(Kind.GRADIENT, self.steps + 1)) > self.steps:
+            return None
+        frame = run.frame()
+        variances = {
+            key: row.std**2
+            for key, row in frame.items()
+            if key.kind in {Kind.INPUT, Kind.ACTIVATION, Kind.CUSTOM}
+            and re.search(self.activation_inputs_regex, key.name)
+        }
+        if len(variances) > 1:
+            key = max(variances, key=variances.__getitem__)
+            least = min(variances.values())
+            ratio = variances[key] / least if least > 0 else np.inf
+            if ratio > self.threshold:
+                message = (
+                    f"Variances of activation inputs differ by a factor of {ratio:.3g}; most: {key.name}."
+                )
+                return self._classic_finding(step, message, key)
+        return self._classic_gradients(step, frame) or self._classic_loss(step, run)
+
+    def _classic_gradients(self, step: int, frame: Frame) -> Finding | None:
+        rows = frame.rows(Kind.GRADIENT)
+        if not len(rows):
+            return None
+        low, high = quantile(take(frame.block, rows), (0.05, 0.95)).T
+        place = int(np.argmin(np.nan_to_num(high - low, nan=np.inf)))
+        if not high[place] - low[place] < self.distribution_range:
+            return None
+        key = frame.keys[rows[place]]
+        message = f"{key.name} spreads over {high[place] - low[place]:.2e} only (p95 - p5)."
+        return self._classic_finding(step, message, key)
+
+    def _classic_loss(self, step: int, run: RunView) -> Finding | None:
+        for name in run.losses():
+            steps, values = run.scalars(name)
+            if len(steps) > self.patience and steps[-1] == step and len(steps) <= self.steps:
+                last = values[-self.patience - 1 :]
+                if not (np.diff(last) < 0).any():
+                    message = f"{name} has not fallen for {self.patience} steps."
+                    return self.finding(step, message, tensor=name, advice=self._ADVICE)
+        return None
+
+    def _classic_finding(self, step: int, message: str, key: TensorKey) -> Finding:
+        view = ViewRef("histogram", {"tensor": key.name})
+        return self.finding(step, message, key=key, advice=self._ADVICE, view=view)
+
+
+def _layer_spreads(run: RunView, frame: Frame) -> dict[str, float]:
+    """Standard deviation of the outputs of layers with weights, in the order of the forward pass."""
+    trained = {key.module for key in run.tensors(Kind.WEIGHT) if len(key.shape) > 1}
+    return {
+        key.name: row.std
+        for key, row in frame.items(Kind.ACTIVATION)
+        if key.module in trained and np.isfinite(row.std) and row.std > 0
+    }

@@ -1,0 +1,122 @@
+"""Boosted trees that rest on a few features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode, Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["FeatureImportanceOverweight"]
+
+
+@rule("feature_importance_overweight", title="Weight of few features")
+@dataclass(frozen=True, kw_only=True)
+class FeatureImportanceOverweight(Rule):
+    """One feature of many that gives nearly all of the gain.
+
+    Some data are like that, but a feature that is made from the label (a leak) looks so as well. Above
+    `threshold_notice` percent of the total gain it is a notice, above `threshold_gain` a warning; models of
+    fewer than `min_features` features are not judged.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: the `nfeatures` features that are
+    used most often have more than `threshold` of the sum of their `weight` (AWS developer guide,
+    FeatureImportanceOverweight).
+    """
+
+    threshold_gain: float = 98.0
+    """Share of the total gain of one feature, percent."""
+    threshold_notice: float = 80.0
+    """Share of the total gain of one feature that is worth knowing, percent."""
+    min_features: int = 5
+    """Features of a model that is judged."""
+    start_step: int = 9
+    """First boosting round that is judged: the first trees take the best feature."""
+    classic: bool = False
+    threshold: float = 0.8
+    """Classic: largest share of the sum."""
+    nfeatures: int = 3
+    """Classic: features whose importance is added up."""
+    regex: str = r"feature_importance/weight$"
+    """Classic: names of the importances."""
+
+    _ADVICE: ClassVar = (
+        "Look whether that feature is known when a prediction is made: it may be made from the label.",
+        "Train without it and compare the evaluation metric.",
+        "Let trees see part of the features only (colsample_bytree), and regularise (gamma, lambda).",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("threshold_gain", "threshold_notice", at_least=0, at_most=100)
+        self.require("threshold", at_least=0, at_most=1)
+        self.require("nfeatures", "min_features", at_least=1)
+        self.require("start_step", at_least=0)
+
+    def needs(self) -> Needs:
+        """Importances of features, raw."""
+        return Needs(kinds=(Kind.CUSTOM,), regex="feature_importance/", raw=True)
+
+    def not_applicable(self, run: RunView) -> str:
+        """No importances."""
+        regex = self.regex if self.classic else r"^feature_importance/total_gain$"
+        if run.tensors(regex=regex):
+            return ""
+        return "No importances of features were recorded: they come with the callback of XGBoost or LightGBM."
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Compare the importances of the features."""
+        if self.classic:
+            for key in run.tensors(regex=self.regex):
+                values = _values(run, key.name)
+                if values is not None and values.sum() > 0:
+                    share = float(np.sort(values)[::-1][: self.nfeatures].sum() / values.sum())
+                    if share > self.threshold:
+                        return self._found(step, run, key.name, values, self.nfeatures)
+            return None
+        name = "feature_importance/total_gain"
+        values = _values(run, name)
+        if values is None or len(values) < self.min_features or values.sum() <= 0 or step < self.start_step:
+            return None
+        return self._found(step, run, name, values, 1) if values.max() / values.sum() > self._limit else None
+
+    @property
+    def _limit(self) -> float:
+        return min(self.threshold_notice, self.threshold_gain) / 100.0
+
+    def _found(self, step: int, run: RunView, name: str, values: NDArray[np.float64], n: int) -> Finding:
+        first = np.argsort(values)[::-1][:n]
+        share = float(values[first].sum() / values.sum())
+        known = run.info.capture.get("features") if isinstance(run.info.capture, dict) else None
+        names = [str(known[i]) if isinstance(known, list) and i < len(known) else f"f{i}" for i in first]
+        high = self.classic or share > self.threshold_gain / 100.0
+        return self.finding(
+            step,
+            f"{', '.join(names)} {'has' if n == 1 else 'have'} {100 * share:.0f} % of "
+            f"{name.removeprefix('feature_importance/')} of {len(values)} features.",
+            severity=Severity.WARNING if high else Severity.NOTICE,
+            tensor=name,
+            evidence={"share_percent": round(100 * share, 2), "features": ", ".join(names)},
+            advice=self._ADVICE,
+            view=ViewRef("statistics", {"tensors": [name], "statistic": "max"}),
+        )
+
+
+def _values(run: RunView, name: str) -> NDArray[np.float64] | None:
+    """Importances at the checked step, from either mode."""
+    for mode in Mode:
+        raw = run.raw(name, mode=mode)
+        if raw is not None and raw.ndim == 1 and len(raw) and np.isfinite(raw).all():
+            return np.asarray(raw, np.float64)
+    return None

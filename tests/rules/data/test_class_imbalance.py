@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import tdbg_lab as tdbg
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Severity
+from tdbg_lab.rules import ClassImbalance, check_run
+from tests.rules.made import Made
+from tests.rules.raws import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def train(path: Path, *, rare: float, apart: float) -> Path:
+    """Two classes with normal features `apart` standard deviations; predictions are recorded."""
+    torch.manual_seed(0)
+    model = nn.Linear(2, 2)
+    optimizer, criterion = torch.optim.SGD(model.parameters(), 0.1), nn.CrossEntropyLoss()
+    with tdbg.attach(
+        model,
+        optimizer=optimizer,
+        loss=criterion,
+        store=path,
+        profiler=False,
+        collections=["losses", "custom"],
+    ) as handle:
+        for _ in range(200):
+            y = (torch.rand(256) < rare).long()
+            x = torch.randn(256, 2) + apart * y[:, None]
+            optimizer.zero_grad()
+            logits = model(x)
+            criterion(logits, y).backward()
+            handle.record("predictions", logits, labels=y)
+            optimizer.step()
+        return handle.run_path
+
+
+@pytest.mark.parametrize(
+    ("rare", "apart", "severities"),
+    [(0.05, 0.3, [Severity.WARNING]), (0.05, 6.0, [Severity.NOTICE]), (0.4, 0.3, [])],
+    ids=["rare and given up", "rare but learnt", "balanced"],
+)
+def test_rare_class_is_a_warning_once_it_is_given_up(tmp_path: Path, rare, apart, severities) -> None:
+    findings, _ = check_run(train(tmp_path / "run", rare=rare, apart=apart), [ClassImbalance()])
+    assert [one.severity for one in findings] == severities
+
+
+@pytest.mark.parametrize(("rare", "fires"), [(10, True), (91, False), (90, True)])
+def test_classic_fires_on_990_against_10(tmp_path: Path, rare: int, fires) -> None:
+    made = Made(tmp_path / "run")
+    record(made, 0, {"labels": np.r_[np.zeros(1001 - rare), np.ones(rare)]})
+    made.end()
+    assert bool(made.check(ClassImbalance(classic=True))[0]) is fires
+
+
+def test_classic_fires_on_a_class_that_is_mispredicted(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    labels = np.repeat([0, 1], 300)
+    record(made, 0, {"labels": labels, "predictions": np.zeros(600)})
+    made.end()
+    (finding,), _ = made.check(ClassImbalance(classic=True))
+    assert finding.evidence["class"] == 1
+
+
+def test_run_without_labels_says_how_to_record_them(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run").step(0, {"loss/x": 1.0})
+    assert "handle.record('predictions'" in made.check(ClassImbalance())[1]["class_imbalance"].reason
+
+
+def test_share_above_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"class_imbalance.threshold_misprediction is 70"):
+        ClassImbalance(threshold_misprediction=70)

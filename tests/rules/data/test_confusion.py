@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.rules import Confusion
+from tests.rules.made import Made
+from tests.rules.raws import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write(path: Path, labels: np.ndarray, predictions: np.ndarray) -> Made:
+    made = Made(path)
+    record(made, 0, {"labels": labels, "predictions": predictions})
+    made.end()
+    return made
+
+
+def test_class_taken_for_another_is_found_and_a_few_mistakes_are_not(tmp_path: Path) -> None:
+    labels = np.tile(np.arange(10), 50)
+    some = np.where(np.arange(500) % 7 == 0, (labels + 1) % 10, labels)
+    assert write(tmp_path / "some", labels, some).check(Confusion())[0] == []
+    (finding,), _ = write(tmp_path / "all", labels, np.where(labels == 4, 9, some)).check(Confusion())
+    assert (finding.evidence["label"], finding.evidence["predicted"]) == (4, 9)
+
+
+def test_model_that_has_learnt_nothing_is_not_confused(tmp_path: Path) -> None:
+    labels = np.tile(np.arange(10), 50)
+    assert write(tmp_path / "run", labels, np.zeros(500)).check(Confusion())[0] == []
+
+
+def test_classic_leaves_ten_perfect_classes_alone_and_finds_one_error(tmp_path: Path) -> None:
+    labels = np.arange(10)
+    rule = Confusion(classic=True)
+    assert write(tmp_path / "right", labels, labels).check(rule)[0] == []
+    predicted = np.where(labels == 4, 7, labels)
+    one = write(tmp_path / "one", labels, predicted)
+    assert len(one.check(rule)[0]) == 1
+    assert len(one.check(Confusion(classic=True, min_diag=0.0, max_off_diag=0.01))[0]) == 1
+
+
+def test_scores_are_read_as_classes(tmp_path: Path) -> None:
+    labels = np.arange(10)
+    scores = write(tmp_path / "scores", labels, np.eye(10))
+    assert scores.check(Confusion(classic=True))[0] == []
+
+
+def test_labels_alone_are_not_enough(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    record(made, 0, {"labels": np.arange(3)})
+    made.end()
+    assert "handle.record('predictions'" in made.check(Confusion())[1]["confusion"].reason
+
+
+def test_one_class_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"confusion.category_no is 1"):
+        Confusion(category_no=1)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import tdbg_lab as tdbg
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Severity
+from tdbg_lab.rules import NLPSequenceRatio, check_run
+from tests.rules.made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def train(path: Path, length: int) -> Path:
+    """Sequences of 100 tokens of which `length` are words."""
+    torch.manual_seed(0)
+    model = nn.Sequential()
+    model.add_module("embedding", nn.Embedding(50, 4, padding_idx=0))
+    model.add_module("flat", nn.Flatten())
+    model.add_module("head", nn.Linear(400, 2))
+    optimizer, criterion = torch.optim.SGD(model.parameters(), 0.1), nn.CrossEntropyLoss()
+    settings = {"collections": ["inputs", "losses"], "save_every": 1, "profiler": False}
+    with tdbg.attach(model, optimizer=optimizer, loss=criterion, store=path, **settings) as handle:
+        for _ in range(20):
+            ids = torch.zeros(8, 100, dtype=torch.long)
+            ids[:, :length] = torch.randint(1, 50, (8, length))
+            optimizer.zero_grad()
+            criterion(model(ids), ids[:, 0] % 2).backward()
+            optimizer.step()
+        return handle.run_path
+
+
+@pytest.mark.parametrize(
+    ("length", "severities"), [(2, [Severity.WARNING]), (30, [Severity.NOTICE]), (80, [])]
+)
+def test_padding_is_measured(tmp_path: Path, length: int, severities) -> None:
+    findings = check_run(train(tmp_path / "run", length), [NLPSequenceRatio()])[0]
+    assert [one.severity for one in findings] == severities
+
+
+@pytest.mark.parametrize(("unknown", "fires"), [(30, False), (31, True)])
+def test_classic_thresholds_belong_to_their_tokens(tmp_path: Path, unknown: int, fires) -> None:
+    ids = np.r_[np.zeros(40), np.ones(unknown), np.full(60 - unknown, 9)]
+    made = Made(tmp_path / "run").step(0, {"input/embedding": ids})
+    rule = NLPSequenceRatio(classic=True, token_values="0,1", token_thresholds_percent="50,30")
+    assert bool(made.check(rule)[0]) is fires
+
+
+def test_run_without_tokens_says_how_to_record_them(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run").step(0, {"loss/x": 1.0})
+    assert "handle.record('tokens', ids)" in made.check(NLPSequenceRatio())[1]["nlp_sequence_ratio"].reason
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"token_values": "0,1"}, r"has 1 numbers; expected 2"),
+        ({"token_values": "x"}, r"token_values is 'x'"),
+    ],
+)
+def test_lists_that_do_not_fit_are_refused(given, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        NLPSequenceRatio(**given)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+import tdbg_lab as tdbg
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.rules import Overfit, check_run
+from tests.rules.made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def train(path: Path, *, samples: int, noisy: float) -> Path:
+    """Digits with a share of wrong labels; evaluated every 10 steps."""
+    torch.manual_seed(0)
+    random = np.random.default_rng(0)
+    data = load_digits()
+    x = torch.tensor(data.data / 16, dtype=torch.float32)
+    y = torch.tensor(data.target)
+    held = slice(1200, None)
+    wrong = random.random(samples) < noisy
+    labels = y[:samples].clone()
+    labels[wrong] = torch.tensor(random.integers(0, 10, int(wrong.sum())))
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer, criterion = torch.optim.Adam(model.parameters(), 5e-3), nn.CrossEntropyLoss()
+    with tdbg.attach(
+        model, optimizer=optimizer, loss=criterion, store=path, profiler=False, collections=["losses"]
+    ) as handle:
+        for step in range(250):
+            rows = torch.tensor(random.integers(0, samples, 32))
+            optimizer.zero_grad()
+            criterion(model(x[rows]), labels[rows]).backward()
+            optimizer.step()
+            if step % 10 == 9:
+                with torch.no_grad(), handle.mode("eval"):
+                    criterion(model(x[held]), y[held])
+        return handle.run_path
+
+
+def test_wrong_labels_learnt_by_heart_are_found(tmp_path: Path) -> None:
+    (finding,), _ = check_run(train(tmp_path / "run", samples=100, noisy=0.4), [Overfit()])
+    assert finding.evidence["rise_percent"] > 15
+    assert finding.view is not None
+
+
+def test_the_same_net_on_enough_data_is_left_alone(tmp_path: Path) -> None:
+    assert check_run(train(tmp_path / "run", samples=1200, noisy=0.0), [Overfit()])[0] == []
+
+
+def test_gap_alone_is_no_overfit_but_meets_the_classic_condition(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        made.step(step, {"loss/x": 1.0 * 0.97**step}).step(step, {"loss/x": 0.5 + 0.97**step}, mode="eval")
+    assert made.check(Overfit())[0] == []
+    assert len(made.check(Overfit(classic=True))[0]) == 1
+
+
+@pytest.mark.parametrize(("ratio", "fires"), [(0.5, False), (0.49, True)])
+def test_classic_threshold_is_exclusive(tmp_path: Path, ratio: float, fires) -> None:
+    made = Made(tmp_path / "run")
+    made.step(0, {"loss/x": 2.0}).step(0, {"loss/x": 3.0}, mode="eval")
+    assert bool(made.check(Overfit(classic=True, ratio_threshold=ratio))[0]) is fires
+
+
+def test_logged_val_loss_goes_with_the_only_training_loss(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        made.step(step, {"loss/x": 0.95**step, "val_loss": 1.0 + abs(step - 20) * 0.02})
+    (finding,), _ = made.check(Overfit())
+    assert finding.tensor == "val_loss"
+
+
+def test_run_without_evaluation_says_how_to_record_it(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(4):
+        made.step(step, {"loss/x": 1.0})
+    assert "handle.mode('eval')" in made.check(Overfit())[1]["overfit"].reason
+
+
+def test_negative_ratio_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"overfit.ratio_threshold is -0.1"):
+        Overfit(ratio_threshold=-0.1)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.rules import PoorWeightInitialization, check_run
+from tests.rules import nets
+from tests.rules.made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_constant_weights_are_found_at_the_first_step(tmp_path: Path, constant) -> None:
+    torch.manual_seed(0)
+    model = nets.mlp()
+    if constant:
+        nn.init.constant_(model[2].weight, 0.1)
+    run = nets.train(tmp_path / "run", model, torch.optim.Adam(model.parameters(), 1e-3), steps=60)
+    findings = check_run(run, [PoorWeightInitialization()])[0]
+    assert [(one.tensor, one.step_first) for one in findings] == ([("2.weight", 0)] if constant else [])
+
+
+def test_signal_that_dies_from_layer_to_layer_is_found(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nets.mlp(64, 6)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.mul_(0.05 if name.endswith("weight") else 0.0)
+    run = nets.train(tmp_path / "run", model, torch.optim.SGD(model.parameters(), 0.01), steps=120)
+    (finding,), _ = check_run(run, [PoorWeightInitialization()])
+    assert "die on their way" in finding.message
+    assert finding.tensor in {"activation/8", "activation/10", "activation/12"}
+
+
+@pytest.mark.parametrize(("std", "fires"), [(3.1, False), (3.2, True)])
+def test_classic_compares_variances_of_activation_inputs(tmp_path: Path, std: float, fires) -> None:
+    made = Made(tmp_path / "run")
+    made.step(0, {"input/relu0": np.array([-1.0, 1.0]), "input/relu1": np.array([-std, std])})
+    assert bool(made.check(PoorWeightInitialization(classic=True))[0]) is fires
+
+
+@pytest.mark.parametrize(("spread", "fires"), [(0.0004, True), (0.1, False)])
+def test_classic_wants_gradients_that_spread(tmp_path: Path, spread: float, fires) -> None:
+    made = Made(tmp_path / "run").step(0, {"gradient/a.weight": np.linspace(-spread, spread, 50)})
+    assert bool(made.check(PoorWeightInitialization(classic=True))[0]) is fires
+
+
+def test_no_steps_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"poor_weight_initialization.steps is 0"):
+        PoorWeightInitialization(steps=0)
