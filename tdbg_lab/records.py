@@ -26,6 +26,7 @@ Tensor
         optimizer/update_ratio/conv1.weight     |dw| / |w| of one step
         accuracy, latent                what the user logged or recorded, by the user's name
         tdbg/capture_ms                 our own cost
+        check/stale_gradients           a fact about the loop for rules on silent errors
 
     With several models in one run, dotted paths start with the model's name: ``generator.conv1``.
 Scalar
@@ -100,6 +101,8 @@ class Kind(StrEnum):
     """A tensor the user recorded."""
     COST = "cost"
     """What tdbg-lab itself cost."""
+    CHECK = "check"
+    """What rules on silent errors look at: facts about the loop, hidden unless this kind is asked for."""
 
 
 class Severity(StrEnum):

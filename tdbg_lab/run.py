@@ -206,7 +206,7 @@ class Run:
     ) -> list[TensorKey]:
         """Tensors by kind, name (searched), collection, module (it and all below) and mode.
 
-        In the order of their first appearance.
+        In the order of their first appearance. Facts for rules (`Kind.CHECK`) only when asked for.
 
         Raises
         ------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST)
+_CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST, Kind.CHECK)
 _OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture", "boosting", "step"}
 _WARN_UNMATCHED_AFTER = 2
 

@@ -37,6 +37,9 @@ class CaptureConfig(StrictModel):
     """Run saved steps of compiled models eagerly; else nothing inside of compiled code is seen."""
     functional: bool = True
     """See activation functions that are called as functions (``F.relu``), not as modules."""
+    checks: bool = True
+    """Note facts about the training loop for rules on silent errors: gradients that were not reset,
+    parameters without an optimizer, layers in the wrong mode, ... They cost microseconds a step."""
     store: str | None = None
     """Run directory or place on an object store, when the caller says none."""
     ranks: RankNames | None = None

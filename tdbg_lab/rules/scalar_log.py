@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScalarLog"]
 
-_KINDS = (Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER)
+_KINDS = (Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER, Kind.CHECK)
 _MAX_ENTRIES = 512
 
 

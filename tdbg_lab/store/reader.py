@@ -128,7 +128,7 @@ class Reader:
                 key
                 for key, modes in zip(names.keys, names.modes, strict=True)
                 if modes & mask
-                and (kinds is None or key.kind in kinds)
+                and (key.kind is not Kind.CHECK if kinds is None else key.kind in kinds)
                 and (pattern is None or pattern.search(key.name))
                 and (collection is None or collection in key.collections)
                 and (module is None or key.module == module or key.module.startswith(f"{module}."))

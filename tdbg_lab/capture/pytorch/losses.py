@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook
 from tdbg_lab.capture.pytorch.moment import recomputing, unwrapped
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
@@ -49,6 +50,10 @@ def hook_losses(
         hook = BoundaryHook(owner, engine, f"loss/{name}", probe.take)
         hooks.append(hook)
         handles.append(module.register_forward_hook(hook))
+        if engine.plan.config.checks:
+            facts = PredictionProbe(engine, type(module).__name__ if path in ("", name) else name, module)
+            look = BoundaryHook(owner, engine, f"check/loss/{name}", facts.take)
+            handles.append(module.register_forward_hook(look))
     return hooks, handles
 
 

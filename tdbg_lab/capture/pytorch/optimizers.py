@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
     from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 
 __all__ = ["OptimizerWatch"]
@@ -48,17 +49,23 @@ class OptimizerWatch:
         self._fresh = False
         """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
         self._owned: set[int] = set()
+        self.checks: CheckWatch | None = None
+        """Looks at the loop for rules on silent errors."""
 
     def add(self, name: str, optimizer: Optimizer) -> None:
         """Watch one more optimizer."""
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
+        if self.checks is not None:
+            self.checks.add(optimizer)
 
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
         self.scalers.detach()
         self._clipping.detach()
+        if self.checks is not None:
+            self.checks.detach()
 
     def __contains__(self, optimizer: object) -> bool:
         return optimizer in self._names
@@ -89,6 +96,8 @@ class OptimizerWatch:
         self.scalers.look_for(optimizer)
         self._closure = any(callable(one) for one in (*args[1:], *kwargs.values()))
         due = engine.mask
+        if self.checks is not None:
+            self.checks.before_step(optimizer, closure=self._closure, first=first)
         if hasattr(optimizer, "found_inf"):
             engine.guard.run("optimizer/skipped_steps", self._note_fused_skip, optimizer, due)
         if not due & (self._optimizer_mask | self.parameters.mask):
@@ -112,6 +121,8 @@ class OptimizerWatch:
             engine.enter_train_step()
             self._owned = self._ids(optimizer, first=not self._stepped)
             self._read(optimizer, name, engine.mask, values=False)
+        if self.checks is not None:
+            self.checks.after_step(optimizer)
         self._stepped.add(name)
         if self._stepped >= self._expected:
             self._look_for_roots()
@@ -124,6 +135,8 @@ class OptimizerWatch:
         engine = self._engine
         engine.enter_train_step()
         self._add_skipped(total)
+        if self.checks is not None:
+            self.checks.skipped(optimizer, self.scalers.in_a_row, self.scalers.scale)
         if engine.mask and optimizer in self._names:
             self._owned = self._ids(optimizer, first=True)
             engine.guard.run("parameters", self._gradients, engine.mask)
@@ -184,6 +197,8 @@ class OptimizerWatch:
     def _close(self) -> None:
         self._stepped.clear()
         self._unclipped.clear()
+        if self.checks is not None:
+            self.checks.close_step()
         self._engine.close_step()
 
     def _read(self, optimizer: Optimizer, name: str, due: int, *, values: bool) -> None:

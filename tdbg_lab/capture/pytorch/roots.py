@@ -43,7 +43,7 @@ class RootProbe:
         self._hooked = hooked
         """Whether layers are hooked at all."""
 
-    def begin(self, module: nn.Module, _args: Any) -> None:
+    def begin(self, module: nn.Module, args: Any, kwargs: Any = None) -> None:
         """Pre-hook of the model."""
         engine = self._engine
         if recomputing():
@@ -52,6 +52,8 @@ class RootProbe:
             engine.before_step()
             engine.close_step()
         engine.begin_forward(training=module.training)
+        if engine.depth == 1 and self._watch.checks is not None:
+            self._watch.checks.forward(module, (args, kwargs))
         if not engine.module_mask:
             return
         self._stance.take()

@@ -37,6 +37,9 @@ class ScalerWatch:
         self._steps_seen = 0
         self.skipped = 0
         """Steps left out so far."""
+        self._last_step = -1
+        self.in_a_row = 0
+        """Steps left out since the last that was made."""
 
     def look_for(self, optimizer: Optimizer) -> None:
         """Note that `optimizer` steps; the first time, find the scaler that makes it step."""
@@ -67,9 +70,17 @@ class ScalerWatch:
 
     def _skip(self, optimizer: Optimizer, count: int) -> None:
         self.skipped += count
+        self.in_a_row = count if self._last_step != self._steps_seen else self.in_a_row + count
+        self._last_step = self._steps_seen
         tell = self._on_skipped()
         if tell is not None:
             tell(optimizer, self.skipped)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the scaler that was found last; 0.0 without one. Waits for its device."""
+        scaler = next((one for weak in reversed(self._scalers) if (one := weak()) is not None), None)
+        return 0.0 if scaler is None else float(scaler.get_scale())
 
     def detach(self) -> None:
         """Give the scalers back as they were."""

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
@@ -18,6 +19,7 @@ from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
+from tdbg_lab.capture.ranks import SilentWriter, default_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,6 +97,9 @@ class TorchSession:
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
         self.settings = TorchSettings(engine, self.watch)
+        if engine.plan.config.checks and not isinstance(engine.writer, SilentWriter):
+            several = default_place().world_size > 1
+            self.watch.checks = CheckWatch(engine, models, self.parameters, several=several)
         self._functional = FunctionalProbe(engine, sites)
         self._owner = ref(owner)
         try:
@@ -132,7 +137,7 @@ class TorchSession:
         )
         self._roots[model] = root
         before = BoundaryHook(owner, self.engine, "steps", root.begin, None if self.watch else self._check)
-        self._removable.append(model.register_forward_pre_hook(before))
+        self._removable.append(model.register_forward_pre_hook(before, with_kwargs=True))
         after = BoundaryHook(owner, self.engine, "steps", root.end)
         self._removable.append(model.register_forward_hook(after, always_call=True))
 

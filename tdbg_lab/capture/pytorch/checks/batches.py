@@ -1,0 +1,61 @@
+"""A digest of the inputs of each step: tells whether two steps, epochs or ranks saw the same data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import torch
+
+from tdbg_lab.capture.pytorch.values import tensors_in
+from tdbg_lab.records import Mode
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.checks.notes import Notes
+
+__all__ = ["BatchWatch", "digest"]
+
+_MAX_ELEMENTS = 65_536
+"""Elements read of one tensor, at most; evenly spread where there are more."""
+_MAX_TENSORS = 4
+
+
+class BatchWatch:
+    """One number a step for the inputs of its train forwards. Inputs on another device are not looked at."""
+
+    __slots__ = ("_digest", "_engine", "_notes", "_seen")
+
+    def __init__(self, engine: Engine, notes: Notes) -> None:
+        self._engine = engine
+        self._notes = notes
+        self._digest = 0
+        self._seen = False
+
+    def forward(self, inputs: Any) -> None:
+        """A root is called with these arguments."""
+        if self._engine.recorder.mode is not Mode.TRAIN or not torch.is_grad_enabled():
+            return
+        for tensor in tensors_in(inputs)[:_MAX_TENSORS]:
+            if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.layout is torch.strided:
+                self._digest = digest(tensor, self._digest)
+                self._seen = True
+
+    def before_step(self) -> None:
+        """The forwards of the step are done."""
+        if self._seen:
+            self._notes.set("batch", float(self._digest))
+        self._digest, self._seen = 0, False
+
+
+def digest(tensor: torch.Tensor, start: int = 0) -> int:
+    """A checksum of 32 bits over shape and values, going on from `start`."""
+    tensor = tensor.detach()
+    count = tensor.numel()
+    if count > _MAX_ELEMENTS:
+        rows = max(1, len(tensor) * _MAX_ELEMENTS // count)
+        tensor = tensor[:: max(1, len(tensor) // rows)]
+        if tensor.numel() > 2 * _MAX_ELEMENTS:
+            tensor = tensor.reshape(-1)[:: tensor.numel() // _MAX_ELEMENTS | 1]
+    values = tensor.contiguous().view(-1).view(torch.uint8).numpy() if count else b""
+    return crc32(values, crc32(repr(tuple(tensor.shape)).encode(), start))

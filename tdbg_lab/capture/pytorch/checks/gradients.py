@@ -1,0 +1,177 @@
+"""Whether gradients were reset between two steps, and whether each of them came to a step.
+
+Watched on one parameter of each optimizer, by what PyTorch tells without waiting for a device: a gradient
+that was set to None is another tensor afterwards; adding to one raises its version by exactly one, and so
+does nothing else in a healthy loop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakMethod, ref
+
+from tdbg_lab.capture.pytorch.values import distributed
+from tdbg_lab.records import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+    from torch.optim import Optimizer
+    from torch.utils.hooks import RemovableHandle
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.checks.notes import Notes
+
+__all__ = ["GradientWatch"]
+
+_ABANDONED = 4
+"""Gradients thrown away since the last step from which it is told before the next step: it may never come."""
+_WAITING = 16
+"""The same for backward passes whose gradients pile up."""
+
+
+class GradientWatch:
+    """The gradient of one parameter of one optimizer, from step to step.
+
+    Attributes
+    ----------
+    discarded
+        Backward passes since the last step whose gradient was thrown away by a reset.
+    """
+
+    def __init__(self, engine: Engine, notes: Notes, suffix: str) -> None:
+        self._engine = engine
+        self._notes = notes
+        self._suffix = suffix
+        self._probe: ref[torch.Tensor] | None = None
+        self._hook: RemovableHandle | None = None
+        self._grad: ref[torch.Tensor] | None = None
+        self._version = -1
+        self._weights_version = -1
+        self._added = self._reset = self._unclear = 0
+        self._passes = 0
+        self._stale = 0
+        self.discarded = 0
+
+    def choose(self, optimizer: Optimizer, ours: set[int]) -> None:
+        """Watch the last parameter that has a gradient, or may get one, if none is watched yet."""
+        probe = None if self._probe is None else self._probe()
+        if probe is not None and (probe.grad is not None or not self._stale_choice(optimizer, ours)):
+            return
+        chosen = self._candidate(optimizer, ours)
+        if chosen is None or chosen is probe:
+            return
+        self.detach()
+        weak = WeakMethod(self._accumulated)
+        self._probe = ref(chosen)
+        self._hook = chosen.register_post_accumulate_grad_hook(_Telling(weak))
+        self._remember(chosen)
+        self._start()
+
+    def _stale_choice(self, optimizer: Optimizer, ours: set[int]) -> bool:
+        """Whether the watched parameter has no gradient while another one has."""
+        other = self._candidate(optimizer, ours)
+        return other is not None and other.grad is not None
+
+    @staticmethod
+    def _candidate(optimizer: Optimizer, ours: set[int]) -> torch.Tensor | None:
+        plain = [
+            one
+            for group in optimizer.param_groups
+            for one in group["params"]
+            if one.requires_grad and one.is_leaf and id(one) in ours and not distributed(one)
+        ]
+        moved = [one for one in plain if one.grad is not None and not one.grad.is_sparse]
+        return (moved or plain or [None])[-1]
+
+    def _accumulated(self, parameter: torch.Tensor) -> None:
+        engine = self._engine
+        if engine.open and engine.recorder.mode is Mode.TRAIN:
+            engine.guard.run("check/gradients", self._note, parameter)
+
+    def _note(self, parameter: torch.Tensor) -> None:
+        grad = parameter.grad
+        if grad is None or grad.is_sparse:
+            return
+        self._passes += 1
+        if self._grad is None or self._grad() is not grad:
+            if self._reset and parameter._version == self._weights_version:  # noqa: SLF001
+                self.discarded += 1
+            self._reset += 1
+            self._weights_version = parameter._version  # noqa: SLF001
+        elif grad._version == self._version + 1:  # noqa: SLF001
+            self._added += 1
+        else:
+            self._unclear += 1
+        self._remember(parameter)
+        self._tell_early()
+
+    def _tell_early(self) -> None:
+        """Say so while no step comes: at the powers of two, so that it stays little."""
+        for name, count, least in (
+            ("discarded_gradients", self.discarded, _ABANDONED),
+            ("waiting_gradients", self._added, _WAITING),
+        ):
+            if count >= least and count & (count - 1) == 0:
+                self._notes.set(name + self._suffix, float(count))
+                self._notes.write(everything=False)
+
+    def before_step(self, *, closure: bool) -> None:
+        """The optimizer is about to step: judge what came since its last one."""
+        stale = self._added > 0 and not self._reset and not self._unclear and not closure
+        self._stale = self._stale + 1 if stale else 0
+        self._notes.set("stale_gradients" + self._suffix, float(self._stale))
+        self._notes.set("discarded_gradients" + self._suffix, 0.0 if closure else float(self.discarded))
+        self._notes.clear("waiting_gradients" + self._suffix)
+
+    def after_step(self) -> None:
+        """The optimizer has stepped, or a scaler left the step out: what comes now belongs to the next."""
+        probe = None if self._probe is None else self._probe()
+        if probe is not None:
+            self._remember(probe)
+        self._start()
+
+    def _start(self) -> None:
+        self._added = self._reset = self._unclear = self._passes = self.discarded = 0
+        self._weights_version = -1
+
+    def _remember(self, parameter: torch.Tensor) -> None:
+        grad = parameter.grad
+        self._grad = None if grad is None else ref(grad)
+        self._version = -1 if grad is None else grad._version  # noqa: SLF001
+
+    def detach(self) -> None:
+        """Take the hook off. Idempotent."""
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
+
+
+class _Telling:
+    """The hook on the parameter: keeps nothing alive, and is nothing in a copy."""
+
+    __slots__ = ("_weak",)
+
+    def __init__(self, weak: WeakMethod[Callable[[torch.Tensor], None]]) -> None:
+        self._weak = weak
+
+    def __call__(self, parameter: torch.Tensor) -> None:
+        """Called by autograd after it added to the gradient."""
+        tell = self._weak()
+        if tell is not None:
+            tell(parameter)
+
+    def __deepcopy__(self, _memo: dict[int, object]) -> Callable[[torch.Tensor], None]:
+        return _nothing
+
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return _make_nothing, ()
+
+
+def _nothing(_parameter: torch.Tensor) -> None:
+    """What a copy of the hook does."""
+
+
+def _make_nothing() -> Callable[[torch.Tensor], None]:
+    return _nothing

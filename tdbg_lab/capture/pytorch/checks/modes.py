@@ -1,0 +1,99 @@
+"""Whether layers that behave differently in training and evaluation are in the mode they should be in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import ref
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
+
+from tdbg_lab.records import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.checks.notes import Notes
+
+__all__ = ["ModeWatch"]
+
+_MAX_PARTS = 64
+
+
+class ModeWatch:
+    """Dropout and batch normalisation of the models, looked at in each root forward."""
+
+    def __init__(self, engine: Engine, notes: Notes, models: Iterable[tuple[str, nn.Module]]) -> None:
+        self._engine = engine
+        self._notes = notes
+        self._models = [(name, ref(model)) for name, model in models]
+        self._parts: dict[int, list[tuple[str, bool, ref[nn.Module]]]] = {}
+        self._wrong: set[str] = set()
+        self._passes = 0
+        self._evaluating = False
+        self._evaluations = 0
+        self._in_eval = 0
+        """Eval forwards with gradients since the last step."""
+        self._run = 0
+        self.find()
+
+    def find(self) -> None:
+        """Look the layers up anew: the models changed."""
+        self._parts = {}
+        dropouts = norms = 0
+        for prefix, weak in self._models:
+            model = weak()
+            if model is None:
+                continue
+            parts = self._parts[id(model)] = []
+            for name, module in model.named_modules():
+                if module is not model and len(parts) < _MAX_PARTS and _is_sensitive(module):
+                    norm = isinstance(module, _NormBase)
+                    dropouts, norms = dropouts + (not norm), norms + norm
+                    parts.append((f"{prefix}.{name}" if prefix else name, norm, ref(module)))
+        self._notes.set("dropout_layers", float(dropouts))
+        self._notes.set("batch_norm_layers", float(norms))
+
+    def forward(self, module: nn.Module) -> None:
+        """A root is called."""
+        engine, training, grad = self._engine, module.training, torch.is_grad_enabled()
+        parts = self._parts.get(id(module), ())
+        evaluating = engine.recorder.mode is not Mode.TRAIN
+        if evaluating and not self._evaluating:
+            self._evaluations += 1
+            self._notes.set("evaluations", float(self._evaluations))
+        self._evaluating = evaluating
+        if training and (evaluating or not grad):
+            if any((part := weak()) is not None and part.training for _, _, weak in parts):
+                self._passes += 1
+                if self._passes & (self._passes - 1) == 0:  # at the powers of two
+                    self._notes.set("eval_in_train", float(self._passes))
+        elif not training and grad:
+            self._in_eval += 1
+        for name, _, weak in parts:
+            part = weak()
+            if part is not None and part.training is not training:
+                self._wrong.add(name)
+                self._notes.set(f"mode/{name}", 1.0 if part.training else -1.0, module=name)
+            elif name in self._wrong and training:
+                self._wrong.discard(name)
+                self._notes.clear(f"mode/{name}")
+
+    def before_step(self) -> None:
+        """The optimizer is about to step: note in what mode the forwards ran."""
+        wrong = self._in_eval > 0 and not self._engine.forwards and any(self._parts.values())
+        self._run = self._run + 1 if wrong else 0
+        self._in_eval = 0
+        self._notes.set("train_in_eval", float(self._run))
+
+
+def _is_sensitive(module: nn.Module) -> bool:
+    """Whether a layer does something else in training than in evaluation."""
+    if isinstance(module, _DropoutNd):
+        return module.p > 0
+    if isinstance(module, _NormBase):
+        return module.track_running_stats
+    return isinstance(module, nn.RNNBase | nn.MultiheadAttention) and float(module.dropout) > 0

@@ -1,0 +1,172 @@
+"""Which parameters train: held by an optimizer, reached by a gradient, moved by a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import ref
+
+import torch
+
+from tdbg_lab.capture.pytorch.values import local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torch import nn
+    from torch.optim import Optimizer
+
+    from tdbg_lab.capture.pytorch.checks.notes import Notes
+
+__all__ = ["TrainableWatch"]
+
+_MAX_NAMES = 32
+_LOOK_EVERY = 4
+_CERTAIN = 2
+"""Steps in a row from which something is told."""
+_SAMPLE = 16
+
+
+class _Orphan:
+    """A trainable parameter of the model that no known optimizer holds."""
+
+    __slots__ = ("module", "name", "run", "sample", "value", "version")
+
+    def __init__(self, name: str, module: str, value: torch.Tensor) -> None:
+        self.name = name
+        self.module = module
+        self.value = ref(value)
+        self.version = value._version  # noqa: SLF001
+        self.run = 0
+        self.sample: torch.Tensor | None = None
+
+    def look(self) -> int:
+        """Steps in a row that it had a gradient and did not move."""
+        value = self.value()
+        if value is None or value.grad is None or not value.requires_grad:
+            self.run = 0
+        elif value._version != self.version:  # noqa: SLF001 - somebody else moves it
+            self.run, self.version = 0, value._version  # noqa: SLF001
+        else:
+            if not self.run:
+                self.sample = _few(value)
+            self.run += 1
+            if self.run == _CERTAIN and not self._same(value):  # moved behind PyTorch's back (``.data``)
+                self.run = 0
+        return self.run
+
+    def _same(self, value: torch.Tensor) -> bool:
+        return self.sample is None or torch.equal(self.sample, _few(value))
+
+
+class TrainableWatch:
+    """Compares what the models have with what the optimizers hold.
+
+    The comparison is made anew when the parameters of the models or the groups of the optimizers
+    changed, which is looked for every few steps.
+    """
+
+    def __init__(self, notes: Notes, models: Iterable[tuple[str, nn.Module]]) -> None:
+        self._notes = notes
+        self._models = [(name, ref(model)) for name, model in models]
+        self._signature: tuple[int, ...] = ()
+        self._orphans: list[_Orphan] = []
+        self._names: dict[int, tuple[str, str]] = {}
+        self._foreign: list[ref[torch.Tensor]] = []
+        self._without: dict[int, int] = {}
+        self._told: dict[int, set[str]] = {}
+        """What was told when each optimizer was about to step."""
+        self._steps = 0
+
+    @property
+    def ours(self) -> set[int]:
+        """``id`` of the parameters of the models, as of the last look."""
+        return set(self._names)
+
+    def look(self, optimizers: list[Optimizer], *, due: bool) -> bool:
+        """Compare models and optimizers anew if something changed; whether it did."""
+        self._steps += 1
+        if not due and self._steps > _LOOK_EVERY and self._steps % _LOOK_EVERY:
+            return False
+        signature = (*self._held(optimizers), *self._walk())
+        if signature == self._signature:
+            return False
+        self._signature = signature
+        self._compare(optimizers)
+        return True
+
+    @staticmethod
+    def _held(optimizers: list[Optimizer]) -> Iterator[int]:
+        for optimizer in optimizers:
+            yield from (len(group["params"]) for group in optimizer.param_groups)
+
+    def _walk(self) -> list[int]:
+        """``id`` of every parameter, and whether it is trainable."""
+        found: list[int] = []
+        stack: list[nn.Module | None] = [model() for _, model in self._models]
+        while stack:
+            module = stack.pop()
+            if module is None:
+                continue
+            values = [one for one in module._parameters.values() if one is not None]  # noqa: SLF001
+            found += map(id, values)
+            found.append(sum(one.requires_grad for one in values))
+            stack += module._modules.values()  # noqa: SLF001
+        return found
+
+    def _compare(self, optimizers: list[Optimizer]) -> None:
+        held = {id(one): one for opt in optimizers for group in opt.param_groups for one in group["params"]}
+        known = {orphan.name: orphan for orphan in self._orphans}
+        self._orphans, self._names, self._without = [], {}, {}
+        frozen = 0
+        for prefix, model in self._models:
+            for name, value in _named(model()):
+                path = f"{prefix}.{name}" if prefix else name
+                module = path.rpartition(".")[0]
+                self._names.setdefault(id(value), (path, module))
+                frozen += not value.requires_grad
+                if value.requires_grad and id(value) not in held and len(self._orphans) < _MAX_NAMES:
+                    old = known.get(path)
+                    same = old is not None and old.value() is value
+                    self._orphans.append(old if old and same else _Orphan(path, module, value))
+        self._foreign = [ref(one) for key, one in held.items() if key not in self._names]
+        self._notes.set("parameters", float(len(self._names)))
+        self._notes.set("frozen_parameters", float(frozen))
+
+    def judge(self, index: int, optimizer: Optimizer) -> None:
+        """Gradients are complete: who of this optimizer has none, and who has one for nothing.
+
+        `index` is the optimizer's place among those of the run.
+        """
+        told: set[str] = set()
+        for orphan in self._orphans if index == 0 else ():
+            if orphan.look() >= _CERTAIN:
+                told.add(name := f"without_optimizer/{orphan.name}")
+                self._notes.set(name, float(orphan.run), module=orphan.module)
+        self._note_unreached(optimizer, told)
+        for name in self._told.get(index, set()) - told:
+            self._notes.clear(name)
+        self._told[index] = told
+        idle = sum(1 for one in self._foreign if (value := one()) is not None and value.grad is None)
+        self._notes.set("foreign_parameters", float(idle))
+
+    def _note_unreached(self, optimizer: Optimizer, told: set[str]) -> None:
+        without = self._without
+        for group in optimizer.param_groups:
+            for value in group["params"]:
+                if value.grad is not None:
+                    if without:
+                        without.pop(id(value), None)
+                elif value.requires_grad and id(value) in self._names:
+                    run = without[id(value)] = without.get(id(value), 0) + 1
+                    path, module = self._names[id(value)]
+                    if run >= _CERTAIN and len(told) < _MAX_NAMES:
+                        told.add(name := f"without_gradient/{path}")
+                        self._notes.set(name, float(run), module=module)
+
+
+def _named(model: nn.Module | None) -> Iterator[tuple[str, torch.Tensor]]:
+    return iter(()) if model is None else model.named_parameters()
+
+
+def _few(value: torch.Tensor) -> torch.Tensor:
+    return local(value.detach()).reshape(-1)[:_SAMPLE].clone()

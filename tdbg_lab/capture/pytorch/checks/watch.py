@@ -1,0 +1,140 @@
+"""All checks of a loop together: what the session calls at its boundaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from tdbg_lab.capture.pytorch.checks.batches import BatchWatch
+from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
+from tdbg_lab.capture.pytorch.checks.initial import record_initial
+from tdbg_lab.capture.pytorch.checks.modes import ModeWatch
+from tdbg_lab.capture.pytorch.checks.notes import Notes
+from tdbg_lab.capture.pytorch.checks.schedules import ScheduleWatch
+from tdbg_lab.capture.pytorch.checks.trainable import TrainableWatch
+from tdbg_lab.capture.pytorch.checks.weights import WeightWatch
+from tdbg_lab.records import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import nn
+    from torch.optim import Optimizer
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+
+__all__ = ["CheckWatch"]
+
+
+class CheckWatch:
+    """Each check is a probe of its own: one that fails is off, the others go on.
+
+    Parameters
+    ----------
+    several
+        Whether other processes train replicas of the models.
+    """
+
+    def __init__(
+        self, engine: Engine, models: Mapping[str, nn.Module], parameters: ParameterProbe, *, several: bool
+    ) -> None:
+        self._engine = engine
+        self._parameters = parameters
+        self._models = [(name, ref(model)) for name, model in models.items()]
+        self.notes = Notes(engine)
+        self._modes = ModeWatch(engine, self.notes, models.items())
+        self._batches = BatchWatch(engine, self.notes)
+        self._trainable = TrainableWatch(self.notes, models.items())
+        self._weights = WeightWatch(self.notes, several=several)
+        self._schedules = ScheduleWatch(self.notes)
+        self._gradients: dict[int, GradientWatch] = {}
+        self._optimizers: list[ref[Optimizer]] = []
+        self._begun = False
+
+    def add(self, optimizer: Optimizer) -> None:
+        """An optimizer is watched from now on."""
+        index = len(self._optimizers)
+        self._optimizers.append(ref(optimizer))
+        self._gradients[index] = GradientWatch(self._engine, self.notes, f"/{index}" if index else "")
+        self._run("check/parameters", self._look, index, optimizer)
+
+    def forward(self, module: nn.Module, inputs: Any) -> None:
+        """A root is called; the engine is in its forward."""
+        if not self._begun and self._engine.recorder.mode is Mode.TRAIN:
+            self._begun = True
+            self._run("check/initial", record_initial, self._engine, self._parameters)
+        self._run("check/modes", self._modes.forward, module)
+        self._run("check/batch", self._batches.forward, inputs)
+
+    def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
+        """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
+        index = self._index(optimizer)
+        if index is None:
+            return
+        self._run("check/parameters", self._look, index, optimizer)
+        self._run("check/parameters", self._trainable.judge, index, optimizer)
+        self._run("check/gradients", lambda: self._gradients[index].before_step(closure=closure))
+        self._run("check/weights", self._weights.before_step, index, optimizer)
+        if first:
+            self._run("check/modes", self._modes.before_step)
+            self._run("check/batch", self._batches.before_step)
+            self._run("check/schedules", self._note_schedules)
+
+    def after_step(self, optimizer: Optimizer) -> None:
+        """The optimizer has stepped."""
+        index = self._index(optimizer)
+        if index is not None:
+            self._run("check/gradients", self._gradients[index].after_step)
+            self._run("check/weights", self._weights.after_step, index, optimizer)
+
+    def close_step(self) -> None:
+        """The step is complete."""
+        self._run("check/notes", self._write)
+
+    def skipped(self, optimizer: Optimizer, in_a_row: int, scale: float) -> None:
+        """A gradient scaler left a step out, for the `in_a_row`-th time since the last step."""
+        index = self._index(optimizer)
+        if index is not None:
+            self._run("check/gradients", self._gradients[index].after_step)
+        self.notes.set("skipped_in_a_row", float(in_a_row))
+        self.notes.set("scale", scale)
+        self.notes.write(everything=False)
+
+    def detach(self) -> None:
+        """Take off every hook and write what is not written yet. Idempotent."""
+        for one in self._gradients.values():
+            one.detach()
+        if self._engine.open:
+            self._run("check/notes", lambda: self.notes.write(everything=False))
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _run(self, probe: str, function: Any, *args: Any) -> None:
+        self._engine.guard.run(probe, function, *args)
+
+    def _index(self, optimizer: Optimizer) -> int | None:
+        for index, one in enumerate(self._optimizers):
+            if one() is optimizer:
+                return index
+        return None
+
+    def _live(self) -> list[Optimizer]:
+        return [one for weak in self._optimizers if (one := weak()) is not None]
+
+    def _due(self) -> bool:
+        return bool(self._engine.mask & self._engine.costly)
+
+    def _look(self, index: int, optimizer: Optimizer) -> None:
+        """Compare models and optimizers; choose what is watched."""
+        if self._trainable.look(self._live(), due=self._due()):
+            self._modes.find()
+            live = [(name, model) for name, weak in self._models if (model := weak()) is not None]
+            self._weights.find(live)
+        self._gradients[index].choose(optimizer, self._trainable.ours)
+
+    def _note_schedules(self) -> None:
+        self._schedules.before_step(self._live(), due=self._due())
+
+    def _write(self) -> None:
+        self.notes.write(everything=self._due())

@@ -1,0 +1,148 @@
+"""Weights between the steps: changed by somebody else than the optimizer, or not equal on all ranks."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+from weakref import ref
+
+import torch
+from torch.nn.parameter import is_lazy
+
+from tdbg_lab.capture.pytorch.values import distributed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import nn
+    from torch.optim import Optimizer
+
+    from tdbg_lab.capture.pytorch.checks.notes import Notes
+
+__all__ = ["WeightWatch"]
+
+_SAMPLE = 64
+"""Values kept of each weight."""
+_SAMPLE_EVERY = 8
+"""Steps between two samples."""
+_MAX_SAMPLED = 64
+"""Weights sampled, the largest first in the order of the model."""
+_UNLIKE = 0.5
+"""Correlation with what was there before, below which a weight was replaced."""
+_MAX_HARMLESS = 8
+"""Changes from outside that left the weights alike, after which only one in as many is looked at."""
+_DIGESTED = 8
+_version = attrgetter("_version")
+
+
+class _Sampled:
+    """One weight, with some of its values as they were not long ago."""
+
+    __slots__ = ("name", "sample", "value")
+
+    def __init__(self, name: str, value: torch.Tensor) -> None:
+        self.name = name
+        self.value = ref(value)
+        self.sample = _few(value)
+
+    def keep(self) -> None:
+        """Keep the values of now."""
+        value = self.value()
+        if value is not None:
+            self.sample = _few(value)
+
+    def likeness(self) -> float:
+        """Correlation of the values of now with those kept; 1.0 when there is nothing to compare."""
+        value = self.value()
+        if value is None:
+            return 1.0
+        now, before = _few(value).double(), self.sample.double()
+        if now.shape != before.shape:
+            return 0.0
+        now, before = now - now.mean(), before - before.mean()
+        scale = float(before.norm())
+        if scale == 0.0:
+            return 1.0
+        return float((now * before).sum()) / (float(now.norm()) * scale or 1.0)
+
+
+class WeightWatch:
+    """Weights of the models, looked at where nobody should touch them: between two steps."""
+
+    def __init__(self, notes: Notes, *, several: bool) -> None:
+        self._notes = notes
+        self._several = several
+        self._sampled: list[_Sampled] = []
+        self._digested: list[ref[torch.Tensor]] = []
+        self._steps = 0
+        self._versions: dict[int, int] = {}
+        self._harmless = 0
+        self._told: set[str] = set()
+
+    def find(self, models: Sequence[tuple[str, nn.Module]]) -> None:
+        """Look the weights up anew: the models changed."""
+        values: list[tuple[str, torch.Tensor]] = []
+        for prefix, model in models:
+            for name, value in model.named_parameters():
+                if is_lazy(value):
+                    continue
+                if value.requires_grad and value.is_floating_point() and not distributed(value):
+                    values.append((f"{prefix}.{name}" if prefix else name, value))
+        known = {one.name: one for one in self._sampled}
+        large = [(name, value) for name, value in values if value.ndim > 1 and value.numel() >= _SAMPLE]
+        self._sampled = [
+            old if (old := known.get(name)) is not None and old.value() is value else _Sampled(name, value)
+            for name, value in large[:_MAX_SAMPLED]
+        ]
+        stride = max(1, len(values) // _DIGESTED)
+        self._digested = [ref(value) for _, value in values[::stride][:_DIGESTED] if value.is_cpu]
+
+    def before_step(self, index: int, optimizer: Optimizer) -> None:
+        """The optimizer is about to step: look whether the weights are what its last step left."""
+        told: set[str] = set()
+        known = self._versions.get(index)
+        if known is not None and known != _sum(optimizer) and self._worth_looking():
+            for one in self._sampled:
+                likeness = one.likeness()
+                if likeness < _UNLIKE:
+                    told.add(name := f"replaced/{one.name}")
+                    self._notes.set(name, 1.0 - likeness, module=one.name.rpartition(".")[0])
+                    one.keep()
+            self._harmless = 0 if told else self._harmless + 1
+        for name in self._told - told:
+            self._notes.clear(name)
+        self._told = told
+
+    def after_step(self, index: int, optimizer: Optimizer) -> None:
+        """The optimizer has stepped."""
+        self._versions[index] = _sum(optimizer)
+        if self._steps % _SAMPLE_EVERY == 0:
+            for one in self._sampled:
+                one.keep()
+        self._steps += 1
+        if self._several and self._digested:
+            self._notes.set("weights", self._digest())
+
+    def _worth_looking(self) -> bool:
+        return self._harmless < _MAX_HARMLESS or self._harmless % _MAX_HARMLESS == 0
+
+    def _digest(self) -> float:
+        """A number that is the same on ranks whose weights are the same."""
+        total = 0.0
+        for place, weak in enumerate(self._digested, start=1):
+            value = weak()
+            if value is not None:
+                few = _few(value).double()
+                total += place * float(few @ torch.arange(1, len(few) + 1, dtype=torch.float64))
+        return total
+
+
+def _sum(optimizer: Optimizer) -> int:
+    """Grows with every change of a parameter that PyTorch sees."""
+    return sum(sum(map(_version, group["params"])) for group in optimizer.param_groups)
+
+
+def _few(value: torch.Tensor) -> torch.Tensor:
+    """A copy of some values, evenly spread; 1-D."""
+    flat = value.detach().reshape(-1)
+    return flat[:: max(1, len(flat) // _SAMPLE)][:_SAMPLE].clone()
