@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 - everybody calls it so
+from torch.nn import functional as F
 
 from tdbg_lab import open_run
 from tdbg_lab.capture.pytorch.checks.batches import digest

@@ -58,7 +58,8 @@ def test_replicas_train_to_the_same_bits_and_each_writes_its_own_directory(train
         assert run.ranks() == [0, 1], name
         assert run.info.world_size == 2
         assert str(run.status) == "finished"
-        assert run.steps().tolist() == [0, 2, 4]
+        weight = run.tensor_names(kind="weight")[0]
+        assert run.steps(tensor=weight).tolist() == [0, 2, 4]
 
 
 def test_ranks_are_read_together_or_apart(trained):

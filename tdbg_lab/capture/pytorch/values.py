@@ -12,7 +12,16 @@ import torch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["distributed", "dtype_name", "even_rows", "local", "raw_array", "single_number", "tensors_in"]
+__all__ = [
+    "distributed",
+    "dtype_name",
+    "even_rows",
+    "local",
+    "raw_array",
+    "readable",
+    "single_number",
+    "tensors_in",
+]
 
 MAX_TENSORS = 32
 """Tensors taken from one output; the rest is not looked at."""
@@ -80,6 +89,16 @@ def single_number(tensor: torch.Tensor) -> bool:
         and tensor.layout is torch.strided
         and not tensor.is_complex()
         and not distributed(tensor)
+    )
+
+
+def readable(tensor: torch.Tensor) -> bool:
+    """Whether the bytes of a tensor are at hand: in memory, in one piece per row, wrapped by nothing."""
+    return (
+        type(tensor) in _PLAIN
+        and tensor.is_cpu
+        and tensor.layout is torch.strided
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)  # noqa: SLF001
     )
 
 

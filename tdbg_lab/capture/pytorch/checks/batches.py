@@ -7,7 +7,7 @@ from zlib import crc32
 
 import torch
 
-from tdbg_lab.capture.pytorch.values import tensors_in
+from tdbg_lab.capture.pytorch.values import readable, tensors_in
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class BatchWatch:
         if self._engine.recorder.mode is not Mode.TRAIN or not torch.is_grad_enabled():
             return
         for tensor in tensors_in(inputs)[:_MAX_TENSORS]:
-            if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.layout is torch.strided:
+            if readable(tensor):
                 self._digest = digest(tensor, self._digest)
                 self._seen = True
 
@@ -57,5 +57,5 @@ def digest(tensor: torch.Tensor, start: int = 0) -> int:
         tensor = tensor[:: max(1, len(tensor) // rows)]
         if tensor.numel() > 2 * _MAX_ELEMENTS:
             tensor = tensor.reshape(-1)[:: tensor.numel() // _MAX_ELEMENTS | 1]
-    values = tensor.contiguous().view(-1).view(torch.uint8).numpy() if count else b""
-    return crc32(values, crc32(repr(tuple(tensor.shape)).encode(), start))
+    start = crc32(repr(tuple(tensor.shape)).encode(), start)
+    return crc32(tensor.contiguous().view(-1).view(torch.uint8).numpy().data, start) if count else start

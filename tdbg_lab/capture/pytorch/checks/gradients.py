@@ -7,7 +7,7 @@ does nothing else in a healthy loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod, ref
 
 from tdbg_lab.capture.pytorch.values import distributed
@@ -65,7 +65,7 @@ class GradientWatch:
         self.detach()
         weak = WeakMethod(self._accumulated)
         self._probe = ref(chosen)
-        self._hook = chosen.register_post_accumulate_grad_hook(_Telling(weak))
+        self._hook = chosen.register_post_accumulate_grad_hook(_Telling(weak))  # type: ignore[no-untyped-call]
         self._remember(chosen)
         self._start()
 
@@ -76,14 +76,15 @@ class GradientWatch:
 
     @staticmethod
     def _candidate(optimizer: Optimizer, ours: set[int]) -> torch.Tensor | None:
-        plain = [
+        plain: list[torch.Tensor] = [
             one
             for group in optimizer.param_groups
             for one in group["params"]
             if one.requires_grad and one.is_leaf and id(one) in ours and not distributed(one)
         ]
         moved = [one for one in plain if one.grad is not None and not one.grad.is_sparse]
-        return (moved or plain or [None])[-1]
+        chosen = moved or plain
+        return chosen[-1] if chosen else None
 
     def _accumulated(self, parameter: torch.Tensor) -> None:
         engine = self._engine
@@ -153,7 +154,7 @@ class _Telling:
 
     __slots__ = ("_weak",)
 
-    def __init__(self, weak: WeakMethod[Callable[[torch.Tensor], None]]) -> None:
+    def __init__(self, weak: WeakMethod[Any]) -> None:
         self._weak = weak
 
     def __call__(self, parameter: torch.Tensor) -> None:

@@ -117,4 +117,5 @@ def _plain(value: Any) -> bool:
         and value.layout is torch.strided
         and not distributed(value)
         and not value.is_complex()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(value)  # noqa: SLF001
     )

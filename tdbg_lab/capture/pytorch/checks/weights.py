@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 import torch
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedParameter
 
 from tdbg_lab.capture.pytorch.values import distributed
 
@@ -84,7 +84,7 @@ class WeightWatch:
         values: list[tuple[str, torch.Tensor]] = []
         for prefix, model in models:
             for name, value in model.named_parameters():
-                if is_lazy(value):
+                if isinstance(value, UninitializedParameter):
                     continue
                 if value.requires_grad and value.is_floating_point() and not distributed(value):
                     values.append((f"{prefix}.{name}" if prefix else name, value))
