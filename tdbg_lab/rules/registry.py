@@ -24,6 +24,20 @@ GROUP = "tdbg_lab.rules"
 """Entry point group: ``my_rule = my_package.my_rule:MyRule``."""
 
 DEFAULT = (
+    "uninitialised_values",
+    "parameters_without_optimizer",
+    "parameters_without_gradient",
+    "stale_gradients",
+    "skipped_steps",
+    "frozen_schedule",
+    "stuck_scaler",
+    "replaced_weights",
+    "training_in_eval_mode",
+    "evaluation_in_train_mode",
+    "diverging_replicas",
+    "clipping_differs",
+    "same_batches",
+    "unshuffled_epochs",
     "exploding_tensor",
     "check_input_images",
     "poor_weight_initialization",

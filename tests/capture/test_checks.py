@@ -210,7 +210,7 @@ def test_evaluation_in_train_mode_is_counted(attach, net, sgd, right):
 def test_part_in_another_mode_than_its_model_is_named(attach, net, sgd):
     handle = attach(net, optimizer=sgd)
     train(net, sgd, 8, before=lambda step: net[1].eval() if step == 4 else None)
-    assert facts(handle, "mode/1")[4] == -1
+    assert facts(handle, "part_in_eval/1")[4] == 1
 
 
 def test_replaced_weights_are_named_and_copies_are_not(attach, net, sgd):

@@ -31,7 +31,6 @@ class ModeWatch:
         self._notes = notes
         self._models = [(name, ref(model)) for name, model in models]
         self._parts: dict[int, list[tuple[str, bool, ref[nn.Module]]]] = {}
-        self._wrong: set[str] = set()
         self._passes = 0
         self._evaluating = False
         self._evaluations = 0
@@ -75,12 +74,12 @@ class ModeWatch:
             self._in_eval += 1
         for name, _, weak in parts:
             part = weak()
-            if part is not None and part.training is not training:
-                self._wrong.add(name)
-                self._notes.set(f"mode/{name}", 1.0 if part.training else -1.0, module=name)
-            elif name in self._wrong and training:
-                self._wrong.discard(name)
-                self._notes.clear(f"mode/{name}")
+            if part is not None:
+                fact = f"{'part_in_eval' if training else 'part_in_train'}/{name}"
+                if part.training is not training:
+                    self._notes.set(fact, 1.0, module=name)
+                else:
+                    self._notes.clear(fact)
 
     def before_step(self) -> None:
         """The optimizer is about to step: note in what mode the forwards ran."""

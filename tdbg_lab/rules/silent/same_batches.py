@@ -1,0 +1,161 @@
+"""Batches that come again: within a rank, on several ranks, or in the same order each epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.silent.loop import LoopRule, noted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["SameBatches", "UnshuffledEpochs"]
+
+_BATCH = "check/batch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BatchRule(LoopRule):
+    def not_applicable(self, run: RunView) -> str:
+        """Without a digest of the batches."""
+        if why := super().not_applicable(run):
+            return why
+        why = "No digests of batches were recorded so far: they are made of inputs in CPU memory."
+        return "" if noted(run, "batch") else why
+
+
+@rule("same_batches", title="Same batches twice")
+@dataclass(frozen=True, kw_only=True)
+class SameBatches(_BatchRule):
+    """Several ranks train on the same batches, or each batch comes several times in a row.
+
+    Workers of a data loader that all read the same part of the data do that, and ranks without a
+    distributed sampler or with the same seed. Training on one batch, or on all data at once, is not meant.
+    """
+
+    steps: int = 4
+    """Steps in a row at which ranks have the same batch."""
+    pairs: int = 4
+    """Batches that come at least twice in a row before it is reported."""
+
+    _ADVICE: ClassVar = (
+        "Use a DistributedSampler (with sampler.set_epoch), or split an iterable dataset by rank.",
+        "Split an iterable dataset by torch.utils.data.get_worker_info() in each worker.",
+        "Give each worker and rank its own seed.",
+    )
+
+    def needs(self) -> Needs:
+        """Facts of each rank by itself."""
+        return Needs(kinds=(Kind.CHECK, Kind.LOSS), steps=max(8, self.steps), per_rank=True)
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("steps", "pairs", at_least=2)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Compare ranks, else neighbours."""
+        return self._across(step, run) if len(run.ranks) > 1 else self._within(step, run)
+
+    def _across(self, step: int, run: RunView) -> Finding | None:
+        digests: dict[int, dict[int, float]] = {}
+        for rank, frames in run.rank_frames(Kind.CHECK, max(8, self.steps)).items():
+            for frame in frames:
+                row = frame.get(_BATCH)
+                if row is not None:
+                    digests.setdefault(frame.step, {})[rank] = row.value
+        several = [list(found.values()) for _, found in sorted(digests.items()) if len(found) > 1]
+        last = several[-self.steps :]
+        if len(last) < self.steps or any(len(set(found)) > 1 for found in last):
+            return None
+        if len({found[0] for found in last}) == 1:  # one batch for ever
+            return None
+        return self.finding(
+            step,
+            f"{len(last[-1])} ranks trained on the same batches in the last {self.steps} steps.",
+            evidence={"ranks_count": len(last[-1]), "steps_count": self.steps},
+            advice=self._ADVICE,
+            view=ViewRef("scalars", {}),
+            step_first=max(0, step - self.steps + 1),
+        )
+
+    def _within(self, step: int, run: RunView) -> Finding | None:
+        values = run.scalars(_BATCH).values[-4 * self.pairs :]
+        if len(values) < 2 * self.pairs:
+            return None
+        begins = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+        lengths = np.diff(np.r_[begins, len(values)])[1:-1]  # both ends may be cut
+        if len(lengths) < self.pairs or lengths.min() < 2:
+            return None
+        times = float(np.median(lengths))
+        return self.finding(
+            step,
+            f"Each batch comes {times:.0f} times in a row ({len(lengths)} batches seen).",
+            evidence={"times_in_a_row_count": times, "batches_count": len(lengths)},
+            advice=self._ADVICE[1:],
+            view=ViewRef("scalars", {}),
+        )
+
+
+@rule("unshuffled_epochs", title="Same order each epoch")
+@dataclass(frozen=True, kw_only=True)
+class UnshuffledEpochs(_BatchRule):
+    """The same batches come in the same order each epoch: the data are not shuffled.
+
+    Worth knowing only: some data must stay in order, and small data fit into one batch.
+    """
+
+    batches: int = 8
+    """Batches in a row that must come again in the same order."""
+
+    _ADVICE: ClassVar = (
+        "Give the DataLoader shuffle=True, or a sampler that shuffles.",
+        "With a DistributedSampler call sampler.set_epoch(epoch) before each epoch.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        super().__post_init__()
+        self.require("batches", at_least=2)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Look for the period of the digests."""
+        if len(run.ranks) > 1:  # what several ranks wrote is averaged
+            return None
+        period = _period(run.scalars(_BATCH).values, self.batches)
+        if not period:
+            return None
+        return self.finding(
+            step,
+            f"The last {max(self.batches, period)} batches came in the order of {period} batches before: "
+            "the data are not shuffled between epochs.",
+            severity=Severity.NOTICE,
+            evidence={"batches_per_epoch_count": period},
+            advice=self._ADVICE,
+            view=ViewRef("scalars", {}),
+        )
+
+
+def _period(values: NDArray[np.float64], least: int) -> int:
+    """Batches after which they come again in the same order; 0 when they do not."""
+    if len(values) < 4:
+        return 0
+    before = np.flatnonzero(values[:-1] == values[-1])
+    if not len(before):
+        return 0
+    period = len(values) - 1 - int(before[-1])
+    length = max(least, period)
+    if period < 2 or len(values) < length + period:
+        return 0
+    last = values[-length:]
+    same = np.array_equal(last, values[-length - period : len(values) - period])
+    return period if same and len(np.unique(last[-period:])) == period else 0

@@ -1,0 +1,66 @@
+"""Gradients that are computed and thrown away: the optimizer does not step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.silent.loop import LoopRule, lasting, noted, worst
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["SkippedSteps"]
+
+
+@rule("skipped_steps", title="Optimizer steps skipped")
+@dataclass(frozen=True, kw_only=True)
+class SkippedSteps(LoopRule):
+    """Gradients are computed and reset without an optimizer step in between: that work is lost.
+
+    Only runs with one optimizer are judged: players of a game (GAN) throw gradients away by design. A
+    step that a gradient scaler leaves out, and what an optimizer does within a closure, do not count.
+    """
+
+    lost: int = 4
+    """Backward passes lost since the last step that are reported at once."""
+    patience: int = 3
+    """Steps in a row with a loss of at least one."""
+
+    explains: ClassVar[tuple[str, ...]] = ("losses", "unchanged_tensor", "weight_update_ratio")
+    _ADVICE: ClassVar = (
+        "Call optimizer.step() after each backward pass, before gradients are reset.",
+        "To accumulate over micro-batches, call zero_grad only when a step was made.",
+        "Check the condition under which step() is called.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        super().__post_init__()
+        self.require("lost", "patience", at_least=1)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """What was lost since the step before."""
+        if noted(run, "stale_gradients/1"):  # several optimizers
+            return None
+        lost = worst(run, "discarded_gradients")
+        waiting = worst(run, "waiting_gradients")
+        many = lost >= self.lost or waiting >= 32 * self.lost
+        if not many and (lost < 1 or lasting(run, "discarded_gradients") < self.patience):
+            return None
+        what = (
+            f"{lost:.0f} of the gradients since the last optimizer step were reset before a step was made"
+            if lost
+            else f"{waiting:.0f} backward passes were made since the last optimizer step"
+        )
+        return self.finding(
+            step,
+            f"{what}: the optimizer does not step.",
+            severity=Severity.CRITICAL if many else Severity.WARNING,
+            evidence={"gradients_lost_count": lost, "backward_passes_waiting_count": waiting},
+            advice=self._ADVICE,
+            view=ViewRef("scalars", {}),
+        )

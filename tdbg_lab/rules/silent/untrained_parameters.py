@@ -1,0 +1,138 @@
+"""Parameters that should train but do not: no optimizer holds them, or no gradient reaches them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.silent.loop import LoopRule, fact, facts_below, in_order
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["ParametersWithoutGradient", "ParametersWithoutOptimizer"]
+
+_SHOWN = 20
+
+
+@rule("parameters_without_optimizer", title="Parameters without optimizer")
+@dataclass(frozen=True, kw_only=True)
+class ParametersWithoutOptimizer(LoopRule):
+    """Parameters get gradients, but no optimizer holds them, so they never change.
+
+    It happens when layers are exchanged or added after the optimizer was made (which then holds the
+    old ones), or when parts of a model were forgotten. Frozen parameters (``requires_grad`` is False)
+    and those that something else changes do not count.
+    """
+
+    patience: int = 3
+    """Steps in a row with a gradient and without a change."""
+
+    explains: ClassVar[tuple[str, ...]] = ("losses", "unchanged_tensor", "weight_update_ratio")
+    _ADVICE: ClassVar = (
+        "Make the optimizer after the model is complete, or call optimizer.add_param_group for new layers.",
+        "Give the optimizer the parameters of every part: itertools.chain(a.parameters(), b.parameters()).",
+        "If they are meant to stay as they are, freeze them: parameter.requires_grad_(False).",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        super().__post_init__()
+        self.require("patience", at_least=1)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Name the first of them in the order of the model."""
+        bad = in_order(
+            run, [name for _, name, steps in facts_below(run, "without_optimizer") if steps >= self.patience]
+        )
+        if not bad:
+            return None
+        foreign = int(fact(run, "foreign_parameters"))
+        stale = f", which holds {foreign} that the model does not have" if foreign else ""
+        name = bad[0]
+        return self.finding(
+            step,
+            f"{_these(bad)} got gradients but did not change in the last {self.patience} steps: "
+            f"not held by the optimizer{stale}.",
+            tensor=name,
+            evidence={
+                "parameters_without_optimizer_count": len(bad),
+                "parameters_count": int(fact(run, "parameters")),
+                "foreign_parameters_count": foreign,
+                "parameters": ", ".join(bad[:_SHOWN]),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("overview", {"kind": "weight", "statistic": "l2"}),
+            step_first=max(0, step - self.patience + 1),
+        )
+
+
+@rule("parameters_without_gradient", title="Parameters without gradient")
+@dataclass(frozen=True, kw_only=True)
+class ParametersWithoutGradient(LoopRule):
+    """Trainable parameters that the optimizer holds never get a gradient: they are cut off from the loss.
+
+    Layers whose outputs were recorded in the forward pass make a warning: a ``detach``, a ``no_grad`` or
+    a round trip through numpy cuts them off. Layers that are not used at all make a notice.
+    """
+
+    patience: int = 4
+    """Steps in a row without a gradient."""
+
+    explains: ClassVar[tuple[str, ...]] = ("losses", "unchanged_tensor", "weight_update_ratio")
+    _ADVICE: ClassVar = (
+        "Look for detach(), .data, .item(), numpy() or torch.no_grad() between this layer and the loss.",
+        "Check that the loss is computed from the output that this layer leads to.",
+        "If the layer is not meant to train, freeze it: layer.requires_grad_(False).",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        super().__post_init__()
+        self.require("patience", at_least=1)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Name the last of them in the order of the model: the cut is behind it."""
+        bad = in_order(
+            run, [name for _, name, steps in facts_below(run, "without_gradient") if steps >= self.patience]
+        )
+        if not bad:
+            return None
+        called = {key.module for key in run.tensors(Kind.ACTIVATION)}
+        used = [name for name in bad if _owner(name) in called]
+        shown = used or bad
+        last = _owner(shown[-1])
+        name = next(one for one in shown if _owner(one) == last)
+        named = _these([name, *(one for one in shown if one != name)])
+        how = (
+            "though they take part in the forward pass"
+            if used
+            else "and their layers were not seen to be used"
+        )
+        return self.finding(
+            step,
+            f"{named} got no gradient in the last {self.patience} steps, {how}.",
+            severity=Severity.WARNING if used else Severity.NOTICE,
+            tensor=name,
+            evidence={
+                "parameters_without_gradient_count": len(bad),
+                "parameters_in_use_count": len(used),
+                "parameters_count": int(fact(run, "parameters")),
+                "parameters": ", ".join(shown[:_SHOWN]),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
+            step_first=max(0, step - self.patience + 1),
+        )
+
+
+def _owner(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _these(names: list[str]) -> str:
+    more = f" and {len(names) - 1} more parameters" if len(names) > 1 else ""
+    return f"{names[0]}{more}"

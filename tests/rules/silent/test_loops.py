@@ -1,0 +1,254 @@
+"""Each fault is found by its rule, soon; a healthy loop is left alone by all of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from tdbg_lab.records import Severity
+from tdbg_lab.rules import list_rules, run_rules
+
+from .loops import TRIGGER, Loop, make_model
+
+OURS = [one.name for one in list_rules() if one.group == "silent"]
+SOON = 5
+"""Steps from the trigger within which a fault must be found."""
+
+
+class Healthy(Loop):
+    pass
+
+
+class Accumulating(Loop):
+    def reset(self, step):
+        if step % 3 == 0:
+            super().reset(step)
+
+    def move(self, step):
+        if step % 3 == 2:
+            super().move(step)
+
+
+class Clipping(Loop):
+    def move(self, step):
+        nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        super().move(step)
+
+
+class Averaging(Loop):
+    """Evaluates with averaged weights, then puts the own ones back."""
+
+    def evaluate(self, step):
+        own = {name: value.clone() for name, value in self.model.state_dict().items()}
+        with torch.no_grad():
+            for one in self.model.parameters():
+                one.mul_(0.99)
+        super().evaluate(step)
+        self.model.load_state_dict(own)
+
+
+class FineTuning(Loop):
+    def make_optimizer(self):
+        self.model[0].requires_grad_(requires_grad=False)
+        self.model[1].requires_grad_(requires_grad=False)
+        return torch.optim.Adam([one for one in self.model.parameters() if one.requires_grad])
+
+
+class Scheduled(Loop):
+    def before(self, step):
+        if self.schedule is None:
+            self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 1)
+        if step and step % 10 == 0:
+            self.schedule.step()
+
+
+class Epochs(Loop):
+    def rows(self, step):
+        order = torch.randperm(320, generator=torch.Generator().manual_seed(step // 10))
+        return order[32 * (step % 10) : 32 * (step % 10 + 1)]
+
+
+class OneBatch(Loop):
+    def rows(self, step):
+        return torch.arange(200)
+
+
+HEALTHY = (Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch)
+
+
+class NotReset(Loop):
+    rule, trigger = "stale_gradients", TRIGGER
+
+    def reset(self, step):
+        if step < TRIGGER:
+            super().reset(step)
+
+
+class Skipping(Loop):
+    rule, trigger = "skipped_steps", 6  # in optimizer steps, which go by more slowly then
+
+    def move(self, step):
+        if step < 6 or step % 2:
+            super().move(step)
+
+
+class NeverStepping(Loop):
+    rule, trigger = "skipped_steps", 0
+
+    def move(self, step):
+        pass
+
+
+class HeadForgotten(Loop):
+    rule, trigger, tensor = "parameters_without_optimizer", 0, "6.weight"
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model[:6].parameters(), lr=0.1)
+
+
+class HeadExchanged(Loop):
+    rule, trigger, tensor = "parameters_without_optimizer", TRIGGER, "6.weight"
+
+    def before(self, step):
+        if step == TRIGGER:
+            self.model[6] = nn.Linear(32, 10)
+
+
+class OtherModel(Loop):
+    rule, trigger, tensor = "parameters_without_optimizer", 0, "0.weight"
+
+    def make_optimizer(self):
+        return torch.optim.SGD(make_model().parameters(), lr=0.1)
+
+
+class CutOff(Loop):
+    rule, trigger, tensor = "parameters_without_gradient", TRIGGER, "4.weight"
+
+    def forward(self, x, step):
+        hook = self.model[4].register_forward_hook(lambda _m, _a, out: out.detach())
+        if step < TRIGGER:
+            hook.remove()
+        out = self.model(x)
+        hook.remove()
+        return out
+
+
+class LeftInEval(Loop):
+    rule, trigger = "training_in_eval_mode", 10
+
+    def evaluate(self, step):
+        super().evaluate(step)
+        self.model.eval()
+
+
+class EvaluatedInTrain(Loop):
+    rule, trigger = "evaluation_in_train_mode", 10
+
+    def evaluate(self, step):
+        with torch.no_grad():
+            self.model(self.x[1500:])
+
+
+class PartLeftInTrain(Loop):
+    rule, trigger, tensor = "evaluation_in_train_mode", 10, "activation/1"
+
+    def evaluate(self, step):
+        self.model.eval()
+        self.model[1].train()
+        with torch.no_grad():
+            self.model(self.x[1500:])
+        self.model.train()
+
+
+class SetAnew(Loop):
+    rule, trigger, tensor = "replaced_weights", TRIGGER, "4.weight"
+
+    def before(self, step):
+        if step == TRIGGER:
+            self.model[4].reset_parameters()
+
+
+class NotFilled(Loop):
+    rule, trigger, tensor = "uninitialised_values", 0, "1.running_mean"
+
+    def before(self, step):
+        if step == 0:
+            self.model[1].running_mean.fill_(3.7e19)
+
+
+class NeverScheduled(Loop):
+    rule, trigger = "frozen_schedule", 20
+
+    def before(self, step):
+        if self.schedule is None:
+            self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 1)
+
+
+class StuckAtZero(Loop):
+    rule, trigger = "frozen_schedule", 0
+
+    def before(self, step):
+        if self.schedule is None:
+            self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda n: min(1.0, n / 10))
+
+
+class Overflowing(Loop):
+    rule, trigger = "stuck_scaler", TRIGGER
+
+    def __init__(self):
+        super().__init__()
+        self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16)
+
+    def forward(self, x, step):
+        out = super().forward(x, step)
+        self.scaler.scale(out.sum())  # makes the scale
+        out.register_hook(lambda grad: grad * (torch.inf if step >= TRIGGER else self.scaler.get_scale()))
+        return out
+
+    def move(self, step):
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+
+class Twice(Loop):
+    rule, trigger = "same_batches", 0
+
+    def rows(self, step):
+        return torch.randint(0, 1500, (32,), generator=torch.Generator().manual_seed(step // 2))
+
+
+FAULTY = (
+    *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
+    *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, NotFilled, NeverScheduled, StuckAtZero),
+    *(Overflowing, Twice),
+)
+
+
+@pytest.mark.parametrize("loop", HEALTHY, ids=lambda one: one.__name__)
+def test_healthy_loop_has_no_alarm(tmp_path, loop):
+    found = run_rules(loop().run(tmp_path / "run"), OURS)
+    assert [one for one in found if one.severity is not Severity.NOTICE] == []
+
+
+@pytest.mark.parametrize("loop", FAULTY, ids=lambda one: one.__name__)
+def test_fault_is_found_soon_by_its_rule_alone(tmp_path, loop):
+    found = run_rules(loop().run(tmp_path / "run"), OURS)
+    found = [one for one in found if one.severity is not Severity.NOTICE]
+    assert [one.rule for one in found] == [loop.rule]
+    finding = found[0]
+    soon = 12 if loop is Twice else SOON
+    assert loop.trigger <= finding.step_first <= loop.trigger + soon
+    assert finding.tensor == getattr(loop, "tensor", finding.tensor)
+    assert finding.advice
+    assert finding.view is not None
+
+
+def test_same_order_each_epoch_is_a_notice(tmp_path):
+    class InOrder(Loop):
+        def rows(self, step):
+            return torch.arange(32 * (step % 10), 32 * (step % 10) + 32)
+
+    (finding,) = run_rules(InOrder().run(tmp_path / "run"), ["unshuffled_epochs"])
+    assert finding.severity is Severity.NOTICE
+    assert finding.evidence["batches_per_epoch_count"] == 10
