@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod, ref
 
+import torch
+
 from tdbg_lab.capture.pytorch.values import distributed
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import torch
     from torch.optim import Optimizer
     from torch.utils.hooks import RemovableHandle
 
@@ -158,7 +159,9 @@ class _Telling:
         self._weak = weak
 
     def __call__(self, parameter: torch.Tensor) -> None:
-        """Called by autograd after it added to the gradient."""
+        """Called by autograd after it added to the gradient; nothing within compiled code."""
+        if torch.compiler.is_compiling():
+            return
         tell = self._weak()
         if tell is not None:
             tell(parameter)
