@@ -29,10 +29,15 @@ test('the broken notebook is found out and stops by itself', async ({
 
   const panel = await openDashboard(page, 'broken');
   await expect(runToolbar(panel).getByText('stopped')).toBeVisible();
+  const rule = panel
+    .getByRole('row')
+    .filter({ hasText: 'critical' })
+    .filter({ hasText: 'Dead ReLU' });
+  await rule.getByRole('button', { name: 'Dead ReLU' }).click();
   const finding = panel
+    .getByRole('list', { name: 'Findings' })
     .getByRole('listitem')
     .filter({ hasText: 'critical' })
-    .filter({ hasText: 'Dead relu' })
     .first();
   await expect(finding).toBeVisible();
   await expect(

@@ -65,7 +65,7 @@ test('the quickstart is seen live in the side bar, the dashboard and inline', as
     timeout: SLOW
   });
   await expect(
-    panel.getByRole('row').filter({ hasText: 'Dead relu' })
+    panel.getByRole('row').filter({ hasText: 'Dead ReLU' })
   ).toBeVisible();
   await expect(busy).toHaveCount(1);
   await keepPicture(page, 'dashboard-light');

@@ -12,6 +12,7 @@ import {
   finished,
   goesOn,
   grows,
+  kill,
   openDashboard,
   openSidebar,
   picture,
@@ -39,15 +40,7 @@ function train(name: string, epochs = ENDLESS): ChildProcess {
 
 test.beforeEach(() => clearWork());
 
-test.afterEach(async () => {
-  for (const process of running.splice(0)) {
-    if (process.exitCode === null && process.signalCode === null) {
-      const gone = new Promise(resolve => process.once('exit', resolve));
-      process.kill('SIGKILL');
-      await gone;
-    }
-  }
-});
+test.afterEach(() => kill(running));
 
 test('two runs at once are both live, also after a reload', async ({
   page

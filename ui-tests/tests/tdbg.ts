@@ -41,6 +41,25 @@ export function trainScript(name: string, epochs: number): ChildProcess {
   );
 }
 
+/** Train `dying.py` until it is killed; its run is `runs/NAME`. */
+export function trainDying(name: string): ChildProcess {
+  return spawn('python', [path.join(__dirname, 'dying.py'), `runs/${name}`], {
+    cwd: WORK,
+    stdio: 'inherit'
+  });
+}
+
+/** Kill processes and wait until they are gone. */
+export async function kill(processes: ChildProcess[]): Promise<void> {
+  for (const process of processes.splice(0)) {
+    if (process.exitCode === null && process.signalCode === null) {
+      const gone = new Promise(resolve => process.once('exit', resolve));
+      process.kill('SIGKILL');
+      await gone;
+    }
+  }
+}
+
 /** Wait for a process to end by itself, and well. */
 export async function finished(process: ChildProcess): Promise<void> {
   const code =
