@@ -74,10 +74,14 @@ test('what breaks is told live, shown, muted, put right, and checked again with 
   // Its evidence is drawn beside it, in both themes.
   const evidence = panel.locator('.jp-TdbgRules-evidence .plot-container');
   await expect(evidence).toBeVisible({ timeout: SLOW });
-  await keepPicture(page, 'rules-light');
+  await page
+    .getByRole('tab', { name: 'Launcher' })
+    .locator('.lm-TabBar-tabCloseIcon')
+    .click();
+  await keepPicture(page, 'rules-light', panel);
   await page.theme.setDarkTheme();
   await expect(evidence).toBeVisible();
-  await keepPicture(page, 'rules-dark');
+  await keepPicture(page, 'rules-dark', panel);
   await page.theme.setLightTheme();
 
   // The picture opens at the step where the trouble began.

@@ -71,6 +71,11 @@ export class RulesModel implements IDisposable {
     return model;
   }
 
+  /** Whether the server has told the rules it knows. */
+  get isCatalogueKnown(): boolean {
+    return this._catalogue.length > 0;
+  }
+
   /** What the server says about a rule, if it knows it. */
   info(rule: string): IRuleInfo | undefined {
     return this._catalogue.find(({ name }) => name === rule);

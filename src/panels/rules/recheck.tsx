@@ -42,8 +42,21 @@ function Recheck(props: IRulesProps): JSX.Element | null {
   const { model, trans } = props;
   useSignals(model.changed, model.recheck.changed);
   const { row, recheck } = model;
-  const thresholds = row ? thresholdsOf(row, model.info(row.rule)) : [];
-  if (!row || thresholds.length === 0) {
+  if (!row) {
+    return null;
+  }
+  const info = model.info(row.rule);
+  const thresholds = thresholdsOf(row, info);
+  if (!info && row.state && model.isCatalogueKnown) {
+    return (
+      <p className="jp-TdbgRules-explanation">
+        {trans.__(
+          'This rule lives in a notebook or script: run it again over history there, with tdbg.run_rules.'
+        )}
+      </p>
+    );
+  }
+  if (thresholds.length === 0) {
     return null;
   }
   return (
