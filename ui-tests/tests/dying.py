@@ -1,4 +1,4 @@
-"""A training whose ReLU dies in mid-run and that goes on until it is killed; watched by a rule with a fix, too."""
+"""A training whose ReLU dies in mid-run, and that goes on until it is killed. One of its rules knows a fix."""
 
 import sys
 import time
@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 import tdbg_lab as tdbg
-from tdbg_lab.records import Kind, Severity
+from tdbg_lab.records import Finding, Kind, Severity
 from tdbg_lab.rules import Needs
+from tdbg_lab.rules.view import RunView
 
 DIES_AT = 100
 
@@ -22,11 +23,11 @@ class TooFast(tdbg.Rule):
     limit: float = 1e-3
     """Highest learning rate."""
 
-    def needs(self):
+    def needs(self) -> Needs:
         """Look at what the optimizer does."""
         return Needs(kinds=(Kind.OPTIMIZER,))
 
-    def check(self, step, run):
+    def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the learning rate with the limit."""
         rate = run.value("optimizer/lr/0")
         if rate is None or rate <= self.limit:
