@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
+from tdbg_lab.profiler.window import PROFILE, ProfileWindow
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 from tdbg_lab.store import control
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
 from tdbg_lab.store.info import RunInfo, write_edits
 from tdbg_lab.store.listing import RunSummary, find_runs
+from tdbg_lab.store.profiles import list_profiles
 from tdbg_lab.store.reader import mode_code
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.results import HistogramSeries, Overview, Series
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from tdbg_lab.profiler.window import PythonProfiler
     from tdbg_lab.records import Finding, RuleState
+    from tdbg_lab.store.profiles import ProfileInfo
     from tdbg_lab.store.reader import Steps
     from tdbg_lab.store.remote.origin import Origin
 
@@ -429,6 +433,61 @@ class Run:
         change = _change(setting, value, factor=factor, group=group, optimizer=optimizer)
         self._must_run(f"set {change.setting}")
         return self._request(SET, reason, by, change.dump())
+
+    def request_profile(
+        self,
+        steps: int | None = None,
+        *,
+        seconds: float | None = None,
+        start: int | None = None,
+        operators: bool = True,
+        shapes: bool = True,
+        memory: bool = True,
+        stacks: bool = True,
+        python: PythonProfiler = "sampling",
+        by: str = "",
+    ) -> str:
+        """Ask the training process to profile itself while it goes on; returns the id of the request.
+
+        Operators (torch.profiler) and Python functions are recorded one after the other, each for the
+        whole window; `profiles` lists what is there.
+
+        Parameters
+        ----------
+        steps, seconds
+            Length of the window; 5 steps when neither is given.
+        start
+            Step to begin with; None: the next one.
+        operators, shapes, memory, stacks
+            What to record with torch.profiler.
+        python
+            ``"sampling"`` (pyinstrument), ``"calls"`` (cProfile) or ``"off"``.
+
+        Raises
+        ------
+        ConfigError
+            If the window makes no sense.
+        ConflictError
+            If the run is not running.
+        StoreError
+            If it cannot be written.
+        """
+        window = ProfileWindow(
+            steps=steps,
+            seconds=seconds,
+            start=start,
+            operators=operators,
+            shapes=shapes,
+            memory=memory,
+            stacks=stacks,
+            python=python,
+        )
+        self._must_run("profile")
+        return self._request(PROFILE, "", by, window.dump())
+
+    def profiles(self) -> list[ProfileInfo]:
+        """Profiles that were recorded, oldest first; one for each rank."""
+        return list_profiles(self.path)
 
     def apply_fix(self, finding: Finding, *, by: str = "") -> str:
         """Ask the training process for the change that a finding proposes; returns the id of the request.

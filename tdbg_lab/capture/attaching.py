@@ -42,6 +42,7 @@ def attach(
     if_exists: IfExists = "new",
     sample_rows: int | None = None,
     profiler: bool = True,
+    profile_steps: tuple[int, int] | None = None,
     ranks: Ranks | None = None,
     strict: bool = False,
     checkpoint: Callable[[StopReason], object] | None = None,
@@ -85,6 +86,9 @@ def attach(
         Rows of raw values to keep, where a collection does not say.
     profiler
         Record phases, and sample the machine in a process of its own.
+    profile_steps
+        Profile operators and Python functions of these steps, as in ``range``: ``(100, 105)`` is five
+        steps from step 100 on. `Handle.profile` does it at any time.
     ranks
         Which processes of a distributed training write, each into a directory of its own: ``"all"``
         (the default), ``"first"`` or a list of ranks. Call `attach` on all of them all the same: a
@@ -120,7 +124,11 @@ def attach(
     if is_off():
         return open_handle(store, CaptureConfig(), RunFacts())[0]
     settings = CaptureConfig.build(
-        config, save_every=save_every, collections=collections, sample_rows=sample_rows
+        config,
+        save_every=save_every,
+        collections=collections,
+        sample_rows=sample_rows,
+        profile_steps=profile_steps,
     )
     if _is_keras(model):
         from tdbg_lab.capture.keras.attaching import attach_keras

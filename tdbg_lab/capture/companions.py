@@ -13,21 +13,29 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "start_rules", "start_sampler"]
+__all__ = ["environment", "start_digest", "start_rules", "start_sampler"]
 
 
 def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> None:
     """Start the system sampler for this process; it ends by itself."""
     where = [str(run_path), "--pid", str(os.getpid()), "--rank", str(rank)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tdbg_lab.profiler", *where, "--interval", str(interval_s)],
+    _reap(_start("tdbg_lab.profiler", *where, "--interval", str(interval_s)), "sampler")
+
+
+def start_digest(folder: Path) -> None:
+    """Start what makes the figures' data of a profile that was just written; it ends by itself."""
+    _reap(_start("tdbg_lab.profiler.digest", str(folder)), "digest")
+
+
+def _start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env=environment(),
     )
-    _reap(process, "sampler")
 
 
 def start_rules(run_path: Path, rules: Any, actions: Any = ()) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.profiler.window import PROFILE
 from tdbg_lab.store import ControlPoll, Request, RequestBoard, answer
 from tdbg_lab.store.settings import SET
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REQUESTS", "ControlWatch", "SharedControlWatch"]
 
-REQUESTS = ("stop", SET)
+REQUESTS = ("stop", SET, PROFILE)
 """Kinds of requests that a handle follows."""
 _INTERVAL_S = 0.2
 
@@ -60,6 +61,15 @@ class ControlWatch:
         """Say that a request was followed, and how."""
         self._answer(request, "done", text, result)
 
+    def look_now(self) -> None:
+        """Look at the end of this step, however short ago the last look was."""
+        self._next_s = 0.0
+
+    def accept(self, request: Request) -> None:
+        """Take up a request that is answered later, so that others are heard meanwhile."""
+        self._answered.add(request.id)
+        self._next_s = 0.0
+
     def refuse(self, request: Request, text: str) -> None:
         """Say why a request was not followed."""
         self._answer(request, "refused", text)
@@ -98,6 +108,11 @@ class SharedControlWatch(ControlWatch):
             return None
         self._board.write(step + 1, request)
         return step + 1, request
+
+    def accept(self, request: Request) -> None:
+        """Take up a request that is answered later."""
+        self._agreed = None
+        super().accept(request)
 
     def _look(self) -> tuple[int, Request] | None:
         found = self._board.read()

@@ -9,9 +9,13 @@ from weakref import finalize
 
 from tdbg_lab.capture import ending, registry
 from tdbg_lab.capture.changing import follow
+from tdbg_lab.capture.profiling import Profiling
 from tdbg_lab.capture.stopping import StopReason, save_first
-from tdbg_lab.errors import CaptureError, TrainingStopped
+from tdbg_lab.capture.switch import is_off
+from tdbg_lab.errors import CaptureError, ConflictError, TrainingStopped
+from tdbg_lab.profiler.window import PROFILE, ProfileWindow
 from tdbg_lab.records import Kind, Mode, RunStatus
+from tdbg_lab.store.control import request
 from tdbg_lab.store.settings import SET
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.cost import Cost
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.guard import Problem
+    from tdbg_lab.profiler.window import PythonProfiler
     from tdbg_lab.run import Run
     from tdbg_lab.store import Request
 
@@ -69,13 +74,15 @@ class Handle:
 
     def _parts(self) -> list[Session]:
         """Filled by `adopt`; a list, so that the finalizer sees it without holding the handle."""
-        self._sessions: list[Session] = []
+        self._profiling = Profiling(self._engine)
+        self._sessions: list[Session] = [self._profiling]
         return self._sessions
 
     def adopt(self, session: Session) -> None:
         """Take over the hooks of a framework."""
         self._session = session
         self._sessions.append(session)
+        self._profile_on()
 
     # -- what it knows ----------------------------------------------------------------------------
 
@@ -239,6 +246,50 @@ class Handle:
         finally:
             engine.guard.run("spans", phases.end, name)
 
+    def profile(
+        self,
+        steps: int | None = None,
+        *,
+        seconds: float | None = None,
+        start: int | None = None,
+        operators: bool = True,
+        shapes: bool = True,
+        memory: bool = True,
+        stacks: bool = True,
+        python: PythonProfiler = "sampling",
+    ) -> str:
+        """Profile operators and Python functions from the next step on; see `Run.request_profile`.
+
+        May be called from the training loop or from another cell or thread, and returns at once: the
+        id of the request.
+
+        Raises
+        ------
+        ConfigError
+            The window makes no sense.
+        ConflictError
+            The handle is detached.
+        StoreError
+            The request cannot be written.
+        """
+        window = ProfileWindow(
+            steps=steps,
+            seconds=seconds,
+            start=start,
+            operators=operators,
+            shapes=shapes,
+            memory=memory,
+            stacks=stacks,
+            python=python,
+        )
+        if is_off():
+            return ""
+        if not self._engine.open:
+            raise ConflictError("The handle is detached: there are no steps to profile.")
+        identity = request(self.run_path, PROFILE, by="handle", arguments=window.dump())
+        self._engine.control.look_now()
+        return identity
+
     def wrap_tape(self, tape: Any) -> Any:
         """Record what a `tf.GradientTape` sees: ``with handle.wrap_tape(tf.GradientTape()) as tape``.
 
@@ -265,7 +316,7 @@ class Handle:
     # -- the end ----------------------------------------------------------------------------------
 
     def at_step_end(self) -> None:
-        """A step is complete: change a setting or stop, if somebody asked for it.
+        """A step is complete: change a setting, profile or stop, if somebody asked for it.
 
         Raises
         ------
@@ -273,12 +324,18 @@ class Handle:
             A stop was requested and there is no `on_stop`.
         """
         request = self._engine.poll()
-        if request is None or not self._engine.open:
-            return
-        if request.kind == SET:
-            follow(self._engine, getattr(self._session, "settings", None), request)
-        else:
-            self._stop(request)
+        if request is not None and self._engine.open:
+            if request.kind == SET:
+                follow(self._engine, getattr(self._session, "settings", None), request)
+            elif request.kind == PROFILE:
+                self._profiling.follow(request)
+            else:
+                self._stop(request)
+        self._profile_on()
+
+    def _profile_on(self) -> None:
+        if self._profiling.active and self._engine.open:
+            self._engine.guard.run("profile", self._profiling.at_step_end)
 
     def _stop(self, request: Request) -> None:
         engine, step = self._engine, self._engine.step
@@ -300,6 +357,7 @@ class Handle:
     def _end(self, status: RunStatus, error: str | None = None) -> None:
         if self._session is not None:
             self._engine.guard.run("detach", self._session.detach)
+        self._engine.guard.run("profile", self._profiling.detach)
         self._engine.finish(status, error)
         self._finalizer.detach()
 

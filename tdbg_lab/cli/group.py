@@ -10,7 +10,19 @@ import tdbg_lab
 
 __all__ = ["tdbg"]
 
-COMMANDS = ("demo", "doctor", "export", "import", "report", "rules", "run", "runs", "stop", "sync")
+COMMANDS = (
+    "demo",
+    "doctor",
+    "export",
+    "import",
+    "profile",
+    "report",
+    "rules",
+    "run",
+    "runs",
+    "stop",
+    "sync",
+)
 _MODULES = {"import": "importing"}
 """Modules that cannot have the name of their command."""
 

@@ -10,7 +10,7 @@ import click
 from tdbg_lab.cli.find import RUN, find_run
 from tdbg_lab.errors import ConflictError
 
-__all__ = ["command"]
+__all__ = ["command", "user"]
 
 POLL_S = 0.1
 
@@ -32,7 +32,7 @@ def command(run: str, reason: str, wait_s: float) -> None:
     opened = find_run(run)
     if opened.status is not RunStatus.RUNNING:
         raise ConflictError(f"The run {opened.info.name!r} is {opened.status}: there is nothing to stop.")
-    opened.request_stop(reason=reason, by=_user())
+    opened.request_stop(reason=reason, by=user())
     deadline = time.monotonic() + wait_s
     while wait_s and opened.status is RunStatus.RUNNING:
         if time.monotonic() > deadline:
@@ -42,7 +42,8 @@ def command(run: str, reason: str, wait_s: float) -> None:
     click.echo("stopped" if wait_s else "asked to stop")
 
 
-def _user() -> str:
+def user() -> str:
+    """Name of who sits at the terminal, where there is one."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user id without a name

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from tdbg_lab.config.checking import article, validated
 from tdbg_lab.config.collection import CollectionConfig, default_collections
 from tdbg_lab.config.file import load_config
 from tdbg_lab.config.listing import Known, collection_list
 from tdbg_lab.config.sagemaker import is_sagemaker, sagemaker_settings
-from tdbg_lab.config.strict import StrictModel
+from tdbg_lab.config.strict import StrictModel, names
 from tdbg_lab.errors import ConfigError
 
 __all__ = ["DEFAULT_SAVE_EVERY", "CaptureConfig"]
 
 DEFAULT_SAVE_EVERY = 10
+_MAX_PROFILED = 1000
 
 RankNames = Annotated[
     Literal["all", "first"] | tuple[Annotated[int, Field(ge=0)], ...],
@@ -44,8 +45,19 @@ class CaptureConfig(StrictModel):
     """Run directory or place on an object store, when the caller says none."""
     ranks: RankNames | None = None
     """Which processes of a distributed training write, when the caller does not say."""
+    profile_steps: Annotated[tuple[int, int], BeforeValidator(names)] | None = None
+    """Steps to profile: from the first number on, before the second."""
     profiler: bool = True
     """False: record no phases and do not sample the machine, whatever the caller says."""
+
+    @field_validator("profile_steps")
+    @classmethod
+    def _is_window(cls, steps: tuple[int, int] | None) -> tuple[int, int] | None:
+        if steps is not None and not 0 <= steps[0] < steps[1] <= steps[0] + _MAX_PROFILED:
+            raise ValueError(
+                f"a first step and the one after the last, at most {_MAX_PROFILED}, such as (100, 105)"
+            )
+        return steps
 
     @classmethod
     def build(
@@ -55,6 +67,7 @@ class CaptureConfig(StrictModel):
         save_every: int | None = None,
         collections: Any = None,
         sample_rows: int | None = None,
+        profile_steps: tuple[int, int] | None = None,
         defaults: Sequence[CollectionConfig] | None = None,
     ) -> CaptureConfig:
         """A configuration from whatever the user has: an object, a mapping, a JSON or YAML file.
@@ -65,7 +78,7 @@ class CaptureConfig(StrictModel):
         ----------
         source
             The configuration to start from.
-        save_every, collections, sample_rows
+        save_every, collections, sample_rows, profile_steps
             Given, they replace what `source` says. A sequence of collections is the whole list
             (``"default"`` in it stands for all default ones); a mapping changes the default ones:
             ``{"activations": {"save": 1}, "inputs": True, "gradients": False}``.
@@ -85,6 +98,8 @@ class CaptureConfig(StrictModel):
             given["save_every"] = save_every
         if sample_rows is not None:
             given["sample_rows"] = sample_rows
+        if profile_steps is not None:
+            given["profile_steps"] = profile_steps
         chosen = given.get("collections") if collections is None else collections
         given["collections"] = collection_list(chosen, known)
         return validated(cls, given)

@@ -13,8 +13,8 @@ import numpy as np
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.exchange.building import begin, finish
-from tdbg_lab.exchange.json_stream import BrokenTraceError, TraceStream
 from tdbg_lab.store import RankWriter, SystemWriter
+from tdbg_lab.store.json_stream import BrokenTraceError, TraceStream
 from tdbg_lab.store.limits import MAX_NAME_CHARS
 
 if TYPE_CHECKING:

@@ -112,9 +112,15 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "profile",
-        "Show where the time goes: processor, memory and the phases of a step.",
-        (_RUN,),
-        "%tdbg profile",
+        "Show where the time goes; or, with --steps or --seconds, profile operators and Python functions.",
+        (
+            Option("--steps", "profile this many steps, from the next one on", "number"),
+            Option("--seconds", "profile for this long"),
+            Option("--start", "step to begin with", "number"),
+            Option("--python", "'sampling' (pyinstrument), 'calls' (cProfile) or 'off'"),
+            _RUN,
+        ),
+        "%tdbg profile --steps 5",
     ),
     Command(
         "report",

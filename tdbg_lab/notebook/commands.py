@@ -253,10 +253,22 @@ def _stop(parsed: Parsed) -> str:
     return f"Asked the run '{run.info.name}' to stop at the end of its current step."
 
 
-def _profile(parsed: Parsed) -> None:
+def _profile(parsed: Parsed) -> str | None:
     from tdbg_lab.notebook.showing import show
 
+    values = parsed.values
+    given = {name: values[name] for name in ("steps", "start", "python") if values[name] is not None}
+    if values["seconds"] is not None:
+        try:
+            given["seconds"] = float(values["seconds"])
+        except ValueError:
+            raise ConfigError(f"--seconds takes a number, not '{values['seconds'][:40]}'.") from None
+    if given:
+        run = _open(current_run_path(values["run"]))
+        run.request_profile(by="notebook", **given)
+        return f"Asked the run {run.info.name!r} to profile itself; then %tdbg show operators, or flame."
     show(current_run_path(parsed.values["run"]), "timeline")
+    return None
 
 
 def _report(parsed: Parsed) -> str:

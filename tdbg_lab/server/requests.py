@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tdbg_lab.errors import ConfigError, TdbgError
+from tdbg_lab.profiler.window import ProfileWindow
 
 __all__ = [
     "BodyTooLargeError",
@@ -20,6 +21,7 @@ __all__ = [
     "parse_edit",
     "parse_fix",
     "parse_message",
+    "parse_profile",
     "parse_recheck",
     "parse_stop",
     "parse_view",
@@ -34,6 +36,7 @@ MAX_REASON_CHARS = 1_000
 MAX_PARAMS = 64
 MAX_WATCH_IDS = 1_000
 MAX_ID_CHARS = 64
+PROFILE_FIELDS = {"steps", "seconds", "start", "operators", "shapes", "memory", "stacks", "python"}
 
 
 class BodyTooLargeError(TdbgError, ValueError):
@@ -134,6 +137,22 @@ def parse_fix(body: bytes) -> FixRequest:
     if not finding:
         raise ConfigError("finding is missing: expected the id of a finding that proposes a change.")
     return FixRequest(finding)
+
+
+def parse_profile(body: bytes) -> dict[str, Any]:
+    """Body of ``POST /tdbg/runs/{id}/profile``; an empty one asks for the next five steps.
+
+    Returns arguments of `tdbg_lab.run.Run.request_profile`, checked.
+
+    Raises
+    ------
+    ConfigError
+        When it is not what the route expects.
+    """
+    fields = _object(body or b"{}", allowed=PROFILE_FIELDS)
+    given = {name: value for name, value in fields.items() if value is not None}
+    ProfileWindow.of(given)
+    return given
 
 
 def parse_recheck(body: bytes) -> RecheckRequest:

@@ -94,10 +94,20 @@ def test_stop_asks_the_training(folder, capsys):
     assert (request.kind, request.reason, request.state) == ("stop", "enough", "pending")
 
 
+def test_profile_asks_the_training(folder, capsys):
+    path = fake_run(folder / "runs" / "live", status="running", steps=2, close=False)
+    assert run(["profile", "live", "--steps", "3", "--python", "off"]) == 0
+    assert capsys.readouterr().out == "asked to profile\n"
+    (request,) = requests(path)
+    assert (request.kind, request.arguments["steps"], request.arguments["python"]) == ("profile", 3, "off")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["stop", "first"], "nothing to stop"),
+        (["profile", "first"], "nothing to profile"),
+        (["profile", "first", "--steps", "0"], "expected a whole number from 1 to 1000"),
         (["stop", "nowhere"], "no run 'nowhere'"),
         (["rules", "no/where"], "no run in 'no/where'"),
         (["export", "first"], "Say in which format: --to csv, parquet"),

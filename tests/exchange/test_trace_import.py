@@ -14,7 +14,7 @@ import pytest
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.exchange import trace as trace_module
-from tdbg_lab.exchange.json_stream import BrokenTraceError, TraceStream
+from tdbg_lab.store.json_stream import BrokenTraceError, TraceStream
 
 PROFILED = """
 import sys

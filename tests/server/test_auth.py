@@ -22,6 +22,8 @@ ROUTES = [
     ("POST", f"runs/{RUN}/rules/dead_relu/check"),
     ("POST", f"runs/{RUN}/fix"),
     ("POST", f"runs/{RUN}/stop"),
+    ("POST", f"runs/{RUN}/profile"),
+    ("GET", f"runs/{RUN}/profile"),
     ("GET", "views"),
     ("POST", f"runs/{RUN}/views/scalars"),
     ("GET", f"jobs/{JOB}"),

@@ -184,6 +184,37 @@ async def test_stop_refuses_a_finished_run(tdbg_fetch, run_id):
     assert (code, answer["reason"]) == (409, "ConflictError")
 
 
+async def test_profile_writes_a_request_the_training_can_read(tdbg_fetch, run_id, root):
+    path = fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    live = await run_id("live")
+    code, answer = await tdbg_fetch("runs", live, "profile", method="POST", body={"steps": 3})
+    assert code == 200
+    request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
+    assert (request["kind"], request["arguments"]["steps"]) == ("profile", 3)
+    assert await tdbg_fetch("runs", live, "profile") == (200, {"profiles": []})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"steps": 10**9}, "expected a whole number from 1 to 1000"),
+        ({"steps": True}, "expected a whole number"),
+        ({"seconds": "1"}, "expected a number"),
+        ({"command": "rm"}, "unknown field 'command'"),
+    ],
+)
+async def test_profile_refuses_what_makes_no_sense(tdbg_fetch, run_id, root, body, words):
+    fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    code, answer = await tdbg_fetch("runs", await run_id("live"), "profile", method="POST", body=body)
+    assert (code, answer["reason"]) == (400, "ConfigError")
+    assert words in answer["message"]
+
+
+async def test_profile_refuses_a_finished_run(tdbg_fetch, run_id):
+    code, answer = await tdbg_fetch("runs", await run_id(), "profile", method="POST", body={})
+    assert (code, answer["reason"]) == (409, "ConflictError")
+
+
 async def test_ids_survive_a_restart(tdbg_fetch, run_id, root):
     from tdbg_lab.server.roots import entry, make_roots
 

@@ -12,7 +12,18 @@ __all__ = ["all_handlers"]
 
 def all_handlers() -> list[Route]:
     """Every route of the extension, relative to the server's base URL."""
-    from tdbg_lab.server.routes import jobs, plotly, rules, runs, status, stop, stream, tensors, views
+    from tdbg_lab.server.routes import (
+        jobs,
+        plotly,
+        profile,
+        rules,
+        runs,
+        status,
+        stop,
+        stream,
+        tensors,
+        views,
+    )
 
-    modules = (status, runs, tensors, views, jobs, rules, stop, plotly, stream)
+    modules = (status, runs, tensors, views, jobs, rules, stop, profile, plotly, stream)
     return [route for module in modules for route in module.handlers]

@@ -1,0 +1,54 @@
+"""``/tdbg/runs/{id}/profile``: profile the training process while it goes on; list what was recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tornado import web
+
+from tdbg_lab.server.requests import parse_profile
+from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler, authorized_to
+
+if TYPE_CHECKING:
+    from tdbg_lab.run import Run
+
+__all__ = ["handlers"]
+
+
+class ProfileHandler(TdbgHandler):
+    """Profiles on demand."""
+
+    @web.authenticated
+    @authorized_to("read")
+    async def get(self, run_id: str) -> None:
+        """Answer the profiles that were recorded, oldest first."""
+        self.answer({"profiles": await self.read(run_id, _profiles)})
+
+    @web.authenticated
+    @authorized_to("execute")
+    async def post(self, run_id: str) -> None:
+        """Write a request to profile and answer its id."""
+        window = parse_profile(self.body())
+        by = self.current_user.username if self.current_user else ""
+        request = await self.read(run_id, lambda run: run.request_profile(by=by, **window))
+        self.answer({"request": request})
+
+
+def _profiles(run: Run) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": one.rank,
+            "name": one.name,
+            "first_step": one.first_step,
+            "last_step": one.last_step,
+            "start_ns": one.start_ns,
+            "duration_ns": one.duration_ns,
+            "problems": list(one.problems),
+            "ready": one.ready,
+            "files": list(one.files),
+        }
+        for one in run.profiles()
+    ]
+
+
+handlers: list[Route] = [(rf"/tdbg/runs/{RUN_ID}/profile", ProfileHandler)]
