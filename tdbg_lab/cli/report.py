@@ -17,12 +17,15 @@ __all__ = ["command"]
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Default: RUN-report.html."
 )
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
-def command(run: str, output: Path | None, *, show: bool) -> None:
+@click.option("--xgboost", "boosted", is_flag=True, help="The report on boosted trees (XGBoost, LightGBM).")
+def command(run: str, output: Path | None, *, show: bool, boosted: bool) -> None:
     """Write a self-contained HTML page about RUN."""
+    from tdbg_lab.views.boosting import write_xgboost_report
     from tdbg_lab.views.report import write_report
 
     opened = find_run(run)
-    target = write_report(opened, output or Path(f"{opened.path.name}-report.html"))
+    target = output or Path(f"{opened.path.name}-report.html")
+    target = write_xgboost_report(opened, target) if boosted else write_report(opened, target)
     click.echo(str(target))
     if show:
         click.launch(target.resolve().as_uri())

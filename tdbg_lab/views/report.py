@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from plotly import graph_objects as go
 
-__all__ = ["DEFAULT_SECTIONS", "write_report"]
+__all__ = ["DEFAULT_SECTIONS", "write_page", "write_report"]
 
 DEFAULT_SECTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("rules", {}),
@@ -96,8 +96,23 @@ def write_report(
         When the file cannot be written.
     """
     run = run if isinstance(run, Run) else open_run(run)
+    return write_page(run, path, [_drawn(run, name, params) for name, params in sections])
+
+
+def write_page(
+    run: Run, path: str | Path, figures: Sequence[tuple[str, go.Figure]], *, title: str = "training report"
+) -> Path:
+    """Write figures with their headings as one self-contained HTML page; returns its path.
+
+    Captions come from the figures (`tdbg_lab.views.style.describe`).
+
+    Raises
+    ------
+    StoreError
+        When the file cannot be written.
+    """
     target = Path(path)
-    page = _page(run, sections)
+    page = _page(run, figures, title)
     partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,11 +124,11 @@ def write_report(
     return target
 
 
-def _page(run: Run, sections: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def _page(run: Run, figures: Sequence[tuple[str, go.Figure]], title: str) -> str:
     from plotly.offline import get_plotlyjs
 
-    title = html.escape(f"{run.info.name} - training report")
-    parts = [_section(run, number, name, params) for number, (name, params) in enumerate(sections)]
+    title = html.escape(f"{run.info.name} - {title}")
+    parts = [_section(number, heading, figure) for number, (heading, figure) in enumerate(figures)]
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -150,13 +165,16 @@ def _head(run: Run) -> str:
     return f"<h1>{html.escape(info.name)}</h1><table>{rows}</table>"
 
 
-def _section(run: Run, number: int, name: str, params: Mapping[str, Any]) -> str:
-    """One view: heading, caption, figure."""
+def _drawn(run: Run, name: str, params: Mapping[str, Any]) -> tuple[str, go.Figure]:
+    """Title and figure of a view, or why it could not be drawn."""
     try:
-        figure = call_view(run, name, params)
-        heading = find_view(name).title
+        return find_view(name).title, call_view(run, name, params)
     except TdbgError as error:
-        figure, heading = empty(f"View {name} could not be drawn.", str(error)), name
+        return name, empty(f"View {name} could not be drawn.", str(error))
+
+
+def _section(number: int, heading: str, figure: go.Figure) -> str:
+    """Heading, caption, figure."""
     caption = html.escape(_caption(figure))
     data = _inert(figure_json(figure))
     return (
