@@ -20,6 +20,7 @@ COMMANDS = (
     "rules",
     "run",
     "runs",
+    "set",
     "stop",
     "sync",
 )

@@ -10,7 +10,7 @@ import click
 from tdbg_lab.cli.find import RUN, find_run
 from tdbg_lab.errors import ConflictError
 
-__all__ = ["command", "user"]
+__all__ = ["POLL_S", "command", "user"]
 
 POLL_S = 0.1
 

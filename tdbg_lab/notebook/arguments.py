@@ -12,7 +12,7 @@ from tdbg_lab.notebook.names import did_you_mean
 
 __all__ = ["COMMANDS", "Command", "Option", "Parsed", "command_named", "help_text", "parse"]
 
-Value = Literal["", "variable", "run", "tensor", "view", "rule", "command", "number", "if_exists"]
+Value = Literal["", "variable", "run", "tensor", "view", "rule", "setting", "command", "number", "if_exists"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,26 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "rules",
-        "Say what the rules found; with names, check these rules on the run now.",
-        (Option("names", "rules to check now", "rule", many=True), _RUN),
-        "%tdbg rules",
+        "Show what the rules found; with names, check these rules on the run now.",
+        (
+            Option("names", "rules to check now; or: explain and the name of one", "rule", many=True),
+            _RUN,
+        ),
+        "%tdbg rules explain dead_relu",
+    ),
+    Command(
+        "set",
+        "Change a setting of the training at the end of its current step; alone: what was changed so far.",
+        (
+            Option(
+                "settings", "learning_rate=1e-4, lr*=0.1, clip_norm=1.0, clip_norm=off", "setting", many=True
+            ),
+            Option("--group", "parameter group of the learning rate; default: all", "number"),
+            Option("--optimizer", "name of one of several optimizers"),
+            Option("--reason", "why, in quotes; the run keeps it"),
+            _RUN,
+        ),
+        "%tdbg set learning_rate*=0.1",
     ),
     Command(
         "stop",

@@ -9,12 +9,12 @@ from tdbg_lab.notebook.arguments import Parsed, command_named, help_text, parse
 from tdbg_lab.notebook.names import current_run_path, did_you_mean, open_handles, variable, view_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tdbg_lab.capture import Handle
     from tdbg_lab.capture.auto import AutoWatch
-    from tdbg_lab.records import Finding
+    from tdbg_lab.notebook.rules_table import RulesTable
     from tdbg_lab.run import Run
     from tdbg_lab.views import Param
 
@@ -48,6 +48,8 @@ def run_line(line: str, namespace: Mapping[str, Any]) -> Any:
             return _show(parsed)
         case "rules":
             return _rules(parsed, namespace)
+        case "set":
+            return _set(parsed)
         case "stop":
             return _stop(parsed)
         case "profile":
@@ -222,29 +224,60 @@ def param_value(param: Param, word: str | bool) -> Any:  # noqa: FBT001 - True i
     return text.split(",") if param.kind == "tensors" else text
 
 
-def _rules(parsed: Parsed, namespace: Mapping[str, Any]) -> str:
+def _rules(parsed: Parsed, namespace: Mapping[str, Any]) -> RulesTable | str:
+    from tdbg_lab.notebook.rules_table import explain, rules_table
+
+    names = parsed.values["names"]
+    if names[:1] == ["explain"]:
+        return explain(_one_rule(names[1:]), _run_if_any(parsed))
     run = _open(current_run_path(parsed.values["run"]))
-    if parsed.values["names"]:
+    if names:
         from tdbg_lab.rules import run_rules
 
-        found = run_rules(run, rules=_rule_choice(parsed.values["names"], namespace))
-        return "\n".join(_told(each) for each in found) or "These rules found nothing."
-    states = run.rule_states()
-    if not states:
+        found = run_rules(run, rules=_rule_choice(names, namespace))
+        return rules_table(run, found) if found else "These rules found nothing."
+    if not run.rule_states():
         return f"No rules are watching the run '{run.info.name}': attach with --rules default."
-    lines = [
-        f"{state.rule:<22} {str(state.status).replace('_', ' ')}" + _because(state.reason) for state in states
+    return rules_table(run)
+
+
+def _one_rule(names: Sequence[str]) -> str:
+    if len(names) != 1:
+        raise ConfigError("Say which rule: %tdbg rules explain dead_relu.")
+    return names[0]
+
+
+def _run_if_any(parsed: Parsed) -> Run | None:
+    try:
+        return _open(current_run_path(parsed.values["run"]))
+    except (ConfigError, NotFoundError):
+        if parsed.values["run"]:
+            raise
+        return None
+
+
+def _set(parsed: Parsed) -> str:
+    from tdbg_lab.store import SettingChange
+
+    run = _open(current_run_path(parsed.values["run"]))
+    values = parsed.values
+    if not values["settings"]:
+        records = run.setting_changes()
+        told = [
+            f"{one.change} ({one.by or 'somebody'}): {one.state}. {one.answer}".strip() for one in records
+        ]
+        return "\n".join(told) or f"No setting of the run '{run.info.name}' was changed."
+    changes = [
+        SettingChange.parse(text, group=values["group"], optimizer=values["optimizer"] or "")
+        for text in values["settings"]
     ]
-    return "\n".join([*lines, *(_told(each) for each in run.findings())])
-
-
-def _because(reason: str) -> str:
-    return f" ({reason})" if reason else ""
-
-
-def _told(finding: Finding) -> str:
-    advice = f" {finding.advice[0]}" if finding.advice else ""
-    return f"{finding.severity}: {finding.message}{advice}"
+    for change in changes:
+        run.request_setting(change, reason=values["reason"] or "", by="notebook")
+    what = ", ".join(map(str, changes))
+    return (
+        f"Asked the run '{run.info.name}' to set {what} at the end of its current step; "
+        "%tdbg set says what came of it."
+    )
 
 
 def _stop(parsed: Parsed) -> str:

@@ -68,8 +68,8 @@ def offers(text: str, namespace: Mapping[str, Any], *, cell: bool = False) -> tu
     if command is None:
         return last, []
     given = before if cell else before[1:]
-    word = re.split(r"[=,]", last)[-1]
     asked = _asked_for(command, given, last)
+    word = last if asked is not None and asked.value == "setting" else re.split(r"[=,]", last)[-1]
     if asked is None:
         known = [f"--{name}" for name in _params(command, given)]
         options = [option.name for option in command.options if option.name.startswith("-")]
@@ -108,7 +108,10 @@ def _values(option: Option, given: Sequence[str], namespace: Mapping[str, Any]) 
         case "rule":
             from tdbg_lab.rules import list_rules
 
-            return ["default", "none", *(rule.name for rule in list_rules())]
+            words = ["explain", "default", "none"] if option.name == "names" else ["default", "none"]
+            return [*([] if "explain" in given else words), *(rule.name for rule in list_rules())]
+        case "setting":
+            return ["learning_rate=", "learning_rate*=", "clip_norm=", "clip_norm=off"]
         case "run":
             return [str(path.parent) for path in sorted(Path().glob("*/*/run.json"))[:200]]
         case "if_exists":

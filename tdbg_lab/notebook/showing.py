@@ -44,7 +44,12 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
 
     path = Path(run) if isinstance(run, str | Path) else Path(getattr(run, "run_path", None) or run.path)
     name = view_named(view, [known.name for known in list_views()])
-    live = LiveView(open_run(path), name, params)
+    if name == "rules":
+        from tdbg_lab.notebook.live_rules import LiveRules
+
+        live: LiveView = LiveRules(open_run(path), params)
+    else:
+        live = LiveView(open_run(path), name, params)
     _take_place(shell, live)
     live.show()
     return live

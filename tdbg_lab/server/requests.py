@@ -9,12 +9,14 @@ from typing import Any
 
 from tdbg_lab.errors import ConfigError, TdbgError
 from tdbg_lab.profiler.window import ProfileWindow
+from tdbg_lab.store import SettingChange
 
 __all__ = [
     "BodyTooLargeError",
     "EditRequest",
     "FixRequest",
     "RecheckRequest",
+    "SettingRequest",
     "StopRequest",
     "ViewRequest",
     "WatchRequest",
@@ -23,6 +25,7 @@ __all__ = [
     "parse_message",
     "parse_profile",
     "parse_recheck",
+    "parse_setting",
     "parse_stop",
     "parse_view",
 ]
@@ -68,6 +71,14 @@ class FixRequest:
     """Ask the training process for the change that a finding proposes."""
 
     finding: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRequest:
+    """Ask the training process to change a setting."""
+
+    change: SettingChange
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +185,20 @@ def parse_recheck(body: bytes) -> RecheckRequest:
             limit = f"a text of at most {MAX_REASON_CHARS} characters"
             raise ConfigError(f"{name[:100]} is not a number, a boolean, null or {limit}.")
     return RecheckRequest(parameters)
+
+
+def parse_setting(body: bytes) -> SettingRequest:
+    """Body of ``POST /tdbg/runs/{id}/settings``: the fields of a `SettingChange`, and a reason.
+
+    Raises
+    ------
+    ConfigError
+        When it is not what the route expects.
+    """
+    fields = _object(body, allowed={"setting", "value", "factor", "group", "optimizer", "reason"})
+    reason = _text(fields, "reason", MAX_REASON_CHARS) or ""
+    given = {name: value for name, value in fields.items() if name != "reason" and value is not None}
+    return SettingRequest(SettingChange.of(given), reason)
 
 
 def parse_view(body: bytes) -> ViewRequest:

@@ -9,7 +9,7 @@ import pytest
 
 from tdbg_lab.cli import run
 from tdbg_lab.run import open_run
-from tdbg_lab.store import requests
+from tdbg_lab.store import answer, requests
 from tdbg_lab.testing import fake_run
 
 
@@ -94,6 +94,23 @@ def test_stop_asks_the_training(folder, capsys):
     assert (request.kind, request.reason, request.state) == ("stop", "enough", "pending")
 
 
+def test_set_asks_the_training_and_shows_what_came_of_it(folder, capsys):
+    path = fake_run(folder / "runs" / "live", status="running", steps=2, close=False)
+    asked = ["set", "live", "lr*=0.1", "clip_norm=1", "--group", "0", "--reason", "too fast", "--wait", "0"]
+    assert run(asked) == 0
+    assert capsys.readouterr().out == "asked to set learning_rate[0] x 0.1, clip_norm = 1\n"
+    first, second = requests(path)
+    assert (first.kind, first.reason) == ("set", "too fast")
+    answer(path, first.id, "done", "from step 2 on: optimizer/lr/0 from 1 to 0.1", result={"step": 2})
+    answer(path, second.id, "refused", "no optimizer is known yet")
+    assert run(["set", "live"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[1].startswith("2     learning_rate[0] x 0.1  done")
+    assert said[2].startswith("-     clip_norm = 1           refused")
+    assert run(["set", "live", "lr=0.5", "--wait", "0.2"]) == 2
+    assert "has not answered within 0.2 s" in capsys.readouterr().err
+
+
 def test_profile_asks_the_training(folder, capsys):
     path = fake_run(folder / "runs" / "live", status="running", steps=2, close=False)
     assert run(["profile", "live", "--steps", "3", "--python", "off"]) == 0
@@ -106,6 +123,9 @@ def test_profile_asks_the_training(folder, capsys):
     ("arguments", "words"),
     [
         (["stop", "first"], "nothing to stop"),
+        (["set", "first", "lr=0.1"], "nothing to set"),
+        (["set", "first", "lr"], "'lr' is not a setting"),
+        (["set", "first", "momentum=0.9"], "There is no setting 'momentum'"),
         (["profile", "first"], "nothing to profile"),
         (["profile", "first", "--steps", "0"], "expected a whole number from 1 to 1000"),
         (["stop", "nowhere"], "no run 'nowhere'"),

@@ -9,7 +9,7 @@ import pytest
     ("line", "offered"),
     [
         ("%tdbg att", ["attach"]),
-        ("%tdbg s", ["status", "show", "stop"]),
+        ("%tdbg s", ["status", "show", "set", "stop"]),
         ("handle = %tdbg det", ["detach"]),
         ("%tdbg attach --mod", ["--model"]),
         ("%tdbg help sho", ["show"]),

@@ -97,3 +97,62 @@ def test_extension_loads_twice_and_leaves_nothing_behind(shell):
     assert "tdbg" not in shell.magics_manager.magics["line"]
     assert "tdbg" not in shell.magics_manager.magics["cell"]
     assert shell.Completer.custom_matchers == []
+
+
+def test_magic_rules_is_a_table_with_icon_and_word(shell, training):
+    training.find()
+    table = shell.run_cell("%tdbg rules").result
+    page = table._repr_html_()
+    assert "\N{BLACK UP-POINTING TRIANGLE}</span> warning" in page
+    assert "\N{CHECK MARK}</span> no issue" in page
+    assert "<td" in page
+    assert "75% of the units of layer" in page
+    assert "Lower the learning rate." in page
+    text = str(table)
+    assert "\N{BLACK UP-POINTING TRIANGLE} warning" in text
+    assert "dead_relu at step 6" in text
+
+
+def test_magic_rules_escapes_what_a_run_says(shell, training):
+    from tdbg_lab.records import Finding, Severity
+    from tdbg_lab.store import FindingsWriter
+
+    training.find()
+    writer = FindingsWriter(training.path)
+    writer.append(Finding("evil", Severity.CRITICAL, 1, 1, "<script>alert(1)</script>\x1b[2J", id="x"))
+    writer.close()
+    table = shell.run_cell("%tdbg rules").result
+    assert "<script>" not in table._repr_html_()
+    assert "\x1b" not in str(table)
+
+
+def test_magic_rules_explain_says_what_a_rule_sees_and_found(shell, capsys, training):
+    training.find()
+    shell.run_cell("%tdbg rules explain dead_relu")
+    said = capsys.readouterr().out
+    assert "(dead_relu)" in said
+    assert "Thresholds:" in said
+    assert "75% of the units" in said
+    assert "2. Use LeakyReLU." in said
+    shell.run_cell("%tdbg rules explain dead_rely")
+    assert "There is no rule 'dead_rely'. Did you mean 'dead_relu'?" in capsys.readouterr().err
+    shell.run_cell("%tdbg rules explain")
+    assert "Say which rule" in capsys.readouterr().err
+
+
+def test_magic_set_leaves_a_request_in_the_run(shell, capsys, training):
+    shell.run_cell("%tdbg set lr*=0.1 --group 1 --reason 'too fast'")
+    assert "to set learning_rate[1] x 0.1 at the end" in capsys.readouterr().out
+    (record,) = open_run(training.path).setting_changes()
+    assert (record.by, record.reason, record.change.factor) == ("notebook", "too fast", 0.1)
+    shell.run_cell("%tdbg set")
+    assert "learning_rate[1] x 0.1 (notebook): pending." in capsys.readouterr().out
+    shell.run_cell("%tdbg set momentum=1")
+    assert "There is no setting 'momentum'" in capsys.readouterr().err
+
+
+def test_completion_of_rules_and_settings(complete, training):
+    assert "explain" in complete("%tdbg rules exp")
+    assert "dead_relu" in complete("%tdbg rules explain dead")
+    assert complete("%tdbg set clip") == ["clip_norm=", "clip_norm=off"]
+    assert "--reason" in complete("%tdbg set lr=1 --rea")

@@ -22,6 +22,8 @@ ROUTES = [
     ("POST", f"runs/{RUN}/rules/dead_relu/check"),
     ("POST", f"runs/{RUN}/fix"),
     ("POST", f"runs/{RUN}/stop"),
+    ("GET", f"runs/{RUN}/settings"),
+    ("POST", f"runs/{RUN}/settings"),
     ("POST", f"runs/{RUN}/profile"),
     ("GET", f"runs/{RUN}/profile"),
     ("GET", "views"),

@@ -215,6 +215,43 @@ async def test_profile_refuses_a_finished_run(tdbg_fetch, run_id):
     assert (code, answer["reason"]) == (409, "ConflictError")
 
 
+async def test_setting_is_asked_for_and_told(tdbg_fetch, run_id, root):
+    path = fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    run = await run_id("live")
+    body = {"setting": "learning_rate", "factor": 0.1, "reason": "too fast"}
+    code, answer = await tdbg_fetch("runs", run, "settings", method="POST", body=body)
+    assert code == 200
+    request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
+    assert (request["kind"], request["state"]) == ("set", "pending")
+    assert request["arguments"] == {"setting": "learning_rate", "factor": 0.1}
+    _, told = await tdbg_fetch("runs", run, "settings")
+    (change,) = told["changes"]
+    assert (change["id"], change["state"], change["reason"]) == (answer["request"], "pending", "too fast")
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"setting": "learning_rate", "value": -1}, "learning_rate is -1; expected a number"),
+        ({"setting": "learning_rate", "value": "1e-4"}, "expected a number"),
+        ({"setting": "momentum", "value": 1}, "There is no setting 'momentum'"),
+        ({"code": "import os"}, "unknown field 'code'"),
+    ],
+)
+async def test_setting_that_makes_no_sense_is_refused(tdbg_fetch, run_id, root, body, sentence):
+    path = fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    code, answer = await tdbg_fetch("runs", await run_id("live"), "settings", method="POST", body=body)
+    assert code == 400
+    assert sentence in answer["message"]
+    assert list((path / "control").glob("*.json")) == []
+
+
+async def test_setting_of_a_finished_run_is_a_conflict(tdbg_fetch, run_id):
+    body = {"setting": "clip_norm", "value": "off"}
+    code, answer = await tdbg_fetch("runs", await run_id(), "settings", method="POST", body=body)
+    assert (code, answer["reason"]) == (409, "ConflictError")
+
+
 async def test_ids_survive_a_restart(tdbg_fetch, run_id, root):
     from tdbg_lab.server.roots import entry, make_roots
 

@@ -18,6 +18,7 @@ def all_handlers() -> list[Route]:
         profile,
         rules,
         runs,
+        settings,
         status,
         stop,
         stream,
@@ -25,5 +26,5 @@ def all_handlers() -> list[Route]:
         views,
     )
 
-    modules = (status, runs, tensors, views, jobs, rules, stop, profile, plotly, stream)
+    modules = (status, runs, tensors, views, jobs, rules, stop, settings, profile, plotly, stream)
     return [route for module in modules for route in module.handlers]
