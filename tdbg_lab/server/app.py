@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from jupyter_server.extension.application import ExtensionApp
-from traitlets import Dict, Float, Int, List, Unicode
+from traitlets import Bool, Dict, Float, Int, List, Unicode
 
 from tdbg_lab.server.announce import register_schemas
 from tdbg_lab.server.roots import make_roots
@@ -58,6 +58,12 @@ class TdbgApp(ExtensionApp):
         config=True
     )
 
+    start_rules = Bool(
+        False,
+        help="""Start the default rules beside each open run that goes on and has no rules of its own, in a
+        process that ends with the run.""",
+    ).tag(config=True)
+
     _services: Services | None = None
 
     @property
@@ -79,6 +85,7 @@ class TdbgApp(ExtensionApp):
             pool_size=self.pool_size,
             job_workers=self.job_workers,
             cache_bytes=self.cache_bytes,
+            start_rules=self.start_rules,
         )
         roots = make_roots(self.run_roots, self._server.root_dir, storage_options=self.storage_options)
         self._services = Services(roots, limits, self._server.event_logger)

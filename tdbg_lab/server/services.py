@@ -15,6 +15,7 @@ from tdbg_lab.server.follow import Follower
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import Jobs
 from tdbg_lab.server.recheck import Rechecks
+from tdbg_lab.server.rule_runners import RuleRunners
 from tdbg_lab.server.summary import Summaries
 from tdbg_lab.server.tail import IDLE_INTERVAL_S, RunTail
 from tdbg_lab.server.tails import Tails
@@ -44,6 +45,7 @@ class Limits:
     pool_size: int
     job_workers: int
     cache_bytes: int
+    start_rules: bool = False
 
 
 class Services:
@@ -64,6 +66,7 @@ class Services:
         self.jobs = Jobs(self.hub, workers=limits.job_workers)
         self.figures = Figures(self.jobs, pool=self.drawers, cache_bytes=limits.cache_bytes)
         self.rechecks = Rechecks(self.jobs)
+        self.rule_runners = RuleRunners(self.readers) if limits.start_rules else None
         self._follower: Follower | None = None
 
     async def aclose(self) -> None:
@@ -96,6 +99,8 @@ class Services:
     def _on_open(self, tail: RunTail) -> None:
         tail.subscribe(self.summaries.listen, IDLE_INTERVAL_S)
         tail.subscribe(self.announcer.listen, IDLE_INTERVAL_S)
+        if self.rule_runners is not None:
+            tail.subscribe(self.rule_runners.listen, IDLE_INTERVAL_S)
 
     def _on_first(self) -> None:
         if self._follower is None:
