@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -44,6 +45,8 @@ class LossNotDecreasing(Rule):
 
     tensor: str | None = None
     """Name of the loss; None for the only one there is."""
+    regex: str | None = None
+    """Classic: names of the losses to look at; None for all."""
     patience: int = 150
     """Steps, warm-up not counted, before a loss is judged to be stuck."""
     min_points: int = 20
@@ -105,7 +108,7 @@ class LossNotDecreasing(Rule):
         """Look at the loss up to this step: at every hundredth part of its points, once there are many."""
         if self._is_consequence(run):
             return None
-        for name in [self.tensor] if self.tensor is not None else run.losses():
+        for name in self._names(run):
             loss = run.scalars(name)
             if len(loss.steps) and loss.steps[-1] == step:
                 if not self.classic and len(loss.steps) % max(1, len(loss.steps) // 100):
@@ -114,6 +117,11 @@ class LossNotDecreasing(Rule):
                 if found is not None:
                     return found
         return None
+
+    def _names(self, run: RunView) -> list[str]:
+        if self.tensor is not None:
+            return [self.tensor]
+        return [name for name in run.losses() if self.regex is None or re.search(self.regex, name)]
 
     def _is_consequence(self, run: RunView) -> bool:
         """Another rule has found why the loss does not fall: that is the finding."""

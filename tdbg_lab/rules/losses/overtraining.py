@@ -37,7 +37,8 @@ class Overtraining(Rule):
     `patience_validation` steps (AWS developer guide, Overtraining).
     """
 
-    calm: ClassVar = 20
+    calm: int = 20
+    """Checked steps without an answer that end a finding."""
 
     patience: int = 10
     """Evaluations without a better one."""
