@@ -17,6 +17,7 @@ from tdbg_lab.capture.keras.live import LiveSink, write_seen
 from tdbg_lab.capture.keras.naming import layer_sites, weight_sites
 from tdbg_lab.capture.keras.optimizers import OptimizerProbe, optimizers_of
 from tdbg_lab.capture.keras.scalars import StepScalars, loss_tracker
+from tdbg_lab.capture.keras.settings import KerasSettings
 from tdbg_lab.capture.keras.watch import watch
 from tdbg_lab.capture.keras.weights import WeightProbe
 from tdbg_lab.errors import CaptureError
@@ -79,6 +80,7 @@ class KerasSession:
             for index, one in enumerate(plan.collections)
         )
         self.pass_bits = self.output_bits | plan.mask_of(Kind.GRADIENT)
+        self.settings = KerasSettings(self)
         self._originals: dict[tuple[str, str], Any] = {}
         self._built: tuple[int, ...] = ()
         self.optimizer_map: dict[str, Any] = {}

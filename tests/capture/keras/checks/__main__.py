@@ -10,7 +10,7 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-MODULES = ("fitting", "loops", "values")
+MODULES = ("fitting", "loops", "settings", "values")
 
 
 def main() -> None:
