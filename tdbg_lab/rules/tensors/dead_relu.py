@@ -104,7 +104,15 @@ class DeadRelu(Rule):
         frames = run.frames(Kind.ACTIVATION, 1 if self.classic else self.patience)
         if not frames or frames[-1].step != step:
             return None
-        layers = [layer for key in self._candidates(run) if (layer := self._judge(key, frames)) is not None]
+        suspects = self._suspects(frames[-1])
+        if suspects is not None and not suspects:
+            return None
+        layers = [
+            layer
+            for key in self._candidates(run)
+            if suspects is None or key.name in suspects
+            if (layer := self._judge(key, frames)) is not None
+        ]
         old = run.active.tensor if run.active else ""
         limit = self.threshold_layer
         bad = [x for x in layers if x.percent > (limit - self.hysteresis if x.key.name == old else limit)]
@@ -112,6 +120,25 @@ class DeadRelu(Rule):
             return None
         named = next((layer for layer in bad if layer.key.name == old), bad[0])
         return self._found(step, named, bad, frames)
+
+    def _suspects(self, frame: Frame) -> set[str] | None:
+        """Layers with enough units that were silent in this batch: no others can have as many dead ones.
+
+        Nearly every step of a healthy run ends here. None where a unit that fires may be dead, too.
+        """
+        if self.classic or self.threshold_inactivity > 0:
+            return None
+        block, rows = frame.block, frame.rows(Kind.ACTIVATION)
+        widths = np.diff(block.channel_offsets)[rows]
+        rows, widths = rows[widths > 0], widths[widths > 0]
+        if not len(rows):
+            return set()
+        starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
+        units = np.arange(widths.sum()) + np.repeat(block.channel_offsets[rows] - starts, widths)
+        observations = np.repeat(block.count[rows] // widths, widths)
+        silent = (1.0 - block.channel_zero_frac[units].astype(np.float64)) * observations <= 0.5
+        percent = 100.0 * np.add.reduceat(silent, starts, dtype=np.int64) / widths
+        return {frame.keys[row].name for row in rows[percent > self.threshold_layer - self.hysteresis]}
 
     def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
         critical = layer.percent >= self.threshold_critical

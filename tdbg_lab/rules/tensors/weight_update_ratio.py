@@ -96,7 +96,7 @@ class WeightUpdateRatio(Rule):
         frames = [one for one in run.frames(Kind.OPTIMIZER, self.patience) if len(_ratios(one)[1])]
         if len(frames) < self.patience or frames[-1].step != step or warming_up(run).now:
             return None
-        medians = np.array([np.median(_ratios(frame)[1]) for frame in frames])
+        medians = np.array([_median(frame) for frame in frames])
         large, small = bool((medians > self.max_ratio).all()), bool((medians < self.min_ratio).all())
         if not (large or small) or loss_state(run) is not LossState.STUCK:
             return None
@@ -157,14 +157,34 @@ class WeightUpdateRatio(Rule):
 def _ratios(frame: Frame) -> tuple[list[TensorKey], NDArray[np.float64]]:
     """Ratios of the weights with two and more dimensions: those that are not called a bias or a norm."""
     if "update_ratios" not in frame.memo:
-        values = frame.block.scalar_values
-        rows = [
-            int(row)
-            for row in frame.rows(Kind.OPTIMIZER)
-            if frame.keys[row].name.startswith(_PREFIX)
-            and not frame.keys[row].name.endswith(("bias", "beta", "gamma"))
-            and np.isfinite(values[row])
-        ]
-        frame.memo["update_ratios"] = ([frame.keys[row] for row in rows], values[rows])
+        rows = _ratio_rows(frame)
+        values = frame.block.scalar_values[rows]
+        known = np.isfinite(values)
+        frame.memo["update_ratios"] = ([frame.keys[row] for row in rows[known]], values[known])
     found: tuple[list[TensorKey], NDArray[np.float64]] = frame.memo["update_ratios"]
     return found
+
+
+def _ratio_rows(frame: Frame) -> NDArray[np.int64]:
+    """Rows of such ratios: the same for all steps with the same tensors."""
+    memo, keys = frame.layout.memo, frame.keys
+    if "update_ratios" not in memo:
+        memo["update_ratios"] = np.array(
+            [
+                row
+                for row in frame.rows(Kind.OPTIMIZER).tolist()
+                if keys[row].name.startswith(_PREFIX)
+                and not keys[row].name.endswith(("bias", "beta", "gamma"))
+            ],
+            np.int64,
+        )
+    rows: NDArray[np.int64] = memo["update_ratios"]
+    return rows
+
+
+def _median(frame: Frame) -> float:
+    """Median of the ratios of a frame, worked out once."""
+    if "update_ratio_median" not in frame.memo:
+        frame.memo["update_ratio_median"] = float(np.median(_ratios(frame)[1]))
+    median: float = frame.memo["update_ratio_median"]
+    return median
