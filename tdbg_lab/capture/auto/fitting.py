@@ -50,11 +50,15 @@ class _FittingFinder:
         @wraps(original)
         def followed(*args: Any, **kwargs: Any) -> Any:
             callback = self._watch.guarded(self._add, kwargs) if self._watch.active else None
-            try:
+            if callback is None:
                 return original(*args, **kwargs)
-            finally:
-                if callback is not None:
-                    self._watch.guarded(self._tell, callback)
+            try:
+                result = original(*args, **kwargs)
+            except BaseException as error:
+                self._watch.guarded(self._tell, callback, error)
+                raise
+            self._watch.guarded(self._tell, callback, None)
+            return result
 
         return followed
 
@@ -69,9 +73,12 @@ class _FittingFinder:
         kwargs["callbacks"] = [*known, callback]
         return callback
 
-    def _tell(self, callback: Any) -> None:
-        if getattr(callback, "_handle", None) is not None or vars(callback).get("handle") is not None:
-            self._watch.begun(callback.handle)
+    def _tell(self, callback: Any, error: BaseException | None) -> None:
+        if getattr(callback, "_handle", None) is None and vars(callback).get("handle") is None:
+            return
+        self._watch.begun(callback.handle)
+        if error is not None:  # nobody tells the callback
+            callback.handle.__exit__(type(error), error, None)
 
 
 class BoostingFinder(_FittingFinder):

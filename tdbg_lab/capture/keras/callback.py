@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 
@@ -19,6 +19,7 @@ from tdbg_lab.store.remote import is_url
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from types import TracebackType
 
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.opening import IfExists
@@ -33,6 +34,10 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     ``model.fit(..., callbacks=[KerasCallback(store="runs/first")])``. The run begins with the first
     ``fit``, ``evaluate`` or ``predict`` the callback is given to and ends with it; given to another
     one, it goes on with the same run.
+
+    When a step raises, the run ends as failed at once. What else raises within ``fit`` (the data,
+    another callback) Keras tells nobody: used as a context manager around ``fit`` the callback ends
+    the run then, too.
 
     Parameters
     ----------
@@ -117,6 +122,22 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._handle.detach()
         self._depth = 0
 
+    # -- around fit -------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._failed(error)
+        else:
+            self.detach()
+
     # -- begin and end ----------------------------------------------------------------------------
 
     def _begin(self) -> None:
@@ -154,6 +175,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         except BaseException as error:
             handle.__exit__(type(error), error, None)
             raise
+        self._session.failed = self._failed
         handle.adopt(self._session)
         accompany(engine, self._rules, actions=self._actions, profiler=self._profiler)
 
@@ -162,6 +184,12 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._on_stop(reason)
         elif self._session is not None:  # on JAX, `self.model` would put the state of the step before back
             self._session.models[""].stop_training = True
+
+    def _failed(self, error: BaseException) -> None:
+        """End the run at once: Keras tells no callback that it raises."""
+        if self._handle is not None:
+            self._handle.__exit__(type(error), error, None)
+        self._depth = 0
 
     def _end(self) -> None:
         self._depth = max(0, self._depth - 1)

@@ -44,13 +44,18 @@ def _compiled(model: Any) -> dict[str, Any]:
     found = {name: _plain(given[name]) for name in ("loss", "loss_weights", "metrics") if given.get(name)}
     optimizer = model.optimizer
     if isinstance(optimizer, keras.optimizers.Optimizer):
-        found["optimizer"] = {
-            "class": type(inner(optimizer)).__name__,
-            **_plain(inner(optimizer).get_config()),
-        }
+        found["optimizer"] = {"class": type(inner(optimizer)).__name__, **_settings(inner(optimizer))}
         if inner(optimizer) is not optimizer:
             found["optimizer"]["loss_scale"] = type(optimizer).__name__
     return found
+
+
+def _settings(optimizer: Any) -> dict[str, Any]:
+    """Settings of an optimizer; none when its variables are gone, as on JAX after a step that raised."""
+    try:
+        return dict(_plain(optimizer.get_config()))
+    except Exception:  # noqa: BLE001 - whatever a user's class raises is no reason to stop training
+        return {}
 
 
 def _plain(value: Any) -> Any:

@@ -70,6 +70,8 @@ class KerasSession:
         self.backend = backend
         self.models = dict(models)
         self._given = dict(optimizers or {})
+        self.failed: Callable[[BaseException], None] | None = None
+        """Called with what Keras's functions raise, besides the end of the data."""
         self.loop: TapeLoop | None = None
         """Steps of a loop that wraps its gradient tapes."""
         self.scalars = StepScalars(engine, backend)
@@ -302,8 +304,18 @@ class WrappedFunction:
         session = self.session
         if not session.engine.open:
             return self.original(*args)
-        if self.mode is not Mode.TRAIN:
-            return session.run(self.model, self.mode, self.original, args)
-        result = session.train(self.model, self.original, args)
+        try:
+            if self.mode is not Mode.TRAIN:
+                return session.run(self.model, self.mode, self.original, args)
+            result = session.train(self.model, self.original, args)
+        except BaseException as error:
+            if session.failed is not None and not _ends_data(error):
+                session.failed(error)
+            raise
         session.handle.at_step_end()
         return result
+
+
+def _ends_data(error: BaseException) -> bool:
+    """Whether Keras takes the exception for the end of the data; TensorFlow has its own class."""
+    return isinstance(error, StopIteration) or type(error).__name__ == "OutOfRangeError"

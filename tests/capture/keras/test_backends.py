@@ -9,8 +9,14 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.timeout(900)  # the first test of a backend waits for all checks of it
 
 HERE = Path(__file__).parent
 BACKENDS = ("torch", "tensorflow", "jax")
@@ -28,7 +34,16 @@ def names() -> list[str]:
 
 
 @cache
-def results(backend: str) -> dict[str, str | None]:
+def running() -> dict[str, subprocess.Popen[str]]:
+    """All backends at once: most of the time goes into compilers that use one core."""
+    return {backend: started(backend) for backend in BACKENDS if installed(backend)}
+
+
+def installed(backend: str) -> bool:
+    return all(find_spec(needed) is not None for needed in ("keras", backend))
+
+
+def started(backend: str) -> subprocess.Popen[str]:
     root = HERE.parents[2]
     environment = {
         **os.environ,
@@ -36,25 +51,34 @@ def results(backend: str) -> dict[str, str | None]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONPATH": os.pathsep.join([str(root), str(HERE)]),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "checks"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-        timeout=280,
+    command = [sys.executable, "-m", "checks"]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end() -> Iterator[None]:
+    yield
+    for process in running().values() if running.cache_info().currsize else ():
+        process.kill()
+        process.communicate()
+
+
+@cache
+def results(backend: str) -> dict[str, str | None]:
+    process = running()[backend]
+    out, err = process.communicate(timeout=840)
+    assert process.returncode == 0, err[-3000:]
+    found: dict[str, str | None] = json.loads(out.splitlines()[-1])
     return found
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", names())
 def test_backend(backend: str, name: str) -> None:
-    for needed in ("keras", backend):
-        if find_spec(needed) is None:
-            pytest.skip(f"{needed} is not installed")
+    if not installed(backend):
+        pytest.skip(f"keras or {backend} is not installed")
     result = results(backend)[name]
     if result == "skipped":
         pytest.skip(f"not for {backend}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 
+import psutil
 import pytest
 
 pytest.importorskip("obstore")
@@ -77,7 +78,17 @@ def bucket(s3_server, tmp_path, monkeypatch):
     monkeypatch.setenv("TDBG_STORAGE_OPTIONS", "")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(tmp_path))
-    return Bucket(*s3_server)
+    yield Bucket(*s3_server)
+    end_senders(str(tmp_path))
+
+
+def end_senders(folder: str) -> None:
+    """End the processes that still send runs of one test: nobody will hear them."""
+    for process in psutil.process_iter(["cmdline"]):
+        command = process.info["cmdline"] or []
+        if "tdbg_lab.store.remote" in command and any(folder in part for part in command):
+            process.kill()
+            psutil.wait_procs([process], timeout=20)
 
 
 @pytest.fixture

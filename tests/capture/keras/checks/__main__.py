@@ -10,19 +10,39 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-MODULES = ("fitting", "loops", "settings", "values")
+MODULES = ("fitting", "hard", "loops", "settings", "values")
 
 
 def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as compiled:
+        prepare(compiled)
+        run_all(sys.argv[1:])
+
+
+def prepare(compiled: str) -> None:
+    """Spend little time on compiling: most checks, and both runs of each, train the same small model."""
     import keras
 
     if keras.backend.backend() == "torch":
         import torch
 
         torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    only = sys.argv[1:]
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        halves = [tf.config.LogicalDeviceConfiguration()] * 2  # for replicas
+        tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], halves)
+    if keras.backend.backend() == "jax":
+        import jax
+
+        jax.config.update("jax_compilation_cache_dir", compiled)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def run_all(only: list[str]) -> None:
     results: dict[str, str | None] = {}
     for module in MODULES:
         for name, check in inspect.getmembers(import_module(f"checks.{module}"), inspect.isfunction):
