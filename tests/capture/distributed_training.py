@@ -113,6 +113,21 @@ def stop(root, rank):
     return {}
 
 
+def settings(root, rank):
+    """Learning rate and clipping, changed on replicas; rank 0 alone asks."""
+    model, optimizer = fresh(rank)
+    rates = []
+    with attach(root, "settings", model, optimizer, ranks="all") as handle:
+        for step in range(24):
+            handle._engine.control._next_s = 0.0
+            if rank == 0 and step in (3, 8, 15):
+                wanted = {3: "lr*=0.1", 8: "clip_norm=0.001", 15: "lr*=10"}[step]
+                handle.run.request_setting(wanted, by="test")
+            rates.append(optimizer.param_groups[0]["lr"])
+            steps(model, optimizer, 1, rank=rank)
+    return {"rates": rates, "weight": model.module.first.weight.sum().item()}
+
+
 def fsdp(root, rank):
     from torch.distributed.fsdp import fully_shard
 
@@ -135,7 +150,7 @@ def fsdp(root, rank):
     return {"same": torch.equal(model.first.weight.to_local(), bare), "rows": whole.shape[0]}
 
 
-SCENARIOS = (ddp, inner, chosen, straggler, diverging, stop, fsdp)
+SCENARIOS = (ddp, inner, chosen, straggler, diverging, stop, settings, fsdp)
 
 
 def main():

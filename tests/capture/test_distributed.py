@@ -119,6 +119,19 @@ def test_a_stop_ends_all_ranks_after_the_same_step(trained):
     ]
 
 
+def test_a_setting_is_changed_on_all_ranks_at_the_same_step(trained):
+    root, told = trained
+    assert told[0]["settings"] == told[1]["settings"], "same rates at the same steps, same weights"
+    rates = told[0]["settings"]["rates"]
+    first = rates[0]
+    records = open_run(root / "settings").setting_changes()
+    assert [one.state for one in records] == ["done"] * 3
+    down, clip, up = (one.step for one in records)
+    assert down < clip < up
+    expected = [first * (0.1 if down <= step < up else 1.0) for step in range(24)]
+    assert rates == pytest.approx(expected)
+
+
 def test_shards_are_measured_where_they_are_and_merge_to_the_whole(trained):
     root, told = trained
     assert all(one["fsdp"]["same"] for one in told)
