@@ -100,10 +100,15 @@ def scores_of(counts: NDArray[np.int64]) -> list[tuple[str, float, float, float]
     micro = float(right.sum() / total)
     there = labelled + predicted > 0
     weights = labelled / total
-    rows = [("micro", micro, micro, micro)]
-    rows.append(("macro", *(float(one[there].mean()) for one in (precision, recall, f1))))
-    rows.append(("weighted", *(float((one * weights).sum()) for one in (precision, recall, f1))))
-    return rows
+    measures = (precision, recall, f1)
+    macro = [float(one[there].mean()) for one in measures]
+    weighted = [float((one * weights).sum()) for one in measures]
+    return [("micro", micro, micro, micro), ("macro", *_three(macro)), ("weighted", *_three(weighted))]
+
+
+def _three(values: list[float]) -> tuple[float, float, float]:
+    first, second, third = values
+    return first, second, third
 
 
 def roc(sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
