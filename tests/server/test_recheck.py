@@ -76,7 +76,7 @@ async def test_number_that_is_none_is_refused(tdbg_fetch, run_id):
 
 
 async def test_same_check_under_way_is_joined_and_can_be_cancelled(tdbg_fetch, run_id, root, ended):
-    fake_run(root / "long", name="long", steps=3000, layers=3)
+    fake_run(root / "long", name="long", steps=60, layers=2)
     run = await run_id("long")
     jobs = [(await check(tdbg_fetch, run, "dead_relu", threshold_layer=40))[1]["job"] for _ in range(2)]
     assert jobs[0] == jobs[1]
@@ -86,7 +86,7 @@ async def test_same_check_under_way_is_joined_and_can_be_cancelled(tdbg_fetch, r
 
 
 async def test_checks_under_way_are_bounded(tdbg_fetch, run_id, root):
-    fake_run(root / "long", name="long", steps=1500, layers=3)
+    fake_run(root / "long", name="long", steps=60, layers=2)
     run = await run_id("long")
     answers = [await check(tdbg_fetch, run, "dead_relu", threshold_layer=40 + i) for i in range(6)]
     codes = [code for code, _ in answers]
