@@ -26,6 +26,7 @@ from tdbg_lab.store import control
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
 from tdbg_lab.store.info import RunInfo, write_edits
 from tdbg_lab.store.listing import RunSummary, find_runs
+from tdbg_lab.store.loaders import read_loaders
 from tdbg_lab.store.profiles import list_profiles
 from tdbg_lab.store.reader import mode_code
 from tdbg_lab.store.remote import is_url, parse_url
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.profiler.window import PythonProfiler
     from tdbg_lab.records import Finding, RuleState
+    from tdbg_lab.store.loaders import LoaderFacts
     from tdbg_lab.store.profiles import ProfileInfo
     from tdbg_lab.store.reader import Steps
     from tdbg_lab.store.remote.origin import Origin
@@ -488,6 +490,10 @@ class Run:
     def profiles(self) -> list[ProfileInfo]:
         """Profiles that were recorded, oldest first; one for each rank."""
         return list_profiles(self.path)
+
+    def loaders(self) -> list[LoaderFacts]:
+        """How the data loaders of training are set, by rank; empty when none was seen."""
+        return read_loaders(self.path)
 
     def apply_fix(self, finding: Finding, *, by: str = "") -> str:
         """Ask the training process for the change that a finding proposes; returns the id of the request.

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
+from tdbg_lab.cli.progress import shown
 
 __all__ = ["command"]
 
@@ -25,7 +26,11 @@ def command(run: str, output: Path | None, *, show: bool, boosted: bool) -> None
 
     opened = find_run(run)
     target = output or Path(f"{opened.path.name}-report.html")
-    target = write_xgboost_report(opened, target) if boosted else write_report(opened, target)
+    if boosted:
+        target = write_xgboost_report(opened, target)
+    else:
+        with shown("Writing the report") as progress:
+            target = write_report(opened, target, progress=progress)
     click.echo(str(target))
     if show:
         click.launch(target.resolve().as_uri())

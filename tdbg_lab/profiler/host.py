@@ -24,8 +24,10 @@ class HostProbe:
     metric                    device                  value
     ========================  ======================  ==============================================
     cpu                       cpu, cpu0, cpu1, ...    percent busy; of the container's share if limited
+    iowait                    cpu                     percent of the time that cores waited for disks
     memory                    memory                  percent of the memory, or of the container's limit
     memory_bytes              memory                  bytes in use
+    swap                      memory                  percent of the swap space in use, where there is some
     disk_read, disk_write     disk                    bytes per second, all disks
     net_recv, net_sent        net                     bytes per second, without the loopback
     ========================  ======================  ==============================================
@@ -34,12 +36,14 @@ class HostProbe:
     def __init__(self, cgroup: Cgroup | None = None) -> None:
         self._cgroup = Cgroup() if cgroup is None else cgroup
         self._cpu = Rate()
+        self._waiting = Rate()
         self._rates = {name: Rate() for name in ("disk_read", "disk_write", "net_recv", "net_sent")}
         psutil.cpu_percent(percpu=True)  # the first call only sets the mark
 
     def read(self) -> Iterator[Reading]:
         """Read every metric once; rates from the second time on."""
         yield from self._read_cpu()
+        yield from self._read_waiting()
         yield from self._read_memory()
         yield from self._read_disk()
         yield from self._read_net()
@@ -56,6 +60,16 @@ class HostProbe:
         for core, percent in enumerate(cores):
             yield Reading("cpu", f"cpu{core}", percent)
 
+    def _read_waiting(self) -> Iterator[Reading]:
+        """Share of the time that cores had nothing to do but wait for disks, where the system counts it."""
+        waited = getattr(psutil.cpu_times(), "iowait", None)
+        if waited is None:
+            return
+        rate = self._waiting.update(waited)
+        cores = psutil.cpu_count() or 1
+        if rate is not None:
+            yield Reading("iowait", "cpu", min(100.0, 100.0 * rate / cores))
+
     def _read_memory(self) -> Iterator[Reading]:
         machine = psutil.virtual_memory()
         used, total = machine.total - machine.available, machine.total
@@ -66,6 +80,12 @@ class HostProbe:
                 used, total = own, limit
         yield Reading("memory", "memory", 100.0 * used / total)
         yield Reading("memory_bytes", "memory", float(used))
+        try:
+            swap = psutil.swap_memory()
+        except (OSError, RuntimeError, NotImplementedError):  # containers may hide it
+            return
+        if swap.total:
+            yield Reading("swap", "memory", float(swap.percent))
 
     def _read_disk(self) -> Iterator[Reading]:
         try:

@@ -31,6 +31,13 @@ for _name in (
     "timeline",
     "rules",
     "rule_timeline",
+    "step_times",
+    "phases",
+    "data_loading",
+    "cores",
+    "ranks",
+    "operators",
+    "flame",
 ):
     import_module(f"{__name__}.{_name}")
 

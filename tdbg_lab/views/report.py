@@ -1,27 +1,28 @@
-"""A report: views of one run laid out in one HTML file that needs no network."""
+"""A report: a run in one HTML file - verdicts, tables, and the same views as everywhere."""
 
 from __future__ import annotations
 
-import html
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import StoreError, TdbgError
+from tdbg_lab.errors import TdbgError
 from tdbg_lab.run import Run, open_run
-from tdbg_lab.views.call import call_view, figure_json
+from tdbg_lab.views.call import call_view
+from tdbg_lab.views.html_page import Section, Table, write_sections
 from tdbg_lab.views.registry import find_view
 from tdbg_lab.views.style import empty
+from tdbg_lab.views.verdicts import finding_table, next_steps, part_table, usage_table, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from plotly import graph_objects as go
 
 __all__ = ["DEFAULT_SECTIONS", "write_page", "write_report"]
 
+_ALL = 31_536_000
 DEFAULT_SECTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("rules", {}),
     ("scalars", {}),
@@ -30,50 +31,27 @@ DEFAULT_SECTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("histogram", {}),
     ("slices", {}),
     ("latent", {}),
+    ("phases", {"show": "pie", "window_s": _ALL}),
+    ("phases", {"show": "time", "window_s": _ALL}),
+    ("step_times", {"window_s": _ALL}),
+    ("data_loading", {"window_s": _ALL}),
+    ("ranks", {"window_s": _ALL}),
+    ("cores", {"window_s": _ALL}),
     ("timeline", {"window_s": 86_400}),
+    ("operators", {}),
+    ("flame", {}),
 )
-"""Views and parameters of a report, in order."""
-
-_STYLE = """
-:root { color-scheme: light dark; --page: #ffffff; --text: #1c1f26; --soft: #5b6270; --line: #dfe2e8; }
-@media (prefers-color-scheme: dark) {
-  :root { --page: #14161b; --text: #e6e8ec; --soft: #a1a8b5; --line: #2c313b; }
-}
-body { margin: 0 auto; max-width: 1080px; padding: 32px 24px 64px; font: 15px/1.5 system-ui, sans-serif;
-       background: var(--page); color: var(--text); }
-h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 40px 0 4px; }
-p { margin: 4px 0 12px; color: var(--soft); overflow-wrap: anywhere; }
-table { border-collapse: collapse; font-size: 14px; } th, td { text-align: left; padding: 3px 18px 3px 0;
-       border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
-th { font-weight: 600; color: var(--soft); white-space: nowrap; }
-figure { margin: 0; height: 420px; }
-"""
-
-_SCRIPT = """
-const dark = window.matchMedia('(prefers-color-scheme: dark)');
-function themed(layout) {
-  const text = getComputedStyle(document.body).color;
-  return { ...layout, autosize: true, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-           modebar: { bgcolor: 'rgba(0,0,0,0)', color: '#8a8f98', activecolor: text },
-           font: { ...(layout.font || {}), color: text, family: 'system-ui, sans-serif' } };
-}
-function draw() {
-  for (const node of document.querySelectorAll('figure')) {
-    const figure = JSON.parse(document.getElementById(node.id + '-data').textContent);
-    const config = { responsive: true, displaylogo: false, displayModeBar: 'hover', showSendToCloud: false };
-    Plotly.react(node, figure.data, themed(figure.layout), config);
-  }
-}
-draw();
-dark.addEventListener('change', draw);
-"""
+"""Views and parameters of a report, in order; what a run has nothing of is left out."""
+_FACTS_SHARE = 0.1
+_VIEWS_SHARE = 0.85
 
 
 def write_report(
     run: Run | str | Path,
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     sections: Sequence[tuple[str, Mapping[str, Any]]] = DEFAULT_SECTIONS,
+    progress: Callable[[float], None] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a run; returns its path.
 
@@ -84,9 +62,11 @@ def write_report(
     run
         A run, or its directory.
     path
-        The file; written whole or not at all.
+        The file; written whole or not at all. Default: the run's name and ``-report.html`` here.
     sections
         Views and their parameters, in order.
+    progress
+        Called with the share that is done, 0 to 1.
 
     Raises
     ------
@@ -96,7 +76,20 @@ def write_report(
         When the file cannot be written.
     """
     run = run if isinstance(run, Run) else open_run(run)
-    return write_page(run, path, [_drawn(run, name, params) for name, params in sections])
+    tell = progress or (lambda _share: None)
+    default = sections is DEFAULT_SECTIONS
+    parts = [_head(run)]
+    if default and run.first_time_ns is not None:
+        parts += _facts(run)
+    tell(_FACTS_SHARE)
+    for done, (name, params) in enumerate(sections, start=1):
+        section = _view(run, name, params, keep_empty=not default or run.first_time_ns is None)
+        if section is not None:
+            parts.append(section)
+        tell(_FACTS_SHARE + (_VIEWS_SHARE - _FACTS_SHARE) * done / max(len(sections), 1))
+    target = Path(path) if path is not None else Path(f"{run.path.name}-report.html")
+    title = f"{run.info.name} - training report"
+    return write_sections(target, title, parts, lambda share: tell(_VIEWS_SHARE + (1 - _VIEWS_SHARE) * share))
 
 
 def write_page(
@@ -111,40 +104,11 @@ def write_page(
     StoreError
         When the file cannot be written.
     """
-    target = Path(path)
-    page = _page(run, figures, title)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise StoreError(f"The report cannot be written to {target}: {error.strerror}.") from error
-    return target
+    parts = [_head(run), *(Section(heading, figures=[figure]) for heading, figure in figures)]
+    return write_sections(Path(path), f"{run.info.name} - {title}", parts)
 
 
-def _page(run: Run, figures: Sequence[tuple[str, go.Figure]], title: str) -> str:
-    from plotly.offline import get_plotlyjs
-
-    title = html.escape(f"{run.info.name} - {title}")
-    parts = [_section(number, heading, figure) for number, (heading, figure) in enumerate(figures)]
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<style>{_STYLE}</style></head><body>",
-            _head(run),
-            *parts,
-            f"<script>{get_plotlyjs()}</script>",
-            f"<script>{_SCRIPT}</script>",
-            "</body></html>",
-        ]
-    )
-
-
-def _head(run: Run) -> str:
+def _head(run: Run) -> Section:
     """Name, state, and the facts that tell one run from another."""
     info = run.info
     facts: list[tuple[str, Any]] = [
@@ -152,50 +116,40 @@ def _head(run: Run) -> str:
         ("Started", _moment(info.created_ns)),
         ("Ended", _moment(info.ended_ns)),
         ("Last step", f"{run.last_step:,}" if run.last_step >= 0 else "none"),
+        ("Processes", str(info.world_size) if info.world_size > 1 else ""),
         ("Framework", f"{info.framework} {info.framework_version}".strip()),
         ("Tags", ", ".join(info.tags)),
         ("Notes", info.notes),
-        *((f"{key}", value) for key, value in info.hyperparameters.items()),
+        *((f"{key}"[:200], value) for key, value in info.hyperparameters.items()),
     ]
-    rows = "".join(
-        f"<tr><th>{html.escape(str(key)[:200])}</th><td>{html.escape(_shown(value))}</td></tr>"
-        for key, value in facts
-        if value not in ("", None)
-    )
-    return f"<h1>{html.escape(info.name)}</h1><table>{rows}</table>"
+    rows = [(key, _shown(value)) for key, value in facts if value not in ("", None)]
+    return Section(info.name, tables=[Table(rows)])
 
 
-def _drawn(run: Run, name: str, params: Mapping[str, Any]) -> tuple[str, go.Figure]:
-    """Title and figure of a view, or why it could not be drawn."""
+def _facts(run: Run) -> list[Section]:
+    """What the numbers mean, in words and in tables."""
+    return [
+        Section("What stands out", points=verdicts(run), tables=[finding_table(run)]),
+        Section("What to do next", points=next_steps(run)),
+        Section("Where the time went", tables=[part_table(run), usage_table(run)]),
+    ]
+
+
+def _view(run: Run, name: str, params: Mapping[str, Any], *, keep_empty: bool) -> Section | None:
+    """One view: heading, caption, figure; None when it has nothing to show."""
     try:
-        return find_view(name).title, call_view(run, name, params)
+        figure = call_view(run, name, params)
+        heading = find_view(name).title
     except TdbgError as error:
-        return name, empty(f"View {name} could not be drawn.", str(error))
-
-
-def _section(number: int, heading: str, figure: go.Figure) -> str:
-    """Heading, caption, figure."""
-    caption = html.escape(_caption(figure))
-    data = _inert(figure_json(figure))
-    return (
-        f"<section><h2>{html.escape(heading)}</h2><p>{caption}</p>"
-        f'<figure id="figure{number}" role="img" aria-label="{caption}"></figure>'
-        f'<script type="application/json" id="figure{number}-data">{data}</script></section>'
-    )
-
-
-def _caption(figure: go.Figure) -> str:
-    return str((figure.layout.meta or {}).get("tdbg", {}).get("caption", ""))
-
-
-def _inert(text: str) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        figure, heading = empty(f"View {name} could not be drawn.", str(error)), name
+        keep_empty = True
+    if not keep_empty and (figure.layout.meta or {}).get("tdbg", {}).get("empty"):
+        return None
+    return Section(heading, figures=[figure])
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return text if len(text) <= 2000 else text[:1999] + "\N{HORIZONTAL ELLIPSIS}"
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _moment(time_ns: int | None) -> str:

@@ -30,7 +30,7 @@ __all__ = ["timeline"]
 
 _FIRST_PHASES = ("data", "forward", "backward", "optimizer", "eval", "other")
 _GROUPS = {
-    "usage": ("Load", ("cpu", "memory", "gpu", "gpu_memory"), "%"),
+    "usage": ("Load", ("cpu", "memory", "gpu", "gpu_memory", "iowait", "swap"), "%"),
     "process": ("Training process", ("process_cpu",), "%"),
     "bytes": ("Memory", ("memory_bytes", "process_memory_bytes", "gpu_memory_bytes"), "B"),
     "io": ("Input and output", ("disk_read", "disk_write", "net_recv", "net_sent"), "B/s"),
@@ -41,6 +41,8 @@ _WORDS = {
     "memory": "memory",
     "gpu": "GPU",
     "gpu_memory": "GPU memory",
+    "iowait": "I/O wait",
+    "swap": "swap",
     "process_cpu": "process CPU",
     "memory_bytes": "memory",
     "process_memory_bytes": "process memory",

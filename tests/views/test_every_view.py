@@ -21,6 +21,13 @@ NAMES = (
     "timeline",
     "rules",
     "rule_timeline",
+    "step_times",
+    "phases",
+    "data_loading",
+    "cores",
+    "ranks",
+    "operators",
+    "flame",
 )
 RUNS = ("nothing", "one_step", "plain", "broken", "ranks", "hostile")
 

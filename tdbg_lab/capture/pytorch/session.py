@@ -11,6 +11,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
+from tdbg_lab.capture.pytorch.loaders import LoaderWatch
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
@@ -101,6 +102,7 @@ class TorchSession:
             several = default_place().world_size > 1
             self.watch.checks = CheckWatch(engine, models, self.parameters, several=several)
         self._functional = FunctionalProbe(engine, sites)
+        self._loaders = LoaderWatch(engine)
         self._owner = ref(owner)
         try:
             self._removable += hook_modules(owner, engine, sites)
@@ -185,6 +187,8 @@ class TorchSession:
         owner = self._owner()
         if owner is None:
             return
+        if self._loaders:
+            self._loaders.at_step_end()
         self._in_step_hook = True
         try:
             owner.at_step_end()

@@ -1,0 +1,111 @@
+"""Load of every core and GPU over time, as a heat map."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tdbg_lab.views.common import points
+from tdbg_lab.views.labels import count, number, safe
+from tdbg_lab.views.palette import SEQUENTIAL, gamma
+from tdbg_lab.views.recent import WINDOW, recent_samples
+from tdbg_lab.views.registry import view
+from tdbg_lab.views.style import colour_bar, describe, empty, new_figure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pandas import DataFrame
+    from plotly import graph_objects as go
+
+    from tdbg_lab.run import Run
+
+__all__ = ["cores_view"]
+
+_MOST_ROWS = 256
+_NUMBER = re.compile(r"(\d+)$")
+_IDLE, _FULL = 10.0, 90.0
+
+
+@view(
+    "cores",
+    title="Cores and GPUs",
+    description="Load of each processor core and each GPU over time.",
+    axis="time",
+    params=(WINDOW, points(400, 2000)),
+)
+def cores_view(run: Run, *, window_s: int = 1800, n_out: int = 400) -> go.Figure:
+    """One row for each device, colour is its load in percent."""
+    samples = recent_samples(run, window_s, ("cpu", "gpu"))
+    device = samples["device"].astype(str)
+    samples = samples[(device != "cpu").to_numpy()]
+    if not len(samples):
+        return empty(
+            "No core was sampled yet.",
+            "The machine is sampled by attach(..., profiler=True), the default; that takes about a second.",
+        )
+    zero = int(min(value for value in (run.info.created_ns, run.first_time_ns) if value))
+    rows, seconds, load = _grid(samples, zero, n_out)
+    trace = {
+        "type": "heatmap",
+        "x": seconds,
+        "y": [safe(row) for row in rows],
+        "z": load.astype(np.float32),
+        "zmin": 0,
+        "zmax": 100,
+        "colorscale": gamma(SEQUENTIAL, 1.0),
+        "colorbar": colour_bar("Load (%)"),
+        "hovertemplate": "%{y} at %{x:.1f} s: <b>%{z:.0f}%</b><extra></extra>",
+    }
+    figure = new_figure([trace])
+    figure.update_layout(
+        xaxis={"title": {"text": "Time since start (s)"}, "tickformat": "~g"},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
+        margin={"t": 24},
+    )
+    return describe(figure, _caption(rows, load), time_zero_ns=str(zero))
+
+
+def _grid(
+    samples: DataFrame, zero: int, n_out: int
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Devices, middles of the cells in s, and mean loads, shape ``(D, T)``; NaN where there is none."""
+    ranks = samples["rank"].to_numpy(dtype=np.int64)
+    device = samples["device"].astype(str).to_numpy()
+    if len(np.unique(ranks)) > 1:
+        device = np.char.add(np.char.add(device.astype(str), " of rank "), ranks.astype(str))
+    names, row = np.unique(device.astype(str), return_inverse=True)
+    order = sorted(range(len(names)), key=lambda i: _place(str(names[i])))[:_MOST_ROWS]
+    when = (samples["time_ns"].to_numpy(dtype=np.int64) - zero) / 1e9
+    low, high = float(when.min()), float(when.max())
+    cells = int(min(n_out, max(len(np.unique(when)), 1)))
+    width = max(high - low, 1e-3) / cells
+    column = np.minimum(((when - low) / width).astype(np.int64), cells - 1)
+    place = row * cells + column
+    size = len(names) * cells
+    total = np.bincount(place, weights=samples["value"].to_numpy(dtype=np.float64), minlength=size)
+    n = np.bincount(place, minlength=size)
+    with np.errstate(invalid="ignore"):
+        load = (total / np.where(n, n, np.nan)).reshape(len(names), cells)
+    return [str(names[i]) for i in order], low + (np.arange(cells) + 0.5) * width, load[order]
+
+
+def _place(name: str) -> tuple[int, str, int]:
+    """GPUs first, then cores, by number."""
+    device, _, rank = name.partition(" of rank ")
+    number_ = _NUMBER.search(device)
+    return (0 if device.startswith("gpu") else 1, rank.rjust(6), int(number_[1]) if number_ else -1)
+
+
+def _caption(rows: list[str], load: NDArray[np.float64]) -> str:
+    mean = np.nanmean(load, axis=1)
+    words = []
+    for kind, word in (("gpu", "GPU"), ("cpu", "core")):
+        own = np.array([row.startswith(kind) for row in rows])
+        if not own.any():
+            continue
+        idle, full = int((mean[own] < _IDLE).sum()), int((mean[own] > _FULL).sum())
+        text = f"{count(int(own.sum()), word)} at {number(float(mean[own].mean()), 3)}% on average"
+        words.append(text + (f", {idle} idle" if idle else "") + (f", {full} at their limit" if full else ""))
+    return "; ".join(words) + "."

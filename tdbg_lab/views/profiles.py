@@ -1,0 +1,77 @@
+"""The captured profile that a view draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.store.profiles import ProfileInfo, read_digest
+from tdbg_lab.views.common import RANK
+from tdbg_lab.views.labels import count
+from tdbg_lab.views.param import Param
+from tdbg_lab.views.style import empty
+
+if TYPE_CHECKING:
+    from plotly import graph_objects as go
+
+    from tdbg_lab.run import Run
+
+__all__ = ["PROFILE", "RANK_OF_PROFILE", "Chosen", "choose"]
+
+PROFILE = Param(
+    "profile",
+    "Profile",
+    "int",
+    minimum=1,
+    maximum=10_000,
+    help="Number of the profile, oldest first. Default: the last.",
+)
+RANK_OF_PROFILE = Param(
+    RANK.name, RANK.label, "int", minimum=0, maximum=100_000, help="Default: the first one."
+)
+_HOW = (
+    "Profile the next steps of a running training: "
+    "handle.profile(steps=5), %tdbg profile --steps 5 or tdbg profile RUN --steps 5."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A profile and what was made of its traces."""
+
+    info: ProfileInfo
+    digest: dict[str, Any]
+    title: str
+    """Which one it is, in words."""
+
+
+def choose(run: Run, profile: int | None, rank: int | None) -> Chosen | go.Figure:
+    """The profile asked for, or a figure that says why there is none."""
+    infos = run.profiles()
+    ranks = sorted({one.rank for one in infos})
+    if rank is not None:
+        infos = [one for one in infos if one.rank == rank]
+    elif ranks:
+        infos = [one for one in infos if one.rank == ranks[0]]
+    if not infos:
+        if rank is not None and ranks:
+            return empty(
+                f"Rank {rank} has no profile.", f"There are some of rank {', '.join(map(str, ranks[:20]))}."
+            )
+        return empty("Nothing was profiled on demand yet.", _HOW)
+    if profile is not None and profile > len(infos):
+        return empty(
+            f"There is no profile {profile}.",
+            f"The run has {count(len(infos), 'profile')}; the last is shown by default.",
+        )
+    info = infos[-1 if profile is None else profile - 1]
+    if not info.ready:
+        return empty("The profile is being prepared.", "It appears here by itself in a moment.")
+    try:
+        digest = read_digest(info)
+    except (OSError, ValueError) as error:
+        return empty("The profile cannot be read.", str(error))
+    steps = f"step {info.first_step:,}"
+    if info.last_step > info.first_step:
+        steps = f"steps {info.first_step:,} to {info.last_step:,}"
+    return Chosen(info, digest, f"{steps} of rank {info.rank}" if len(ranks) > 1 else steps)

@@ -1,0 +1,165 @@
+"""Views of where the time goes: steps, phases, data loading, cores, ranks."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tdbg_lab.analysis.loading import advise
+from tdbg_lab.run import open_run
+from tdbg_lab.store import RankWriter, SystemWriter, create_run
+from tdbg_lab.store.loaders import LoaderFacts, write_loaders
+from tdbg_lab.views import call_view
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tdbg_lab.run import Run
+
+START_NS = 1_700_000_000_000_000_000
+MS = 10**6
+
+
+def made(path: Path, steps: int, *, ranks: int = 1, loaders=(), extra=None, **slow) -> Run:
+    """A run whose steps wait 6 ms, and take 2 ms forward, 1 ms backward and 1 ms in the optimizer.
+
+    `slow` are further ms: ``{"data_of_rank_1": 3}``; `extra` gives a span within a step.
+    """
+    folder = create_run(path)
+    for rank in range(ranks):
+        writer, now = RankWriter(folder.path, rank), START_NS
+        spans = []
+        for step in range(steps):
+            for phase, length in (("data", 6), ("forward", 2), ("backward", 1), ("optimizer", 1)):
+                took = (length + slow.get(f"{phase}_of_rank_{rank}", 0)) * MS
+                spans.append((phase, now, took, step))
+                if extra and phase == "data":
+                    name, ms, chosen = extra
+                    if step in chosen:
+                        spans[-1] = (phase, now, took + ms * MS, step)
+                        spans.append((name, now + MS, ms * MS, step))
+                        took += ms * MS
+                now += took
+        phases, starts, lengths, numbers = zip(*spans, strict=True)
+        writer.append_spans(phases, phases, starts, lengths, numbers, thread=1)
+        write_loaders(writer.path, loaders)
+        writer.close()
+    folder.set_status("finished", last_step=steps - 1)
+    return open_run(folder.path)
+
+
+def caption(run: Run, view: str, **params) -> str:
+    return call_view(run, view, params).layout.meta["tdbg"]["caption"]
+
+
+def test_phases_give_each_its_share_and_inner_ones_their_own(tmp_path):
+    run = made(tmp_path / "run", 100, extra=("checkpoint", 100, {50}))
+    assert "data 54.5%" in caption(run, "phases")
+    assert "checkpoint 9.1%" in caption(run, "phases")
+    assert "waits for data 54.5%" in caption(run, "phases")
+
+
+@pytest.mark.parametrize("show", ["bars", "pie", "time", "steps"])
+def test_phases_draw_what_is_there(tmp_path, show):
+    run = made(tmp_path / "run", 40)
+    figure = call_view(run, "phases", {"show": show})
+    if show == "pie":
+        assert dict(zip(figure.data[0].labels, figure.data[0]["values"], strict=True))[
+            "data"
+        ] == pytest.approx(0.6)
+    elif show == "bars":
+        assert figure.data[0].x[-1] == pytest.approx(60)
+    elif show == "time":
+        assert np.sum([trace.y for trace in figure.data], axis=0) == pytest.approx(100)
+    else:
+        assert list(figure.data[0].x) == list(range(10, 40))
+        assert {trace.name: trace.y[0] for trace in figure.data}["forward"] == pytest.approx(2)
+
+
+def test_step_times_mark_outliers_and_name_their_phase(tmp_path):
+    run = made(tmp_path / "run", 200, extra=("checkpoint", 90, {50, 150}))
+    figure = call_view(run, "step_times")
+    (marks,) = (trace for trace in figure.data if trace.type == "scatter")
+    assert sorted(marks.customdata) == [50, 150]
+    assert set(marks.text) == {", mostly checkpoint"}
+    assert marks.x[0] == pytest.approx(100)
+    said = figure.layout.meta["tdbg"]["caption"]
+    assert "median 10 ms" in said
+    assert "2 outliers, mostly in checkpoint" in said
+
+
+def test_step_times_of_even_steps_have_no_outlier(tmp_path):
+    assert "no step is longer" in caption(made(tmp_path / "run", 50), "step_times")
+
+
+def test_data_loading_says_what_workers_would_gain(tmp_path):
+    run = made(tmp_path / "run", 60, loaders=[LoaderFacts(num_workers=0, batch_size=32)])
+    said = caption(run, "data_loading")
+    assert "Steps wait 6 ms for data, 60.0% of their time" in said
+    assert "the loader has 0 workers, batches of 32" in said
+    assert "num_workers=2 would make steps about 60.0% shorter." in said
+
+
+def test_data_loading_that_is_quick_is_left_alone(tmp_path):
+    run = made(tmp_path / "run", 60, data_of_rank_0=-5.9)
+    assert caption(run, "data_loading").endswith("data loading does not hold training up.")
+
+
+@pytest.mark.parametrize(
+    ("wait", "busy", "workers", "cores", "expected"),
+    [
+        (6, 4, 0, None, (2, 0.6)),
+        (6, 4, 0, 1, (1, 0.4)),
+        (6, 2, 2, 64, (8, 0.75)),
+        (0.1, 4, 0, None, None),
+        (6, 4, 4, 4, None),
+        (0, 0, 0, 4, None),
+    ],
+)
+def test_advice_is_the_least_number_of_workers_that_keeps_up(wait, busy, workers, cores, expected):
+    found = advise(wait, busy, workers=workers, cores=cores)
+    assert (found and (found.workers, pytest.approx(found.gain))) == expected
+
+
+def test_ranks_name_the_slow_one_and_its_phase(tmp_path):
+    run = made(tmp_path / "run", 50, ranks=3, data_of_rank_1=4, backward_of_rank_0=4, backward_of_rank_2=4)
+    said = caption(run, "ranks")
+    assert said.startswith("Rank 1 is the slow one: the others wait 4 ms a step for it")
+    assert "its data takes 4 ms longer" in said
+
+
+def test_ranks_of_equal_speed_have_no_slow_one(tmp_path):
+    assert "at about the same time" in caption(made(tmp_path / "run", 20, ranks=2), "ranks")
+
+
+def test_cores_are_rows_in_order_and_idle_ones_are_counted(tmp_path):
+    folder = create_run(tmp_path / "run")
+    writer = SystemWriter(folder.path)
+    devices = ["cpu", *(f"cpu{n}" for n in range(12)), "gpu0"]
+    for tick in range(50):
+        loads = [50.0, *([95.0] * 2), *([1.0] * 10), 40.0]
+        writer.append(START_NS + tick * 10**9, ["cpu"] * 13 + ["gpu"], devices, loads)
+    writer.close()
+    figure = call_view(open_run(folder.path), "cores")
+    assert list(figure.data[0].y) == ["gpu0", *(f"cpu{n}" for n in range(12))]
+    assert np.shape(figure.data[0].z) == (13, 50)
+    said = figure.layout.meta["tdbg"]["caption"]
+    assert said == "1 GPU at 40% on average; 12 cores at 16.7% on average, 10 idle, 2 at their limit."
+
+
+@pytest.mark.parametrize("view", ["phases", "step_times", "data_loading"])
+def test_views_of_a_long_run_are_quick_beside_reading_it(tmp_path, view):
+    run = made(tmp_path / "run", 20_000)
+    run.spans()
+    reading = _cost(run.spans)
+    drawing = _cost(lambda: call_view(run, view, {"window_s": 31_536_000}))
+    assert drawing < 25 * reading + 0.2
+
+
+def _cost(function) -> float:
+    started = time.process_time()
+    function()
+    return time.process_time() - started
