@@ -1,0 +1,22 @@
+"""Rules by what they are about: what a fault declares in its own words, as rules are called."""
+
+from __future__ import annotations
+
+__all__ = ["rules_for"]
+
+NAMES = {
+    "attention_collapse": (),
+    "learning_rate_scale": ("learning_rate",),
+    "loss_diverging": ("diverging_loss",),
+    "loss_oscillating": ("diverging_loss",),
+    "symmetric_initialisation": ("symmetric_weights",),
+    "inputs_not_normalised": ("unscaled_inputs",),
+    "labels_shuffled": ("unrelated_labels",),
+    "labels_out_of_range": ("label_range",),
+    "output_loss_mismatch": ("wrong_output",),
+}
+
+
+def rules_for(declared: tuple[str, ...]) -> frozenset[str]:
+    """Names of the rules that are meant."""
+    return frozenset(name for one in declared for name in (one, *NAMES.get(one, ())))

@@ -1,0 +1,44 @@
+"""Finding and replacing the parts of a model that a fault changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.detection.recipe import Recipe
+
+__all__ = ["Wrapped", "module", "replace", "swap"]
+
+
+def module(recipe: Recipe, name: str) -> nn.Module:
+    """A part of the model by its path."""
+    return recipe.model.get_submodule(name)
+
+
+def replace(model: nn.Module, name: str, new: nn.Module) -> None:
+    """Put another module in the place of one."""
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, new)
+
+
+def swap(model: nn.Module, old: type[nn.Module], make: Callable[[], nn.Module]) -> None:
+    """Replace every module of a type."""
+    for name, one in list(model.named_modules()):
+        if isinstance(one, old):
+            replace(model, name, make())
+
+
+class Wrapped(nn.Module):
+    """A module with something done to its output."""
+
+    def __init__(self, inner: nn.Module, then: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.inner, self.then = inner, then
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.then(self.inner(x))

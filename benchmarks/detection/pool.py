@@ -1,0 +1,83 @@
+"""Run programs over seeds in two processes; what was done before is not done again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+import traceback
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.detection.catalog import programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["Job", "outcomes"]
+
+Job = tuple[str, int]
+"""Name of a program, and a seed."""
+
+
+def _do(job: Job, cache_folder: str, sets: tuple[str, ...], *, fresh: bool) -> dict[str, Any]:
+    """Record and judge, in a worker."""
+    from benchmarks.detection.judging import judge
+    from benchmarks.detection.recording import place_of, record, score
+
+    name, seed = job
+    try:
+        program = next(one for one in programs(pattern=name) if one.name == name)
+        if not sets:
+            place = place_of(program, seed, Path(cache_folder), bare=True)
+            return {"program": name, "seed": seed, "score": score(program, seed, place)}
+        place = place_of(program, seed, Path(cache_folder))
+        facts = record(program, seed, place, fresh=fresh)
+        return {"program": name, "seed": seed, **facts, "sets": judge(place, facts, sets, fresh=fresh)}
+    except Exception:  # noqa: BLE001 - told with its traceback, the others go on
+        return {"program": name, "seed": seed, "failed": traceback.format_exc()}
+
+
+def _end_with_parent() -> None:
+    """Let a worker go when the process that started it is gone, however that ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
+def outcomes(
+    jobs: Sequence[Job],
+    cache_folder: Path,
+    sets: tuple[str, ...],
+    *,
+    workers: int = 2,
+    fresh: bool = True,
+    progress: Callable[[str], object] = print,
+) -> Iterator[dict[str, Any]]:
+    """What came of each job, in the order they end; without `sets` only its score.
+
+    Ctrl-C ends at once, and what was done is kept.
+    """
+    begun = time.monotonic()
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
+    try:
+        open_jobs = {pool.submit(_do, job, str(cache_folder), sets, fresh=fresh) for job in jobs}
+        count = 0
+        while open_jobs:
+            done, open_jobs = wait(open_jobs, return_when=FIRST_COMPLETED)
+            for one in done:
+                count += 1
+                outcome = one.result()
+                took = time.monotonic() - begun
+                mark = "FAILED" if "failed" in outcome else f"score {outcome['score']:.3f}"
+                progress(f"[{count}/{len(jobs)} {took:.0f} s] {outcome['program']} {outcome['seed']}: {mark}")
+                yield outcome
+    except KeyboardInterrupt:
+        for process in list(pool._processes.values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,1 @@
+"""Healthy trainings by family; see `catalog` for what is done to them."""

@@ -1,0 +1,163 @@
+"""Write what was measured: ``results/detection.json`` and ``results/detection.md``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.detection.catalog import programs
+from benchmarks.detection.judging import DEFAULT_SET, SETS
+from benchmarks.detection.measures import damage, measure
+
+__all__ = ["details", "write"]
+
+RESULTS = Path(__file__).parents[1] / "results"
+TITLES = {
+    "default": "tdbg-lab, default",
+    "classic": "tdbg-lab, classic (SageMaker Debugger's documented conditions)",
+    "autotrainer": "AUTOTRAINER thresholds",
+    "deepdiagnosis": "DeepDiagnosis thresholds",
+    "umlaut": "UMLAUT thresholds",
+}
+COLUMNS = (
+    ("recall", "found"),
+    ("recall_any_alarm", "any alarm"),
+    ("right_layer_or_cause", "right layer or cause"),
+    ("healthy_runs_with_alarm", "healthy runs with an alarm"),
+    ("alarms_per_healthy_run", "alarms per healthy run"),
+    ("steps_to_detection_median", "steps to detection, median"),
+    ("silent_within_5_steps", "silent errors within 5 steps"),
+)
+
+
+def details(found: list[dict[str, Any]], sets: tuple[str, ...], *, blind: bool) -> str:
+    """For tuning: every miss and every false alarm. `blind` gives the totals only."""
+    known = {one.name: one for one in programs()}
+    lines = []
+    for name in sets:
+        told = measure(found, known, "", name).told()
+        missed, false, rules = (told.pop(key) for key in ("missed", "false_alarms", "rules"))
+        lines.append(f"== {name} {json.dumps(told)}")
+        if not blind:
+            lines += [f"  missed {one}" for one in missed] + [f"  FALSE {one}" for one in false]
+            lines += [f"  rule {rule} {counts}" for rule, counts in rules.items()]
+            lines += [f"  error {error}" for one in found for error in one["sets"][name]["errors"]]
+    if not blind:
+        for name, one in damage(found).items():
+            fault = known[name].fault
+            if not one["hurts"] and fault is not None and not fault.by_construction:
+                lines.append(f"  NO HARM {name} {one}")
+            elif not sets:
+                lines.append(f"  harm {name} {one}")
+    return "\n".join(lines)
+
+
+def write(found: list[dict[str, Any]]) -> str:
+    """Write both files; gives the text."""
+    known = {one.name: one for one in programs()}
+    harm = damage(found)
+    counted = [one for one in found if _counts(known[one["program"]].fault, harm.get(one["program"]))]
+    left_out = sorted({one["program"] for one in found} - {one["program"] for one in counted})
+    result: dict[str, Any] = {
+        "seeds": len({one["seed"] for one in found}),
+        "programs": _numbers(counted, known),
+        "left_out_for_no_harm": left_out,
+        "halves": {
+            half: {name: measure(counted, known, half, name).told() for name in SETS}
+            for half in ("reported", "tuned")
+        },
+        "damage": harm,
+        "cpu_s_of_trainings": round(sum(one["cpu_s"] for one in found)),
+    }
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "detection.json").write_text(json.dumps(result, indent=1) + "\n")
+    text = "\n".join(_lines(result)) + "\n"
+    (RESULTS / "detection.md").write_text(text)
+    return text
+
+
+def _counts(fault: Any, harm: dict[str, Any] | None) -> bool:
+    return fault is None or fault.by_construction or (harm is not None and harm["hurts"])
+
+
+def _numbers(found: list[dict[str, Any]], known: dict[str, Any]) -> dict[str, Any]:
+    names = {one["program"] for one in found}
+    faulty = [known[name] for name in names if known[name].fault is not None]
+    return {
+        "healthy": len(names) - len(faulty),
+        "faulty": len(faulty),
+        "by_group": dict(sorted(Counter(one.fault.group for one in faulty).items())),
+        "by_family": dict(sorted(Counter(known[name].task.family for name in names).items())),
+    }
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if key.startswith("steps") or key == "alarms_per_healthy_run":
+        return f"{value:g}" if key.startswith("steps") else f"{value:.2f}"
+    return f"{100 * value:.1f} %"
+
+
+def _table(half: dict[str, Any]) -> list[str]:
+    lines = [
+        "| detectors | " + " | ".join(title for _, title in COLUMNS) + " |",
+        "|---" * (len(COLUMNS) + 1) + "|",
+    ]
+    for name, told in half.items():
+        cells = [
+            "-" if name not in (DEFAULT_SET, "classic") and key in ("recall", "right_layer_or_cause")
+            else _cell(key, told[key])
+            for key, _ in COLUMNS
+        ]  # fmt: skip
+        lines.append(f"| {TITLES[name]} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _rules(half: dict[str, Any]) -> list[str]:
+    lines = [
+        "| rule | faulty runs it finds | alarms beside the cause | before the trigger | on healthy runs |",
+        "|---|---|---|---|---|",
+    ]
+    for rule, counts in half[DEFAULT_SET]["rules"].items():
+        cells = [str(counts.get(key, 0)) for key in ("found", "beside", "early", "false_alarms")]
+        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    count, halves = result["programs"], result["halves"]
+    reported = halves["reported"]
+    lines = [
+        "# What the rules find, and what they should not",
+        "",
+        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings, {result['seeds']} seed(s)",
+        "each. The tasks of each family take turns between the half that thresholds were tuned on and",
+        "the half that is only reported.",
+        "",
+        "- *Found*: an alarm (warning or critical), after the trigger, of a rule that fits the fault.",
+        "- *Any alarm*: of whatever rule; names of other tools' diagnoses are not held to ours.",
+        "- *Right*: of the runs found, those where a fitting alarm names the layer at fault, or the cause",
+        "  where no layer is.",
+        "",
+        "A fault counts when it makes the final score worse than its healthy twin's (median over the seeds),",
+        "or is a silent error by construction. The faults are declared in `benchmarks/detection/faults`.",
+    ]
+    for half, title in (("reported", "Reported half"), ("tuned", "Tuned half")):
+        told = halves[half][DEFAULT_SET]
+        lines += ["", f"## {title}: {told['faulty_runs']} faulty, {told['healthy_runs']} healthy runs", ""]
+        lines += _table(halves[half])
+    lines += ["", "## Rule by rule, default set, reported half", "", *_rules(reported)]
+    lines += ["", "## Missed on the reported half", ""]
+    lines += [f"- {one}" for one in reported[DEFAULT_SET]["missed"]] or ["Nothing."]
+    lines += ["", "## False alarms on the reported half", ""]
+    lines += [f"- {one}" for one in reported[DEFAULT_SET]["false_alarms"]] or ["None."]
+    lines += [
+        "",
+        "Faults left out since they did no harm: "
+        + (", ".join(result["left_out_for_no_harm"]) or "none")
+        + ".",
+    ]
+    return lines

@@ -1,0 +1,90 @@
+"""Programs of the detection benchmark, end to end: a fault is found and named, health is left alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.detection.catalog import programs, tasks
+from benchmarks.detection.judging import SETS, judge
+from benchmarks.detection.measures import damage, measure, verdict
+from benchmarks.detection.recording import place_of, record, score
+
+
+def _alarms(name: str, folder: Path) -> tuple[object, dict]:
+    program = next(one for one in programs() if one.name == name)
+    place = place_of(program, 0, folder)
+    facts = record(program, 0, place)
+    return program, {"program": name, "seed": 0, **facts, "sets": judge(place, facts)}
+
+
+@pytest.mark.parametrize("name", ["digits_mlp", "tiny_iris"])
+def test_healthy_program_alarms_no_rule(tmp_path: Path, name: str) -> None:
+    _, outcome = _alarms(name, tmp_path)
+    assert outcome["score"] > 0.85
+    assert outcome["sets"]["default"] == outcome["sets"]["default"] | {"alarms": [], "errors": []}
+
+
+@pytest.mark.parametrize("name", ["digits_mlp!dead_units", "digits_mlp!left_out"])
+def test_faulty_program_is_found_and_its_layer_or_cause_named(tmp_path: Path, name: str) -> None:
+    program, outcome = _alarms(name, tmp_path)
+    told = verdict(program.fault, outcome["sets"]["default"]["alarms"], ours=True)
+    assert told.found
+    assert told.right
+    assert not told.early
+
+
+def test_alarms_become_shares(tmp_path: Path) -> None:
+    known = {one.name: one for one in programs()}
+    alarm = {"rule": "dead_relu", "step": 60, "severity": "warning", "tensor": "activation/1", "module": "1"}
+    alarm |= {"message": "", "cause": ""}
+
+    def outcome(name: str, score: float, *alarms: dict) -> dict:
+        sets = {one: {"alarms": list(alarms), "errors": []} for one in SETS}
+        return {"program": name, "seed": 0, "score": score, "sets": sets}
+
+    found = [
+        outcome("wine_mlp", 0.95),
+        outcome("wine_mlp+clipped", 0.95, alarm),
+        outcome("wine_mlp!dead_units", 0.4, alarm),
+        outcome("wine_mlp!left_out", 0.95, alarm),
+    ]
+    told = measure(found, known, "reported", "default").told()
+    assert told["recall"] == 0.5
+    assert told["right_layer_or_cause"] == 1.0
+    assert told["healthy_runs_with_alarm"] == 0.5
+    assert told["steps_to_detection_median"] == 10
+    assert measure(found, known, "tuned", "default").faulty == 0
+    harm = damage(found)
+    assert harm["wine_mlp!dead_units"]["hurts"]
+    assert not harm["rings_mlp!decay_kills"]["hurts"]
+
+
+def test_answers_are_kept_and_a_changed_program_is_run_again(tmp_path: Path) -> None:
+    program = next(one for one in programs() if one.name == "tiny_iris")
+    place = place_of(program, 1, tmp_path, bare=True)
+    first = score(program, 1, place)
+    assert place.read_text() == repr(first)
+    place.write_text("0.125")
+    assert score(program, 1, place) == 0.125
+    assert place_of(program, 2, tmp_path) != place_of(program, 1, tmp_path)
+
+
+def test_halves_share_no_task_and_hold_every_group() -> None:
+    by_half = {half: [one for one in tasks() if one.half == half] for half in ("tuned", "reported")}
+    names = {half: {one.name for one in found} for half, found in by_half.items()}
+    assert not names["tuned"] & names["reported"]
+    for found in by_half.values():
+        assert {fault.group for task in found for fault in task.faults} == {"sagemaker", "setup", "silent"}
+    every = programs()
+    assert len({one.name for one in every}) == len(every)
+    assert sum(one.fault is None for one in every) >= 60
+    assert sum(one.fault is not None for one in every) >= 60
+    assert json.dumps([one.name for one in every])
