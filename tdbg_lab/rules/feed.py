@@ -284,10 +284,11 @@ def _numbers(batch: pa.RecordBatch, name: str, dtype: type) -> NDArray[Any]:
 
 def _lists(batch: pa.RecordBatch, name: str, dtype: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
     lists = batch[name]
-    values: NDArray[Any] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype)
-    if not lists.null_count:
+    if not lists.null_count:  # the usual case, without a copy
         ends = np.asarray(lists.offsets.to_numpy(zero_copy_only=False), np.int64)
-        return ends - ends[0], values
+        own = lists.values.slice(int(ends[0]), int(ends[-1] - ends[0]))
+        return ends - ends[0], np.asarray(own.to_numpy(zero_copy_only=False), dtype)
+    values: NDArray[Any] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype)
     lengths = np.nan_to_num(np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False), np.float64))
     offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(lengths.astype(np.int64), out=offsets[1:])
