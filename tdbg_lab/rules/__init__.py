@@ -19,6 +19,7 @@ from tdbg_lab.rules.losses.overfit import Overfit
 from tdbg_lab.rules.losses.overtraining import Overtraining
 from tdbg_lab.rules.losses.stalled_training import StalledTraining
 from tdbg_lab.rules.registry import find_rule, list_rules, resolve_rules, rule
+from tdbg_lab.rules.setup import WrongOutput
 from tdbg_lab.rules.silent import StaleGradients
 from tdbg_lab.rules.tensors.all_zero import AllZero
 from tdbg_lab.rules.tensors.dead_relu import DeadRelu
@@ -61,6 +62,7 @@ __all__ = [
     "UnchangedTensor",
     "VanishingGradient",
     "WeightUpdateRatio",
+    "WrongOutput",
     "check_run",
     "find_rule",
     "invoke_rule",

@@ -88,8 +88,31 @@ class SameBatches(_BatchRule):
             step_first=max(0, step - self.steps + 1),
         )
 
+    def _stuck(self, step: int, values: NDArray[np.float64]) -> Finding | None:
+        """Batches that varied, and then are one batch for ever."""
+        last = values[-self.steps :]
+        if len(values) < 3 * self.steps or (last != last[0]).any():
+            return None
+        before = values[: -self.steps]
+        if len(np.unique(before)) < min(self.steps, len(before)):
+            return None
+        return self.finding(
+            step,
+            f"The same batch came at the last {self.steps} steps; before, batches varied.",
+            evidence={"steps_count": self.steps, "batches_before_count": len(np.unique(before))},
+            advice=(
+                "Look for an iterator that gives its last batch again when it is used up.",
+                *self._ADVICE,
+            ),
+            view=ViewRef("scalars", {}),
+            step_first=max(0, step - self.steps + 1),
+        )
+
     def _within(self, step: int, run: RunView) -> Finding | None:
-        values = run.scalars(_BATCH).values[-4 * self.pairs :]
+        values = run.scalars(_BATCH).values
+        if stuck := self._stuck(step, values):
+            return stuck
+        values = values[-4 * self.pairs :]
         if len(values) < 2 * self.pairs:
             return None
         begins = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])

@@ -7,8 +7,10 @@ from zlib import crc32
 
 import torch
 
+from tdbg_lab.capture.pytorch.checks.notes import check_key
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
 from tdbg_lab.records import Mode
+from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
@@ -19,6 +21,7 @@ __all__ = ["BatchWatch", "digest"]
 _MAX_ELEMENTS = 65_536
 """Elements read of one tensor, at most; evenly spread where there are more."""
 _MAX_TENSORS = 4
+_INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
 
 
 class BatchWatch:
@@ -36,10 +39,19 @@ class BatchWatch:
         """A root is called with these arguments."""
         if self._engine.recorder.mode is not Mode.TRAIN or not torch.is_grad_enabled():
             return
-        for tensor in tensors_in(inputs)[:_MAX_TENSORS]:
+        for index, tensor in enumerate(tensors_in(inputs)[:_MAX_TENSORS]):
+            if index == 0 and self._engine.mask & self._engine.costly and tensor.is_floating_point():
+                self._describe(tensor.detach())
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
                 self._seen = True
+
+    def _describe(self, tensor: torch.Tensor) -> None:
+        """Note the size and the limits of the first input."""
+        block = summarize_tensors([tensor])
+        size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
+        for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
+            self._engine.recorder.add_scalar(key, value)
 
     def before_step(self) -> None:
         """The forwards of the step are done."""

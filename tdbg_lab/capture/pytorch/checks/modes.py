@@ -53,6 +53,7 @@ class ModeWatch:
                     norm = isinstance(module, _NormBase)
                     dropouts, norms = dropouts + (not norm), norms + norm
                     parts.append((f"{prefix}.{name}" if prefix else name, norm, ref(module)))
+        self._notes.set("normalises", float(any(_begins_normalised(weak()) for _, weak in self._models)))
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
 
@@ -87,6 +88,13 @@ class ModeWatch:
         self._run = self._run + 1 if wrong else 0
         self._in_eval = 0
         self._notes.set("train_in_eval", float(self._run))
+
+
+def _begins_normalised(model: nn.Module | None) -> bool:
+    """Whether the first layer, in the order they were made, is a normalisation."""
+    leaves = (one for one in model.modules() if not one._modules) if model is not None else iter(())  # noqa: SLF001
+    first = next(leaves, None)
+    return isinstance(first, _NormBase | nn.LayerNorm | nn.GroupNorm)
 
 
 def _is_sensitive(module: nn.Module) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.records import TensorKey
 
 __all__ = ["PredictionProbe"]
 
@@ -26,16 +27,19 @@ _BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
 class PredictionProbe:
     """Facts about the first two arguments of one loss, as ``check/loss/<class>/...``.
 
-    ``prediction`` and ``target`` are statistics of the values; ``row_sum`` and ``row_logsumexp`` of the
-    sums over the classes; ``spread`` is the largest standard deviation over the batch of one output,
-    ``hits`` the share of right predictions (correlation, for numbers), ``majority`` the share of the
-    commonest label, ``classes`` the outputs for each sample, ``broadcast`` whether the shapes differ.
+    ``prediction``, ``target``, ``row_sum`` and ``row_logsumexp`` (over the classes) have their least and
+    largest value (``target_min``, ...), root mean square (``_size``), share of zeros (``_zeros``) and a
+    count of values that are not finite (``_broken``). ``spread`` is the largest standard deviation over
+    the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
+    ``majority`` the share of the commonest label, ``classes`` the outputs for each sample, ``broadcast``
+    whether the shapes differ.
     """
 
     def __init__(self, engine: Engine, name: str, module: nn.Module) -> None:
         self._engine = engine
         self._base = f"loss/{name}"
         self._class = type(module).__name__
+        self._keys: dict[str, TensorKey] = {}
         self._ignored = getattr(module, "ignore_index", None)
 
     def take(self, _module: nn.Module, args: tuple[Any, ...], _output: Any) -> None:
@@ -75,11 +79,15 @@ class PredictionProbe:
         numbers["samples"] = float(len(prediction))
         if same:
             numbers |= self._agreement(prediction, target)
-        recorder = self._engine.recorder
-        keys = [check_key(f"{self._base}/{name}") for name in rows]
-        recorder.add(keys, summarize_tensors([one.contiguous() for one in rows.values()]))
+        numbers |= _described(rows)
         for name, value in numbers.items():
-            recorder.add_scalar(check_key(f"{self._base}/{name}"), value)
+            self._engine.recorder.add_scalar(self._key(name), value)
+
+    def _key(self, name: str) -> TensorKey:
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = check_key(f"{self._base}/{name}")
+        return key
 
     def _agreement(self, prediction: torch.Tensor, target: torch.Tensor) -> dict[str, float]:
         """How far predictions and labels go together."""
@@ -109,6 +117,20 @@ class PredictionProbe:
         x, y = x - x.mean(), y - y.mean()
         scale = float(x.norm() * y.norm())
         return {"correlation": float((x * y).sum()) / scale if scale > 0 else 0.0}
+
+
+def _described(rows: dict[str, torch.Tensor]) -> dict[str, float]:
+    """A few numbers about each tensor."""
+    block = summarize_tensors([one.contiguous() for one in rows.values()])
+    found: dict[str, float] = {}
+    for row, name in enumerate(rows):
+        count = max(1, int(block.count[row]))
+        found[f"{name}_min"] = float(block.min[row])
+        found[f"{name}_max"] = float(block.max[row])
+        found[f"{name}_size"] = float(block.l2[row]) / count**0.5
+        found[f"{name}_zeros"] = int(block.zero_count[row]) / count
+        found[f"{name}_broken"] = float(count - int(block.finite_count[row]))
+    return found
 
 
 def _plain(value: Any) -> bool:

@@ -1,0 +1,81 @@
+"""What losses are given, as rules read it: facts ``check/loss/<class>/...`` of the last saved steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode
+from tdbg_lab.rules.base import Needs, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Given", "LossRule"]
+
+_FIRST = "^check/loss/[^/]+/prediction_max$"
+
+
+class Given(NamedTuple):
+    """What one loss was given at one saved step."""
+
+    step: int
+    name: str
+    """Class of the loss."""
+    facts: Mapping[str, float]
+
+    def number(self, fact: str, default: float = float("nan")) -> float:
+        """A single number, such as ``hits`` or ``prediction_max``."""
+        return self.facts.get(fact, default)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossRule(Rule):
+    """A rule on what a loss is given: predictions and labels, at saved steps."""
+
+    patience: int = 3
+    """Saved steps in a row."""
+
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        super().__post_init__()
+        self.require("patience", at_least=1)
+
+    def needs(self) -> Needs:
+        """Facts about losses."""
+        return Needs(kinds=(Kind.CHECK,), regex="^check/loss/")
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without a loss module that is watched."""
+        if run.tensors(Kind.CHECK, regex="^check/loss/"):
+            return ""
+        return "What the loss is given was not seen so far: give attach() the loss module (loss=...)."
+
+    def given(self, run: RunView, mode: Mode = Mode.TRAIN) -> dict[str, list[Given]]:
+        """What each loss was given at the last `patience` saved steps; losses seen less often are left out.
+
+        At steps at which nothing was saved, only while a finding is open: silence is not an all-clear.
+        """
+        found: dict[str, list[Given]] = {}
+        for key in run.tensors(Kind.CHECK, regex=_FIRST):
+            name = key.name.split("/")[2]
+            steps = run.scalars(key.name, mode).steps[-self.patience :]
+            if len(steps) == self.patience and (steps[-1] == run.step or run.active is not None):
+                found[name] = _given(run, name, steps.tolist(), mode)
+        return found
+
+
+def _given(run: RunView, name: str, steps: list[int], mode: Mode) -> list[Given]:
+    facts: dict[int, dict[str, float]] = {step: {} for step in steps}
+    start = f"check/loss/{name}/"
+    for key in run.tensors(Kind.CHECK, regex=f"^{start}"):
+        series = run.scalars(key.name, mode)
+        first = int(np.searchsorted(series.steps, steps[0]))
+        for step, value in zip(series.steps[first:].tolist(), series.values[first:].tolist(), strict=True):
+            if step in facts:
+                facts[step][key.name.removeprefix(start)] = value
+    return [Given(step, name, found) for step, found in facts.items()]

@@ -1,0 +1,83 @@
+"""Labels outside of what the loss or the output can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.given import LossRule
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.setup.given import Given
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["LabelRange"]
+
+_BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
+_DISTANCE = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
+
+
+@rule("label_range", title="Labels out of range")
+@dataclass(frozen=True, kw_only=True)
+class LabelRange(LossRule):
+    """Labels are outside of what the loss allows, or of what the output can reach.
+
+    Class numbers beyond the outputs, binary labels outside 0 to 1, labels that are not finite, all labels
+    ignored, or an output that ends in a sigmoid or tanh while labels lie far outside its range.
+    """
+
+    reach: float = 1.5
+    """For bounded outputs: labels beyond this many times the bound cannot be reached."""
+
+    explains: ClassVar[tuple[str, ...]] = ("losses", "exploding_tensor", "wrong_output", "unrelated_labels")
+    _ADVICE: ClassVar = (
+        "Check how labels are made: classes from 0 to the number of outputs less 1, binary labels 0 or 1.",
+        "Scale the labels into the range of the output, or remove the bounded activation at its end.",
+        "Look at a batch of labels: handle.record('labels', y).",
+    )
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Every loss that was seen at this step."""
+        for name, given in self.given(run).items():
+            texts = [self._judge(one) for one in given]
+            if not all(texts):
+                continue
+            return self.finding(
+                step,
+                f"{name} is given {texts[-1]}.",
+                severity=Severity.WARNING,
+                tensor=f"loss/{name}",
+                evidence={
+                    "label_least": given[-1].number("target_min"),
+                    "label_largest": given[-1].number("target_max"),
+                    "saved_steps_count": len(given),
+                },
+                advice=self._ADVICE,
+                view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+                step_first=given[0].step,
+            )
+        return None
+
+    def _judge(self, one: Given) -> str:
+        low, high, broken = (one.number(f"target_{what}") for what in ("min", "max", "broken"))
+        if broken > 0:
+            return f"{broken:.0f} labels that are not finite"
+        if one.number("ignored", 0.0) >= 1:
+            return "no label that counts: all of them are ignored"
+        if one.name in _BINARY and (low < 0 or high > 1):
+            return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
+        if one.name in _DISTANCE:
+            return self._unreachable(low, high, one.number("prediction_min"), one.number("prediction_max"))
+        return ""
+
+    def _unreachable(self, least: float, largest: float, low: float, high: float) -> str:
+        """Whether a saturated sigmoid or tanh stands before labels that it cannot reach."""
+        for bottom, top, name in ((0.0, 1.0, "a sigmoid"), (-1.0, 1.0, "a tanh")):
+            within = low >= bottom and high <= top
+            saturated = high > top - 0.02 or low < bottom - 0.02 or (bottom < 0 and low < bottom + 0.02)
+            if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
+                return f"labels from {least:.3g} to {largest:.3g}, which an output behind {name} cannot reach"
+        return ""

@@ -1,0 +1,120 @@
+"""A learning rate that is out by orders of magnitude, seen by how far steps move the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.trend import trend_of
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["LearningRate"]
+
+_RATIOS = r"^optimizer/update_ratio/.*weight$"
+
+
+@rule("learning_rate", title="Learning rate out of scale")
+@dataclass(frozen=True, kw_only=True)
+class LearningRate(Rule):
+    """Steps move the weights by far too much or too little, and the loss shows it.
+
+    Judged by the update ratio ``|dw| / |w|`` of the weight matrices, which is about 1e-3 in healthy
+    training. Too high: the typical ratio is large and the loss is above where it began. Too low: it is
+    tiny, the rate is not in a warm-up or at its end, and the loss hardly falls.
+    """
+
+    high: float = 0.1
+    """Typical (median) update ratio from which a rate may be too high."""
+    low: float = 3e-6
+    """Typical update ratio below which a rate may be too low."""
+    patience: int = 5
+    """Saved steps in a row."""
+    little_fall: float = 0.02
+    """Fall of the loss since the start, as a share of it, that counts as none."""
+
+    explains: ClassVar[tuple[str, ...]] = ("losses", "exploding_tensor", "dead_relu", "weight_update_ratio")
+    _HIGH: ClassVar = (
+        "Lower the learning rate by a factor of 10, or warm it up.",
+        "Clip gradients (torch.nn.utils.clip_grad_norm_) to bound single steps.",
+        "Normalise inputs: large inputs make large gradients.",
+    )
+    _LOW: ClassVar = (
+        "Raise the learning rate by a factor of 10 to 100.",
+        "Check the schedule: a warm-up that never ends, or a decay that began at once.",
+        "Check the scale of the loss: a mean over too much makes small gradients (not with Adam).",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("high", "low", above=0)
+        self.require("patience", at_least=1)
+        self.require("little_fall", at_least=0)
+
+    def needs(self) -> Needs:
+        """Update ratios."""
+        return Needs(kinds=(Kind.OPTIMIZER,), regex=_RATIOS, steps=4)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Compare the ratios of the last saved steps, and look at the loss."""
+        if not len(run.frame().rows(Kind.OPTIMIZER)):
+            return None
+        ratio = self._typical(run)
+        losses = run.losses()
+        if not np.isfinite(ratio) or self.low < ratio < self.high or not losses:
+            return None
+        series = run.scalars(losses[0])
+        trend = trend_of(series.values)
+        if trend is None:
+            return None
+        if ratio >= self.high:
+            if trend.now < trend.start + 2 * trend.noise:
+                return None
+            what, advice, factor = "much", self._HIGH, 0.1
+        else:
+            if trend.drop_frac > self.little_fall or self._changing(run) or trend.points < 50:
+                return None
+            what, advice, factor = "little", self._LOW, 10.0
+        return self.finding(
+            step,
+            f"A step changes weights by {100 * ratio:.2g} % (median of the layers), which is too {what}: "
+            f"the loss went from {trend.start:.4g} to {trend.now:.4g}.",
+            severity=Severity.WARNING,
+            tensor="optimizer/lr/0",
+            evidence={
+                "update_ratio_median": ratio,
+                "loss_at_start": trend.start,
+                "loss_now": trend.now,
+                "saved_steps_count": self.patience,
+            },
+            advice=advice,
+            fix={"setting": "learning_rate", "factor": factor},
+            view=ViewRef("scalars", {"tensors": ["optimizer/lr/0", losses[0]]}),
+        )
+
+    def _typical(self, run: RunView) -> float:
+        """Median over layers of the medians over the last saved steps."""
+        found = []
+        for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS):
+            values = run.scalars(key.name).values[-self.patience :]
+            if len(values) == self.patience:
+                found.append(float(np.median(values)))
+        return float(np.median(found)) if found else float("nan")
+
+    def _changing(self, run: RunView) -> bool:
+        """Whether the rate is in a warm-up, or was much higher before."""
+        for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/"):
+            values = run.scalars(key.name).values
+            if len(values) and (
+                values[-1] < 0.3 * values.max() or values[-1] > 1.001 * values[: len(values) // 2 + 1].max()
+            ):
+                return True
+        return False

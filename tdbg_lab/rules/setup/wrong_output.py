@@ -1,0 +1,110 @@
+"""Outputs that do not fit the loss: a softmax too many or too few, shapes that are spread over each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.given import LossRule
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.setup.given import Given
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["WrongOutput"]
+
+
+@rule("wrong_output", title="Output does not fit the loss")
+@dataclass(frozen=True, kw_only=True)
+class WrongOutput(LossRule):
+    """The output of the model is not what its loss expects, so it trains slowly, or on something else.
+
+    A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``, a
+    ReLU before a classification loss, or predictions and labels of different shapes that PyTorch spreads over
+    each other.
+    """
+
+    tolerance: float = 1e-3
+    """How far sums of probabilities may be from 1, and sums of log-probabilities from 0."""
+
+    explains: ClassVar[tuple[str, ...]] = (
+        "losses",
+        "vanishing_gradient",
+        "constant_output",
+        "unrelated_labels",
+    )
+    _ADVICE: ClassVar = {
+        "softmax": (
+            "Remove the softmax at the end of the model: CrossEntropyLoss takes logits and has its own.",
+            "Apply softmax only where probabilities are shown.",
+        ),
+        "sigmoid": (
+            "Remove the sigmoid at the end of the model: this loss takes logits.",
+            "Or use BCELoss with the sigmoid (less exact).",
+        ),
+        "relu": ("Remove the ReLU after the last layer: logits must be free to be negative.",),
+        "log_softmax": ("Put log_softmax before NLLLoss, or use CrossEntropyLoss on logits.",),
+        "shape": ("Make both shapes equal, for example output.squeeze(-1) or labels.unsqueeze(-1).",),
+    }
+
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        super().__post_init__()
+        self.require("tolerance", above=0)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Every loss that was seen at this step."""
+        for name, given in self.given(run).items():
+            answers = {self._judge(one) for one in given}
+            answer = answers.pop() if len(answers) == 1 else ("", "")
+            if answer[0]:
+                kind, text = answer
+                last = given[-1]
+                return self.finding(
+                    step,
+                    f"{name} is given {text}.",
+                    severity=Severity.WARNING,
+                    tensor=f"loss/{name}",
+                    evidence={
+                        "problem": kind,
+                        "prediction_least": last.number("prediction_min"),
+                        "prediction_largest": last.number("prediction_max"),
+                        "saved_steps_count": len(given),
+                    },
+                    advice=self._ADVICE[kind],
+                    view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+                    step_first=given[0].step,
+                )
+        return None
+
+    def _judge(self, one: Given) -> tuple[str, str]:
+        """What is wrong: a word, and what the loss is given; two empty texts for nothing."""
+        low, high = one.number("prediction_min"), one.number("prediction_max")
+        if not (low <= high) or one.number("prediction_broken"):
+            return "", ""
+        if one.number("broadcast", 0.0):
+            return "shape", "predictions and labels of different shapes, which are spread over each other"
+        if one.name == "NLLLoss":
+            worst = max(abs(one.number("row_logsumexp_min", 0.0)), abs(one.number("row_logsumexp_max", 0.0)))
+            if worst > max(0.05, self.tolerance):
+                return "log_softmax", "values that are no log-probabilities: log_softmax is missing"
+        if one.name == "CrossEntropyLoss" and one.number("classes", 0) > 1 and low >= 0:
+            return self._logits(one)
+        if one.name in ("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss") and low >= 0 and high <= 1:
+            return "sigmoid", "probabilities, where it expects logits: its sigmoid is the second one"
+        return "", ""
+
+    def _logits(self, one: Given) -> tuple[str, str]:
+        """What values that are never negative are, where logits are expected."""
+        zeros = one.number("prediction_zeros", 0.0)
+        sums = one.number("row_sum_min"), one.number("row_sum_max")
+        if all(abs(total - 1) < self.tolerance for total in sums):
+            return "softmax", "probabilities, where it expects logits: its softmax is the second one"
+        if one.number("prediction_max") <= 1 and not zeros:
+            return "sigmoid", "values between 0 and 1, where it expects logits: a sigmoid comes before it"
+        if zeros > 0.05:
+            return "relu", "values that are never negative, where it expects logits: a ReLU comes before it"
+        return "", ""

@@ -1,0 +1,198 @@
+"""Each wrong set-up is found by its rule; the same training without it has no alarm."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Severity
+from tdbg_lab.rules import list_rules, run_rules
+from tdbg_lab.rules.registry import find_rule
+from tdbg_lab.views import list_views
+from tests.rules.made import Made
+from tests.rules.silent.loops import Loop
+
+OURS = [one.name for one in list_rules() if one.group == "setup"]
+
+
+class Healthy(Loop):
+    steps = 120
+
+    def __init__(self):
+        super().__init__()
+        self.set_up()
+
+    def set_up(self):
+        """What a subclass gets wrong."""
+
+
+class Adam(Healthy):
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 3e-3)
+
+
+class WarmUp(Healthy):
+    def before(self, step):
+        self.optimizer.param_groups[0]["lr"] = 0.1 * min(1.0, (step + 1) / 100)
+
+
+class ZeroHead(Healthy):
+    def set_up(self):
+        nn.init.zeros_(self.model[6].weight)
+
+
+class Numbers(Healthy):
+    """Regression through a tanh that can reach its labels."""
+
+    def set_up(self):
+        self.model[6] = nn.Sequential(nn.Linear(32, 1), nn.Tanh())
+        self.optimizer = self.make_optimizer()
+        self.loss = nn.MSELoss()
+        self.y = (self.y.float().unsqueeze(1) - 4.5) / 5.0
+
+
+HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers)
+
+
+class SoftmaxTwice(Healthy):
+    rule = "wrong_output"
+
+    def set_up(self):
+        self.model.append(nn.Softmax(1))
+
+
+class SigmoidFirst(Healthy):
+    rule = "wrong_output"
+
+    def set_up(self):
+        self.model.append(nn.Sigmoid())
+
+
+class NoLogSoftmax(Healthy):
+    rule, steps = "wrong_output", 40
+
+    def set_up(self):
+        self.loss = nn.NLLLoss()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class Spread(Numbers):
+    rule = "wrong_output"
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y.squeeze(1)
+
+
+class OutOfReach(Numbers):
+    rule = "label_range"
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y * 20
+
+
+class NotBinary(Healthy):
+    rule, steps = "label_range", 60
+
+    def set_up(self):
+        self.loss = nn.BCEWithLogitsLoss()
+        self.y = 3.0 * nn.functional.one_hot(self.y, 10).float()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class Constant(Healthy):
+    rule = "constant_output"
+
+    def set_up(self):
+        with torch.no_grad():
+            self.model[4].bias.fill_(-50.0)
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class Equal(Healthy):
+    rule = "symmetric_weights"
+
+    def set_up(self):
+        nn.init.constant_(self.model[4].weight, 0.1)
+
+
+class Pictures(Healthy):
+    rule = "unscaled_inputs"
+
+    def set_up(self):
+        self.x = self.x * 255
+
+
+class Shuffled(Healthy):
+    rule, steps = "unrelated_labels", 260
+
+    def rows(self, step):
+        self.shuffled = torch.randint(0, 1500, (32,), generator=self.random)
+        return super().rows(step)
+
+    def forward(self, x, step):
+        return super().forward(self.x[self.shuffled], step)
+
+
+class TooLow(Healthy):
+    rule = "learning_rate"
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-6)
+
+
+FAULTY = (
+    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, NotBinary, Constant, Equal),
+    *(Pictures, Shuffled, TooLow),
+)
+
+
+@pytest.mark.parametrize("loop", HEALTHY, ids=lambda one: one.__name__)
+def test_healthy_set_up_has_no_alarm(tmp_path, loop):
+    found = run_rules(loop().run(tmp_path / "run"), OURS)
+    assert [one for one in found if one.severity is not Severity.NOTICE] == []
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("loop", FAULTY, ids=lambda one: one.__name__)
+def test_wrong_set_up_is_found_by_its_rule(tmp_path, loop):
+    found = run_rules(loop().run(tmp_path / "run"), OURS)
+    rules = [one.rule for one in found if one.severity is not Severity.NOTICE]
+    assert loop.rule in rules
+    assert set(rules) <= {loop.rule, "learning_rate"}, [one.message for one in found]
+    assert rules.count(loop.rule) == 1
+    finding = next(one for one in found if one.rule == loop.rule)
+    assert finding.advice
+    assert finding.view is not None
+    assert finding.view.name in {one.name for one in list_views()}
+
+
+@pytest.mark.parametrize(("late", "found"), [(2.1, 1), (1.9, 0)])
+def test_loss_that_stays_above_its_beginning_diverges(tmp_path, late, found):
+    made = Made(tmp_path / "run")
+    for step in range(80):
+        made.step(step, {"loss/a": 1.0 if step < 50 else late})
+    findings, _ = made.check("diverging_loss")
+    assert [one.step_first for one in findings] == [50] * found
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "sentence"),
+    [
+        ("wrong_output", {"patience": 0}, "at least 1"),
+        ("learning_rate", {"high": -1.0}, "above 0"),
+        ("unscaled_inputs", {"largest": "much"}, "expected"),
+    ],
+)
+def test_wrong_threshold_is_told(name, wrong, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        find_rule(name)(**wrong)
