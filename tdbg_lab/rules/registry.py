@@ -206,19 +206,32 @@ def _without(names: Sequence[str]) -> list[str | Rule | type[Rule]]:
 def _flat(
     rules: Rules | None,
 ) -> list[str | Rule | type[Rule]]:
+    """Rules one by one; one given by itself takes the place of its name in ``default`` and ``all``."""
     if rules is None or rules == "none":
         return []
     if not isinstance(rules, (str, list, tuple)):
         return [rules]  # type: ignore[list-item]
     items: list[str | Rule | type[Rule]] = []
+    sets: list[str] = []
     for item in [rules] if isinstance(rules, str) else rules:
         if not isinstance(item, str):
             items.append(item)
             continue
         for name in filter(None, (part.strip() for part in item.split(","))):
             names = {"default": DEFAULT, "all": tuple(sorted(_REGISTRY.all())), "none": ()}
-            items.extend(names.get(name, (name,)))
-    return items
+            if name in names:
+                sets += names[name]
+            else:
+                items.append(name)
+    placed: dict[str, str | Rule | type[Rule]] = dict(zip(sets, sets, strict=True))
+    rest: list[str | Rule | type[Rule]] = []
+    for item in items:
+        name = item if isinstance(item, str) else getattr(item, "name", "")
+        if placed.get(name) == name:
+            placed[name] = item
+        if placed.get(name) is not item:
+            rest.append(item)
+    return [*placed.values(), *rest]
 
 
 def _changed(one: Rule, values: Mapping[str, Any]) -> Rule:

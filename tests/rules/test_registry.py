@@ -100,3 +100,9 @@ def test_two_rules_of_one_name_from_different_modules_clash() -> None:
 def test_name_that_cannot_stand_on_the_wire_is_refused() -> None:
     with pytest.raises(ConfigError, match="not a name"):
         type("Bad", (Rule,), {"name": "Bad Name"})
+
+
+def test_rule_given_by_itself_takes_the_place_of_the_default_one() -> None:
+    made = resolve_rules(["default", DeadRelu(patience=7)])
+    assert [one.patience for one in made if isinstance(one, DeadRelu)] == [7]
+    assert len(made) == len(resolve_rules("default"))
