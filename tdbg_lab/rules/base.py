@@ -114,7 +114,7 @@ class Rule:
     """Checked steps in a row with an answer that make a finding. The finding begins at the first of them."""
     calm = 5
     """Checked steps in a row without an answer that end a finding."""
-    time_limit_s = 10.0
+    time_limit_s = 30.0
     """Time one check may take, s. A rule that takes longer is switched off."""
 
     actions: tuple[Action, ...] = field(default=(), repr=False)
