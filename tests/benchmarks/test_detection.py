@@ -64,7 +64,7 @@ def test_alarms_become_shares(tmp_path: Path) -> None:
     assert measure(found, known, "tuned", "default").faulty == 0
     harm = damage(found)
     assert harm["wine_mlp!dead_units"]["hurts"]
-    assert not harm["rings_mlp!decay_kills"]["hurts"]
+    assert not harm["wine_mlp!left_out"]["hurts"]
 
 
 def test_answers_are_kept_and_a_changed_program_is_run_again(tmp_path: Path) -> None:
