@@ -33,7 +33,9 @@ class ScheduleWatch:
         if self._steps in _LOOK_AT and not self._found:
             self._found = _search([one for one in optimizers if _scheduled(one)])
         if self._found and (due or not self._notes.value("scheduler_steps")):
-            counts = [one._step_count - 1 for weak in self._found if (one := weak()) is not None]  # noqa: SLF001
+            # schedulers made of others (SequentialLR, ChainedScheduler) do not count, but their parts do
+            steps = [getattr(weak(), "_step_count", None) for weak in self._found]
+            counts = [count - 1 for count in steps if count is not None]
             if counts:
                 self._notes.set("schedulers", float(len(counts)))
                 self._notes.set("scheduler_steps", float(max(counts)))
