@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import html
 import html.parser
 import json
 import re
 
 import pytest
+from plotly import graph_objects as go
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.views.report import write_report
+from tdbg_lab.views.report import write_page, write_report
 
 
 class _Page(html.parser.HTMLParser):
@@ -69,3 +71,37 @@ def test_report_that_cannot_be_written_leaves_nothing_behind(plain, tmp_path):
     with pytest.raises(StoreError):
         write_report(plain, tmp_path / "taken", sections=[])
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_report_says_in_words_what_stands_out_and_what_to_do(plain, tmp_path):
+    text = write_report(plain, tmp_path / "report.html").read_text(encoding="utf-8")
+    said = html.unescape(text)
+    assert "1 finding (1 warning); the first to look at:" in said
+    assert re.search(
+        r"<li>loss/CrossEntropyLoss fell from [\d.]+ to [\d.]+; its least is [\d.]+\.</li>", said
+    )
+    assert "<li>Lower the learning rate.</li>" in said
+    assert "<th>Load</th><th>max</th><th>p99</th><th>p95</th><th>p50</th><th>min</th>" in said
+    assert "Training loop" in said
+
+
+def test_report_leaves_out_views_that_have_nothing_to_show(plain, tmp_path):
+    page = _read(write_report(plain, tmp_path / "report.html"))
+    views = [figure["layout"]["meta"]["tdbg"]["view"] for figure in page.data]
+    assert {"phases", "step_times", "data_loading", "cores"} <= set(views)
+    assert not {"operators", "flame", "ranks"} & set(views)
+
+
+def test_report_tells_how_far_it_is_and_stays_small(plain, tmp_path):
+    shares = []
+    path = write_report(plain, tmp_path / "report.html", progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert path.stat().st_size < 15_000_000
+
+
+def test_page_leaves_a_word_where_a_figure_is_too_large(plain, tmp_path):
+    figure = go.Figure(go.Scatter(y=["x" * 1000] * 9_500))
+    page = _read(write_page(plain, tmp_path / "page.html", [("Large", figure), ("Small", go.Figure())]))
+    assert "too large for the page" in page.data[0]["layout"]["annotations"][0]["text"]
+    assert (tmp_path / "page.html").stat().st_size < 15_000_000

@@ -1,0 +1,44 @@
+"""How the data loaders of training are set."""
+
+from __future__ import annotations
+
+import json
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from tdbg_lab.store.loaders import LoaderFacts
+
+
+def trained(attach, loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model, optimizer=optimizer) as handle:
+        for inputs, labels in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+    return handle.run
+
+
+def test_loader_in_use_is_recorded_with_its_settings(attach):
+    data = TensorDataset(torch.randn(20, 4), torch.randint(0, 2, (20,)))
+    unused = DataLoader(data, batch_size=7)
+    run = trained(attach, DataLoader(data, batch_size=5))
+    assert run.loaders() == [LoaderFacts(kind="TensorDataset", batch_size=5, rows=20)]
+    assert unused.batch_size == 7
+
+
+def test_training_without_a_loader_records_none(attach):
+    batch = torch.randn(5, 4), torch.randint(0, 2, (5,))
+    assert trained(attach, [batch] * 12).loaders() == []
+
+
+def test_broken_facts_of_loaders_are_left_out(attach):
+    run = trained(attach, [(torch.randn(5, 4), torch.randint(0, 2, (5,)))])
+    file = run.path / "rank-00000" / "loaders.json"
+    file.write_text("{")
+    assert run.loaders() == []
+    file.write_text(json.dumps({"loaders": [5, {"num_workers": "many", "batch_size": -1, "kind": ["x"]}]}))
+    assert run.loaders() == [LoaderFacts(kind="['x']")]
