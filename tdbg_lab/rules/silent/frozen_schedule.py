@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact, noted
@@ -30,6 +32,8 @@ class FrozenSchedule(LoopRule):
     """Optimizer steps after which it is worth a notice."""
     evaluations: int = 2
     """Evaluations after which an epoch must have ended."""
+    crawl: float = 3e-5
+    """Median update ratio ``|dw| / |w|`` below which one evaluation is enough: a warm-up that stands."""
     stuck: int = 5
     """Steps at a learning rate of zero."""
 
@@ -43,6 +47,7 @@ class FrozenSchedule(LoopRule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("patience", "evaluations", "stuck", at_least=1)
+        self.require("crawl", at_least=0)
 
     def not_applicable(self, run: RunView) -> str:
         """Without a scheduler."""
@@ -58,7 +63,7 @@ class FrozenSchedule(LoopRule):
         steps = step - begun + 1
         rates = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/")]
         zero = bool(rates) and all(len(one) and one[-1] == 0 for one in rates)
-        evaluated = fact(run, "evaluations") >= self.evaluations
+        evaluated = fact(run, "evaluations") >= (1 if _crawls(run, self.crawl) else self.evaluations)
         certain = (zero and steps >= self.stuck) or (evaluated and steps >= self.stuck)
         if not certain and steps < self.patience:
             return None
@@ -76,3 +81,10 @@ class FrozenSchedule(LoopRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {"tensors": ["optimizer/lr/0"]}),
         )
+
+
+def _crawls(run: RunView, limit: float) -> bool:
+    """Whether the weights hardly move, by the last update ratios."""
+    keys = run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/update_ratio/.*weight$")
+    ratios = [values[-1] for key in keys if len(values := run.scalars(key.name).values)]
+    return bool(ratios) and float(np.median(ratios)) < limit

@@ -193,6 +193,16 @@ class StuckAtZero(Loop):
             self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda n: min(1.0, n / 10))
 
 
+class StuckNearZero(Loop):
+    rule, trigger = "frozen_schedule", 10
+
+    def before(self, step):
+        if self.schedule is None:
+            self.schedule = torch.optim.lr_scheduler.LambdaLR(
+                self.optimizer, lambda n: 1e-4 + min(1.0, n / 10)
+            )
+
+
 class Overflowing(Loop):
     rule, trigger = "stuck_scaler", TRIGGER
 
@@ -221,7 +231,7 @@ class Twice(Loop):
 FAULTY = (
     *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
     *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, NotFilled, NeverScheduled, StuckAtZero),
-    *(Overflowing, Twice),
+    *(StuckNearZero, Overflowing, Twice),
 )
 
 
