@@ -39,7 +39,8 @@ def exclusive_ns(spans: DataFrame) -> NDArray[np.float64]:
     for each in np.unique(place[~own]):
         rows = np.flatnonzero(place == each)
         _subtract_inner(rows[np.lexsort((-length[rows], start[rows]))], start, length, answer)
-    return np.maximum(answer, 0.0)
+    shown: NDArray[np.float64] = np.maximum(answer, 0.0)
+    return shown
 
 
 def _subtract_inner(

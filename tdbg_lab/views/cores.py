@@ -72,10 +72,10 @@ def _grid(
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Devices, middles of the cells in s, and mean loads, shape ``(D, T)``; NaN where there is none."""
     ranks = samples["rank"].to_numpy(dtype=np.int64)
-    device = samples["device"].astype(str).to_numpy()
+    device = samples["device"].to_numpy(dtype=np.str_)
     if len(np.unique(ranks)) > 1:
-        device = np.char.add(np.char.add(device.astype(str), " of rank "), ranks.astype(str))
-    names, row = np.unique(device.astype(str), return_inverse=True)
+        device = np.char.add(np.char.add(device, " of rank "), ranks.astype(np.str_))
+    names, row = np.unique(device, return_inverse=True)
     order = sorted(range(len(names)), key=lambda i: _place(str(names[i])))[:_MOST_ROWS]
     when = (samples["time_ns"].to_numpy(dtype=np.int64) - zero) / 1e9
     low, high = float(when.min()), float(when.max())
@@ -88,7 +88,8 @@ def _grid(
     n = np.bincount(place, minlength=size)
     with np.errstate(invalid="ignore"):
         load = (total / np.where(n, n, np.nan)).reshape(len(names), cells)
-    return [str(names[i]) for i in order], low + (np.arange(cells) + 0.5) * width, load[order]
+    seconds: NDArray[np.float64] = low + (np.arange(cells) + 0.5) * width
+    return [str(names[i]) for i in order], seconds, load[order]
 
 
 def _place(name: str) -> tuple[int, str, int]:

@@ -86,7 +86,7 @@ def waiting(spans: DataFrame) -> Waiting:
     wait = np.bincount(place, weights=np.where(phase == "data", time, 0.0), minlength=len(steps))
     busy = np.bincount(place, weights=np.where(counted & (phase != "data"), time, 0.0), minlength=len(steps))
     kept = busy > 0  # the wait after the last step belongs to none
-    return Waiting(steps[kept], wait[kept], busy[kept])
+    return Waiting(steps[kept], wait[kept].astype(np.float64), busy[kept].astype(np.float64))
 
 
 def loading_verdict(run: Run, found: Waiting, window_s: int) -> str:

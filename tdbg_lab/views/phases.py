@@ -173,7 +173,8 @@ def _table(
     kept = np.isfinite(row)
     place = row[kept].astype(np.int64) * columns + column[kept]
     time = frame["time"].to_numpy(dtype=np.float64)[kept]
-    return np.bincount(place, weights=time, minlength=len(names) * columns).reshape(len(names), columns)
+    summed = np.bincount(place, weights=time, minlength=len(names) * columns).astype(np.float64)
+    return summed.reshape(len(names), columns)
 
 
 def _area(name: str, colour: str) -> dict[str, Any]:

@@ -137,7 +137,9 @@ def _slow_phases(spans: DataFrame, times: StepTimes, slow: NDArray[np.bool_]) ->
     )
     excess = table - table.median()
     chosen = excess.loc[[key for key in table.index if key in wanted]]
-    return {(int(rank), int(step)): str(name) for (rank, step), name in chosen.idxmax(axis=1).items()}
+    names = chosen.idxmax(axis=1).astype(str).tolist()
+    ranks, steps = (chosen.index.get_level_values(level).tolist() for level in ("rank", "step"))
+    return {(int(rank), int(step)): name for rank, step, name in zip(ranks, steps, names, strict=True)}
 
 
 def _line(figure: go.Figure, at: float, name: str) -> None:
