@@ -255,7 +255,7 @@ def stuck(path: Path, **attach: Any) -> Path:
 
 def stuck_unseen(path: Path) -> Path:
     """The same, seen by its loss only."""
-    return stuck(path, collections=["losses"])
+    return stuck(path, collections=["losses"], config={"checks": False})
 
 
 def diverging(path: Path) -> Path:
