@@ -88,7 +88,7 @@ def _grid(
     n = np.bincount(place, minlength=size)
     with np.errstate(invalid="ignore"):
         load = (total / np.where(n, n, np.nan)).reshape(len(names), cells)
-    seconds: NDArray[np.float64] = low + (np.arange(cells) + 0.5) * width
+    seconds = np.asarray(low + (np.arange(cells) + 0.5) * width, dtype=np.float64)
     return [str(names[i]) for i in order], seconds, load[order]
 
 
