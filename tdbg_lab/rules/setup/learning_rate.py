@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +14,10 @@ from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding
+    from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["LearningRate"]
@@ -61,7 +65,7 @@ class LearningRate(Rule):
 
     def needs(self) -> Needs:
         """Update ratios."""
-        return Needs(kinds=(Kind.OPTIMIZER,), regex=_RATIOS, steps=4)
+        return Needs(kinds=(Kind.OPTIMIZER,), regex=_RATIOS, steps=max(4, self.patience))
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the ratios of the last saved steps, and look at the loss."""
@@ -102,6 +106,10 @@ class LearningRate(Rule):
 
     def _typical(self, run: RunView) -> float:
         """Median over layers of the medians over the last saved steps."""
+        frames = run.frames(Kind.OPTIMIZER, self.patience)
+        rows = _ratio_rows(frames[-1]) if frames else np.zeros(0, np.int64)
+        if len(rows) and len(frames) == self.patience and all(f.layout is frames[0].layout for f in frames):
+            return float(np.median(np.median([_scalars(frame)[rows] for frame in frames], axis=0)))
         found = []
         for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS):
             values = run.scalars(key.name).values[-self.patience :]
@@ -118,3 +126,23 @@ class LearningRate(Rule):
             ):
                 return True
         return False
+
+
+def _ratio_rows(frame: Frame) -> NDArray[np.int64]:
+    """Rows of the update ratios: the same for all steps with the same tensors."""
+    memo = frame.layout.memo
+    if _RATIOS not in memo:
+        rows = [
+            row for row in frame.rows(Kind.OPTIMIZER).tolist() if re.search(_RATIOS, frame.keys[row].name)
+        ]
+        memo[_RATIOS] = np.array(rows, np.int64)
+    found: NDArray[np.int64] = memo[_RATIOS]
+    return found
+
+
+def _scalars(frame: Frame) -> NDArray[np.float64]:
+    """Values of the scalars of a frame, worked out once."""
+    if "scalar_values" not in frame.memo:
+        frame.memo["scalar_values"] = frame.block.scalar_values
+    found: NDArray[np.float64] = frame.memo["scalar_values"]
+    return found
