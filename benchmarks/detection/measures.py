@@ -134,7 +134,7 @@ def measure(outcomes: list[dict[str, Any]], known: dict[str, Program], half: str
     total = Measure()
     for one in outcomes:
         program = known[one["program"]]
-        if half and HALF_OF[program.task.name] != half:
+        if (half and HALF_OF[program.task.name] != half) or name not in one["sets"]:
             continue
         alarms = one["sets"][name]["alarms"]
         label = f"{one['program']} {one['seed']}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.detection.catalog import programs
 from benchmarks.detection.judging import DEFAULT_SET, SETS
-from benchmarks.detection.measures import damage, measure
+from benchmarks.detection.measures import HALF_OF, damage, measure
 
 __all__ = ["details", "write"]
 
@@ -63,9 +63,15 @@ def write(found: list[dict[str, Any]]) -> str:
     result: dict[str, Any] = {
         "seeds": len({one["seed"] for one in found}),
         "programs": _numbers(counted, known),
+        "declared": {half: len(programs(half)) for half in ("reported", "tuned")},
+        "run": {half: sum(_half(known, one) == half for one in found) for half in ("reported", "tuned")},
         "left_out_for_no_harm": left_out,
         "halves": {
-            half: {name: measure(counted, known, half, name).told() for name in SETS}
+            half: {
+                name: measure(counted, known, half, name).told()
+                for name in SETS
+                if any(name in one["sets"] and _half(known, one) == half for one in counted)
+            }
             for half in ("reported", "tuned")
         },
         "damage": harm,
@@ -76,6 +82,10 @@ def write(found: list[dict[str, Any]]) -> str:
     text = "\n".join(_lines(result)) + "\n"
     (RESULTS / "detection.md").write_text(text)
     return text
+
+
+def _half(known: dict[str, Any], outcome: dict[str, Any]) -> str:
+    return HALF_OF[known[outcome["program"]].task.name]
 
 
 def _counts(fault: Any, harm: dict[str, Any] | None) -> bool:
@@ -145,10 +155,21 @@ def _lines(result: dict[str, Any]) -> list[str]:
         "A fault counts when it makes the final score worse than its healthy twin's (median over the seeds),",
         "or is a silent error by construction. The faults are declared in `benchmarks/detection/faults`.",
     ]
+    for half, declared in result["declared"].items():
+        if result["run"][half] < declared * result["seeds"]:
+            lines += [
+                "",
+                f"**Incomplete**: {result['run'][half]} of {declared} programs of the {half} half were run.",
+            ]
     for half, title in (("reported", "Reported half"), ("tuned", "Tuned half")):
-        told = halves[half][DEFAULT_SET]
+        told = halves[half].get(DEFAULT_SET)
+        if told is None:
+            lines += ["", f"## {title}: not run"]
+            continue
         lines += ["", f"## {title}: {told['faulty_runs']} faulty, {told['healthy_runs']} healthy runs", ""]
         lines += _table(halves[half])
+    if DEFAULT_SET not in reported:
+        return lines
     lines += ["", "## Rule by rule, default set, reported half", "", *_rules(reported)]
     lines += ["", "## Missed on the reported half", ""]
     lines += [f"- {one}" for one in reported[DEFAULT_SET]["missed"]] or ["Nothing."]

@@ -177,10 +177,10 @@ def initialised_again(layer: str, trigger: int = 120) -> Fault:
 
 
 def scaler_stuck() -> Fault:
-    """A scale beyond float32 that is not backed off: every step is skipped."""
+    """A scale that became infinite: backing off leaves it infinite, and every step is skipped."""
 
     def change(recipe: Recipe) -> None:
-        recipe.scaler = {"init_scale": 3e38, "backoff_factor": 0.99999, "growth_interval": 100000}
+        recipe.scaler = {"init_scale": float("inf"), "growth_interval": 100000}
 
     return _silent("scaler_stuck", change, ("stuck_scaler",))
 
