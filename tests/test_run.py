@@ -491,7 +491,8 @@ def test_threads_read_while_the_run_grows(tmp_path):
 def test_fake_run_has_everything(tmp_path):
     path = fake_run(tmp_path / "run", steps=20, layers=2, modes=("train", "eval"))
     run = open_run(path)
-    assert {key.kind for key in run.tensors()} == set(Kind) - {Kind.BUFFER, Kind.INPUT, Kind.CUSTOM}
+    absent = {Kind.BUFFER, Kind.INPUT, Kind.CUSTOM, Kind.CHECK}
+    assert {key.kind for key in run.tensors()} == set(Kind) - absent
     assert run.modes() == [Mode.TRAIN, Mode.EVAL]
     assert len(run.tensor("activation/layer0").stats(0).channel_mean) == 16
     assert run.tensor("latent").value(10).shape == (64, 8)

@@ -70,7 +70,8 @@ def test_ranks_are_read_together_or_apart(trained):
     assert (both["count"].to_numpy() == 2 * apart[0]["count"].to_numpy()).all()
     weights = [one[one.tensor == "first.weight"]["l2"].to_numpy() for one in apart]
     outputs = [one[one.tensor == "activation/first"]["mean"].to_numpy() for one in apart]
-    assert (weights[0] == weights[1]).all(), "replicas are the same"
+    # The order of a sum depends on whether the kernels were loaded already, each rank for itself.
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-6, err_msg="replicas are the same")
     assert (outputs[0] != outputs[1]).all(), "their data are not"
 
 

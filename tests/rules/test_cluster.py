@@ -70,13 +70,12 @@ def test_cluster_finds_what_this_process_finds(scheduler: str, runs: list[Made])
     for run in runs:
         findings, states = check_run(run.path)
         theirs, their_states = found[run.path]
-        assert [(one.id, one.severity, one.cause, one.message) for one in theirs] == [
-            (one.id, one.severity, one.cause, one.message) for one in findings
-        ]
+        # What follows from what is decided when all is gathered, here as soon as it is told.
+        assert [(one.id, one.message) for one in theirs] == [(one.id, one.message) for one in findings]
         assert [(one.rule, one.status, one.step_checked) for one in their_states] == [
             (one.rule, one.status, one.step_checked) for one in states
         ]
-    assert [str(one.severity) for one in found[runs[1].path][0]][:1] == ["critical"]
+    assert "critical" in {str(one.severity) for one in found[runs[1].path][0]}
 
 
 def test_check_of_a_killed_worker_is_done_by_another(

@@ -32,6 +32,8 @@ class UnrelatedLabels(LossRule):
     """Saved steps over which predictions are compared with chance."""
     least_steps: int = 150
     """Optimizer steps before it is judged."""
+    calm: int = 100
+    """Checked steps in a row, better than chance, that end a finding: luck comes and goes."""
     z: float = 2.0
     """Standard errors above chance from which predictions count as better than chance."""
 

@@ -52,7 +52,7 @@ class DeadRelu(Rule):
     `threshold_layer` percent of dead units fire the rule (AWS developer guide, DeadRelu).
     """
 
-    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", "losses")
+    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", "constant_output", "losses")
 
     threshold_layer: float = 50.0
     """Dead units of a layer, percent, above which it is reported (AWS developer guide)."""

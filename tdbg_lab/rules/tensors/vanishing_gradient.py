@@ -46,7 +46,7 @@ class VanishingGradient(Rule):
     below `threshold` (AWS developer guide, VanishingGradient).
     """
 
-    explains: ClassVar = ("losses", "weight_update_ratio")
+    explains: ClassVar = ("losses", "weight_update_ratio", "constant_output", "learning_rate")
 
     ratio: float = 1e-4
     """Strength relative to the strongest layer below which a gradient has vanished. Healthy layers of one

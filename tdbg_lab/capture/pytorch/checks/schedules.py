@@ -33,12 +33,19 @@ class ScheduleWatch:
         if self._steps in _LOOK_AT and not self._found:
             self._found = _search([one for one in optimizers if _scheduled(one)])
         if self._found and (due or not self._notes.value("scheduler_steps")):
-            # schedulers made of others (SequentialLR, ChainedScheduler) do not count, but their parts do
-            steps = [getattr(weak(), "_step_count", None) for weak in self._found]
-            counts = [count - 1 for count in steps if count is not None]
+            counts = [_steps_of(one) for weak in self._found if (one := weak()) is not None]
             if counts:
                 self._notes.set("schedulers", float(len(counts)))
                 self._notes.set("scheduler_steps", float(max(counts)))
+
+
+def _steps_of(scheduler: LRScheduler) -> int:
+    """How often it was stepped at least.
+
+    Not all count calls (CosineAnnealingWarmRestarts, SequentialLR), but all know their epoch.
+    """
+    calls = getattr(scheduler, "_step_count", None) or 1
+    return max(int(calls) - 1, int(getattr(scheduler, "last_epoch", 0) or 0))
 
 
 def _scheduled(optimizer: Optimizer) -> bool:
