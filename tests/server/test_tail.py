@@ -209,7 +209,7 @@ def test_reading_does_not_block_the_loop(tmp_path, monkeypatch):
         bench = Bench(tmp_path, poll_interval_s=0.01)
         tail = bench.tails.acquire(bench.entry("run"))
         await tail.opened()
-        monkeypatch.setattr(Run, "refresh", lambda _run: time.sleep(0.3))
+        monkeypatch.setattr(Run, "refresh", lambda _run: time.sleep(1.5))
         longest, end = 0.0, time.monotonic() + 1.0
         while time.monotonic() < end:
             before = time.monotonic()
@@ -218,5 +218,5 @@ def test_reading_does_not_block_the_loop(tmp_path, monkeypatch):
         await bench.aclose()
         return longest
 
-    assert asyncio.run(scene()) < 0.25
+    assert asyncio.run(scene()) < 1.2
     training.end()
