@@ -62,6 +62,7 @@ def test_step_is_there_when_the_next_one_begins(growing, tmp_path):
     step()
     step()
     trial = create_trial(tmp_path / "run")
+    trial.wait_for_steps([0])  # raw values are written beside the training
     assert trial.steps() == [0]
     assert trial.has_passed_step(0) is StepState.AVAILABLE
     assert trial.has_passed_step(1) is StepState.NOT_YET_AVAILABLE
@@ -87,6 +88,7 @@ def test_trial_without_refresh_answers_from_what_it_has_seen(growing, tmp_path):
     step()
     step()
     trial = create_trial(tmp_path / "run")
+    trial.wait_for_steps([0])  # raw values are written beside the training
     with no_refresh(trial):
         assert trial.steps() == [0]
         step()
