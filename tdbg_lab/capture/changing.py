@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tdbg_lab.errors import ConfigError, TdbgError
 from tdbg_lab.store.settings import AppliedSetting, SettingChange, change_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.store import Request
 
-__all__ = ["Changed", "Settings", "follow"]
+__all__ = ["Changed", "Settings", "choose", "follow"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,22 @@ class Settings(Protocol):
         ConfigError
             It cannot be done, with one sentence that says why.
         """
+
+
+def choose(change: SettingChange, known: Mapping[str, T]) -> dict[str, T]:
+    """The optimizers, by name, that a change is for.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of its name.
+    """
+    if not change.optimizer:
+        return dict(known)
+    if change.optimizer not in known:
+        names = ", ".join(repr(name) for name in known)
+        raise ConfigError(f"There is no optimizer {change.optimizer[:80]!r}; there are: {names}.")
+    return {change.optimizer: known[change.optimizer]}
 
 
 def follow(engine: Engine, settings: Settings | None, request: Request) -> None:

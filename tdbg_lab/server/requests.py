@@ -174,10 +174,7 @@ def parse_recheck(body: bytes) -> RecheckRequest:
     ConfigError
         When it is not what the route expects.
     """
-    fields = _object(body or b"{}", allowed={"parameters"})
-    parameters = fields.get("parameters", {})
-    if not isinstance(parameters, dict) or len(parameters) > MAX_PARAMS:
-        raise ConfigError(f"parameters is not an object with at most {MAX_PARAMS} entries.")
+    parameters = _entries(body, "parameters")
     for name, value in parameters.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{name[:100]} is {value}; expected a finite number.")
@@ -209,11 +206,7 @@ def parse_view(body: bytes) -> ViewRequest:
     ConfigError
         When it is not what the route expects.
     """
-    fields = _object(body or b"{}", allowed={"params"})
-    params = fields.get("params", {})
-    if not isinstance(params, dict) or len(params) > MAX_PARAMS:
-        raise ConfigError(f"params is not an object with at most {MAX_PARAMS} entries.")
-    return ViewRequest(params)
+    return ViewRequest(_entries(body, "params"))
 
 
 def parse_message(text: str | bytes) -> WatchRequest:
@@ -248,6 +241,14 @@ def _object(body: bytes, *, allowed: set[str]) -> dict[str, Any]:
         raise ConfigError(
             f"The body has an unknown field {unknown[0][:100]!r}; known: {', '.join(sorted(allowed))}."
         )
+    return value
+
+
+def _entries(body: bytes, name: str) -> dict[str, Any]:
+    """The one field `name` of a body: an object, empty when it is not there."""
+    value = _object(body or b"{}", allowed={name}).get(name, {})
+    if not isinstance(value, dict) or len(value) > MAX_PARAMS:
+        raise ConfigError(f"{name} is not an object with at most {MAX_PARAMS} entries.")
     return value
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from tdbg_lab.capture.changing import Changed
+from tdbg_lab.capture.changing import Changed, choose
 from tdbg_lab.capture.keras.sinks import inner
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.store import AppliedSetting, SettingChange
@@ -59,10 +59,7 @@ class KerasSettings:
         known = {name: inner(one) for name, one in self._session.optimizer_map.items()}
         if not known:
             raise ConfigError("The model has no optimizer: compile it first.")
-        if change.optimizer and change.optimizer not in known:
-            names = ", ".join(repr(name) for name in known)
-            raise ConfigError(f"There is no optimizer {change.optimizer[:80]!r}; there are: {names}.")
-        return {change.optimizer: known[change.optimizer]} if change.optimizer else known
+        return choose(change, known)
 
     def _change_clipping(self, chosen: Mapping[str, Any], value: float | None) -> Changed:
         for optimizer in chosen.values():

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from tdbg_lab.capture.changing import Changed
+from tdbg_lab.capture.changing import Changed, choose
 from tdbg_lab.capture.pytorch.schedulers import scale_group, scale_schedule, schedulers_of
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.store import AppliedSetting, SettingChange
@@ -75,12 +75,7 @@ class TorchSettings:
         known = self._watch.named()
         if not known:
             raise ConfigError("No optimizer is known yet: ask again when the first one has stepped.")
-        if not change.optimizer:
-            return known
-        if change.optimizer not in known:
-            names = ", ".join(repr(name) for name in known)
-            raise ConfigError(f"There is no optimizer {change.optimizer[:80]!r}; there are: {names}.")
-        return {change.optimizer: known[change.optimizer]}
+        return choose(change, known)
 
     # -- learning rates ---------------------------------------------------------------------------
 
