@@ -9,11 +9,14 @@ module.exports = {
   testDir: './tests',
   timeout: 240_000,
   expect: { timeout: 30_000 },
-  retries: 0,
+  // Told as flaky, not as passed, when it takes a second time.
+  retries: 1,
   workers: 1,
   reporter: [['list'], ['html', { open: 'never' }]],
   webServer: {
-    command: 'jupyter lab --config jupyter_server_test_config.py',
+    // What the server says is kept apart: the last lines of the tests are for the tests.
+    command:
+      'jupyter lab --config jupyter_server_test_config.py > server.log 2>&1',
     url: `http://localhost:${port}/lab`,
     timeout: 120_000,
     reuseExistingServer: !process.env.CI

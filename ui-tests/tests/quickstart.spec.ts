@@ -10,6 +10,7 @@ import {
   grows,
   keepPicture,
   labelLightness,
+  marked,
   openDashboard,
   openSidebar,
   picture,
@@ -83,11 +84,8 @@ test('the quickstart is seen live in the side bar, the dashboard and inline', as
     name: 'Follow the run'
   });
   await expect(follow).toHaveAttribute('aria-pressed', 'false');
-  const held = await stepOf(panel);
+  const held = await marked(panel, [histogram, picture(panel, 'Scalars')]);
   expect(held).toBeGreaterThan(0);
-  for (const byStep of [histogram, picture(panel, 'Scalars')]) {
-    await expect.poll(async () => (await drawn(byStep)).marked).toEqual([held]);
-  }
   await expect.poll(async () => (await drawn(timeline)).step).toBe(held);
   await expect
     .poll(async () => (await drawn(latent)).step)

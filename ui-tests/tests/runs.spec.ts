@@ -13,13 +13,13 @@ import {
   goesOn,
   grows,
   kill,
+  marked,
   openDashboard,
   openSidebar,
   picture,
   picturesDrawn,
   runRow,
   runToolbar,
-  drawn,
   stepOf,
   stepSlider,
   tabTo,
@@ -131,12 +131,7 @@ test('a run is found, opened, looked through and stopped by the keyboard alone',
   await keyboard.press('ArrowLeft');
   await keyboard.press('ArrowLeft');
   await expect(follow).toHaveAttribute('aria-pressed', 'false');
-  const held = await stepOf(panel);
-  await expect
-    .poll(async () => (await drawn(picture(panel, 'Scalars'))).marked, {
-      timeout: SLOW
-    })
-    .toEqual([held]);
+  const held = await marked(panel, [picture(panel, 'Scalars')]);
   await tabTo(follow, 3);
   await keyboard.press('Enter');
   await expect(follow).toHaveAttribute('aria-pressed', 'true');
@@ -177,22 +172,15 @@ test('a tensor chosen in the tree is shown, the cursor is dragged in a picture, 
   await page.keyboard.press('ArrowLeft');
   const line = scalars.locator('.jp-TdbgFigure-cursor:not([hidden])');
   await expect(line).toBeVisible({ timeout: SLOW });
+  const before = await stepOf(panel);
   const from = (await line.boundingBox())!;
   const y = from.y + from.height / 2;
   await page.mouse.move(from.x, y);
   await page.mouse.down();
   await page.mouse.move(from.x - 60, y, { steps: 3 });
   await page.mouse.up();
-  const held = await stepOf(panel);
-  for (const each of [
-    scalars,
-    histogram,
-    picture(panel, /^Overview of layers/)
-  ]) {
-    await expect
-      .poll(async () => (await drawn(each)).marked, { timeout: SLOW })
-      .toEqual([held]);
-  }
+  const overview = picture(panel, /^Overview of layers/);
+  await marked(panel, [scalars, histogram, overview], before - 1);
 
   // The numbers of a picture as a table, and the picture again.
   const asTable = scalars.getByRole('button', { name: 'Show as table' });

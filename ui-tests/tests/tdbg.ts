@@ -249,6 +249,37 @@ export function drawn(where: Locator): Promise<IDrawn> {
     });
 }
 
+/**
+ * Wait until pictures mark the step that the bar over the dashboard tells.
+ *
+ * Bar and pictures follow the hand each at its own pace: all are read again until they agree.
+ *
+ * @param most - the step that the bar must not be beyond, when it is known to go back
+ * @returns the step
+ */
+export async function marked(
+  panel: Locator,
+  pictures: ReadonlyArray<Locator>,
+  most = Infinity
+): Promise<number> {
+  let step = -1;
+  await expect
+    .poll(
+      async () => {
+        step = await stepOf(panel);
+        const all = await Promise.all(pictures.map(drawn));
+        const found = all.map(each => each.marked.join());
+        const ends = all.map(each => `(axis to ${each.end})`);
+        return step <= most && found.every(each => each === `${step}`)
+          ? 'in step'
+          : `the bar at ${step}, pictures at ${found.join(', ')} ${ends.join(', ')}`;
+      },
+      { timeout: SLOW }
+    )
+    .toBe('in step');
+  return step;
+}
+
 /** Wait until a picture reaches farther to the right than now. */
 export async function grows(where: Locator): Promise<void> {
   const { end } = await drawn(where);
