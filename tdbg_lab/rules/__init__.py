@@ -22,7 +22,9 @@ from tdbg_lab.rules.registry import find_rule, list_rules, resolve_rules, rule
 from tdbg_lab.rules.setup import WrongOutput
 from tdbg_lab.rules.silent import StaleGradients
 from tdbg_lab.rules.tensors.all_zero import AllZero
+from tdbg_lab.rules.tensors.attention_collapse import AttentionCollapse
 from tdbg_lab.rules.tensors.dead_relu import DeadRelu
+from tdbg_lab.rules.tensors.dead_units import DeadUnits
 from tdbg_lab.rules.tensors.exploding_tensor import ExplodingTensor
 from tdbg_lab.rules.tensors.poor_weight_initialization import PoorWeightInitialization
 from tdbg_lab.rules.tensors.saturated_activation import SaturatedActivation
@@ -37,10 +39,12 @@ from tdbg_lab.rules.view import RunView
 
 __all__ = [
     "AllZero",
+    "AttentionCollapse",
     "CheckInputImages",
     "ClassImbalance",
     "Confusion",
     "DeadRelu",
+    "DeadUnits",
     "ExplodingTensor",
     "FeatureImportanceOverweight",
     "Frame",

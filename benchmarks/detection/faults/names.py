@@ -5,10 +5,9 @@ from __future__ import annotations
 __all__ = ["rules_for"]
 
 NAMES = {
-    "attention_collapse": (),
     "learning_rate_scale": ("learning_rate",),
     "loss_diverging": ("diverging_loss",),
-    "loss_oscillating": ("diverging_loss",),
+    "loss_oscillating": ("oscillating_loss", "diverging_loss"),
     "symmetric_initialisation": ("symmetric_weights",),
     "inputs_not_normalised": ("unscaled_inputs",),
     "labels_shuffled": ("unrelated_labels",),

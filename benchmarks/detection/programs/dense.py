@@ -91,6 +91,14 @@ def bf16_wine(seed: int) -> Recipe:
     return Recipe(mlp(13, 48, 3), *data.bunch("wine"), autocast=True, batch=16)
 
 
+def gelu_digits(seed: int) -> Recipe:
+    return Recipe(mlp(64, 64, 10, act=nn.GELU), *data.digits())
+
+
+def silu_cancer(seed: int) -> Recipe:
+    return Recipe(mlp(30, 32, 2, act=nn.SiLU), *data.bunch("breast_cancer"))
+
+
 def accumulated_digits(seed: int) -> Recipe:
     return Recipe(mlp(64, 48, 10), *data.digits(), batch=8, accumulate=4, steps=120)
 
@@ -150,6 +158,12 @@ TASKS = (
          {"converged": v.converged}, (sagemaker.dead_units("first"), silent.detached("relu"))),
     Task("sparse_cancer", "sparse", sparse_cancer, {"adamw": v.adamw(1e-3)},
          (sagemaker.dead_units("0", 60), setup.redundant_softmax("2"))),
+    Task("gelu_digits", "smooth", gelu_digits,
+         {"warm_up": v.warm_up, "converged": v.converged},
+         (sagemaker.dead_units("2"), silent.detached("2"))),
+    Task("silu_cancer", "smooth", silu_cancer,
+         {"sgd": v.sgd(0.05), "cosine": v.cosine},
+         (sagemaker.dead_units("0"), silent.other_model())),
     Task("bf16_mlp", "precision", bf16_mlp,
          {"clipped": v.clipped},
          (sagemaker.not_a_number("2"), silent.no_zero_grad())),

@@ -28,6 +28,10 @@ _WHOLE = (keras.layers.RNN, keras.layers.TimeDistributed)
 """Layers that call their children in a loop: what passes through those cannot be told apart."""
 _GATED = (keras.layers.LSTM, keras.layers.GRU)
 """Layers whose `activation` is not the last thing they do."""
+_OTHERS = frozenset(
+    {"gelu", "silu", "mish", "leakyrelu", "elu", "selu", "celu", "softplus", "hardswish", "hardsilu"}
+)
+"""Other activation functions, whose units may die or saturate, too."""
 _MAX_CHANNELS = 4096
 
 
@@ -176,4 +180,7 @@ def marks_of(layer: Any) -> tuple[str, ...]:
         return ()
     if activation is keras.activations.tanh:
         return ("tanh",)
-    return ("sigmoid",) if activation is keras.activations.sigmoid else ()
+    if activation is keras.activations.sigmoid:
+        return ("sigmoid",)
+    name = getattr(activation, "__name__", type(layer).__name__).lower().replace("_", "")
+    return ("activation_function",) if name in _OTHERS else ()

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
 
-__all__ = ["ModuleProbe", "hook_modules", "is_relu", "marks_of"]
+__all__ = ["ACTIVATION_FUNCTION", "ModuleProbe", "hook_modules", "is_relu", "marks_of"]
+
+ACTIVATION_FUNCTION = "activation_function"
+"""Collection of the outputs of other activation functions, unit by unit."""
+_OTHERS = ("gelu", "silu", "mish", "leakyrelu", "elu", "softplus", "hardswish", "hardtanh")
 
 _MAX_CALLS = 64
 _MAX_SHAPES = 64
@@ -59,7 +63,11 @@ def marks_of(module: nn.Module) -> tuple[str, ...]:
         return ("relu",)
     if isinstance(module, nn.Tanh):
         return ("tanh",)
-    return ("sigmoid",) if isinstance(module, nn.Sigmoid) else ()
+    if isinstance(module, nn.Sigmoid):
+        return ("sigmoid",)
+    kind = type(module).__name__.lower()  # libraries have classes of their own: NewGELUActivation
+    known = any(one in kind for one in _OTHERS) and next(module.parameters(), None) is None
+    return (ACTIVATION_FUNCTION,) if known else ()
 
 
 class ModuleProbe:

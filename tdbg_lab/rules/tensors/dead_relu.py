@@ -167,6 +167,7 @@ class DeadRelu(Rule):
             },
             advice=self._ADVICE,
             view=ViewRef("histogram", {"tensor": layer.key.name}),
+            step_first=frames[0].step,  # dead in all of these batches
         )
 
     def _judge(self, key: TensorKey, frames: list[Frame]) -> _Layer | None:

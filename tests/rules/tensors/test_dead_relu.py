@@ -36,7 +36,7 @@ def test_units_that_never_fire_are_found(made: Made) -> None:
     assert (finding.tensor, finding.severity) == ("activation/relu1", Severity.WARNING)
     assert finding.evidence["dead_units_count"] == 12
     assert finding.evidence["dead_units_percent"] == 60
-    assert (finding.step_first, finding.step_last) == (19, 29)
+    assert (finding.step_first, finding.step_last) == (10, 29)
     assert finding.view is not None
     assert (finding.view.name, dict(finding.view.params)) == ("histogram", {"tensor": "activation/relu1"})
 

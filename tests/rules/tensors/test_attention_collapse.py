@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import RuleStatus
+from tdbg_lab.rules import AttentionCollapse, check_run
+from tests.rules import nets
+from tests.rules.made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Attentive(nn.Module):
+    """Rows of a digit attend to each other."""
+
+    def __init__(self, *, causal: bool = False) -> None:
+        super().__init__()
+        self.embed, self.qkv, self.head = nn.Linear(8, 16), nn.Linear(16, 48), nn.Linear(16, 10)
+        self.softmax = nn.Softmax(dim=-1)
+        self.causal = causal
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.embed(x.view(-1, 8, 8))
+        q, k, v = self.qkv(h).chunk(3, -1)
+        scores = (q @ k.transpose(1, 2)) / 4.0
+        if self.causal:
+            scores = scores.masked_fill(torch.ones(8, 8, dtype=torch.bool).triu(1), -1e9)
+        return self.head((h + self.softmax(scores) @ v).mean(1))
+
+
+def _train(path: Path, model: nn.Module, steps: int = 100) -> Path:
+    trained = [one for one in model.parameters() if one.requires_grad]
+    return nets.train(path, model, torch.optim.SGD(trained, 0.01), steps=steps)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("factor", "word"), [(0.0, "same weight"), (1.0, ""), (200.0, "one place")])
+def test_attention_that_is_uniform_or_at_one_place_is_found(tmp_path: Path, causal, factor, word) -> None:
+    torch.manual_seed(0)
+    model = Attentive(causal=causal)
+    with torch.no_grad():
+        for one in model.qkv.parameters():
+            one[:32] *= factor
+    findings = check_run(_train(tmp_path / "run", model), [AttentionCollapse()])[0]
+    assert [one.tensor for one in findings] == (["activation/softmax"] if word else [])
+    assert all(word in one.message and one.step_first == 0 for one in findings)
+
+
+@pytest.mark.parametrize(("score", "fires"), [(0.009, True), (0.012, False)])
+def test_scores_that_differ_by_a_hundredth_are_uniform(tmp_path: Path, score: float, fires) -> None:
+    made = Made(tmp_path / "run")
+    scores = np.zeros((4, 2, 8, 8))
+    scores[..., ::2], scores[..., 1::2] = score, -score
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    for step in range(10):
+        made.step(step, {"activation/softmax": weights})
+    made.end()
+    assert bool(made.check(AttentionCollapse())[0]) is fires
+
+
+def test_says_that_no_attention_was_seen(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run").step(0, {"activation/softmax": np.full((8, 2), 0.5)})
+    made.end()
+    state = made.check(AttentionCollapse())[1]["attention_collapse"]
+    assert state.status is RuleStatus.NOT_APPLICABLE
+    assert "No attention weights were recorded" in state.reason
+
+
+def test_share_above_1_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"attention_collapse.one_hot is 1.5"):
+        AttentionCollapse(one_hot=1.5)
