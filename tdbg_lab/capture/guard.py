@@ -37,7 +37,7 @@ class Guard:
     kept in `problems`. With `strict` it is raised instead (tests use that).
     """
 
-    __slots__ = ("_depth", "on_problem", "problems", "spent_ns", "step", "strict")
+    __slots__ = ("_timing", "on_problem", "problems", "spent_ns", "step", "strict")
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -47,24 +47,25 @@ class Guard:
         self.step = 0
         """The current step, for the message."""
         self.on_problem: Callable[[Problem], None] | None = None
-        self._depth = 0
+        self._timing = False
+        """Whether guarded code is running: what it guards within itself is timed already."""
 
-    def run(self, probe: str, function: Callable[..., Any], *args: Any) -> Any:
+    def run(self, probe: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function`; None when it failed or the probe is off."""
         if probe in self.problems:
             return None
-        started = perf_counter_ns()
-        self._depth += 1
+        started = 0 if self._timing else perf_counter_ns()
+        self._timing = True
         try:
-            return function(*args)
+            return function(*args, **kwargs)
         except TrainingStopped:
             raise
         except Exception as error:  # noqa: BLE001 - the one place where nothing may pass
             self.failed(probe, error)
             return None
         finally:
-            self._depth -= 1
-            if not self._depth:
+            if started:
+                self._timing = False
                 self.spent_ns += perf_counter_ns() - started
 
     def failed(self, probe: str, error: Exception) -> None:

@@ -15,7 +15,7 @@ from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torch import nn
     from torch.utils.hooks import RemovableHandle
@@ -46,15 +46,27 @@ def hook_losses(
         name = type(module).__name__
         if classes.count(name) > 1 and path:
             name = path
-        probe = LossProbe(engine, name, path)
-        hook = BoundaryHook(owner, engine, f"loss/{name}", probe.take)
-        hooks.append(hook)
-        handles.append(module.register_forward_hook(hook))
+        take = LossProbe(engine, name, path).take
         if engine.plan.config.checks:
             facts = PredictionProbe(engine, type(module).__name__ if path in ("", name) else name, module)
-            look = BoundaryHook(owner, engine, f"check/loss/{name}", facts.take)
-            handles.append(module.register_forward_hook(look))
+            take = _looking(engine, f"check/loss/{name}", facts, take)
+        hook = BoundaryHook(owner, engine, f"loss/{name}", take)
+        hooks.append(hook)
+        handles.append(module.register_forward_hook(hook))
     return hooks, handles
+
+
+def _looking(
+    engine: Engine, probe: str, facts: PredictionProbe, take: Callable[..., None]
+) -> Callable[..., None]:
+    """`take` a loss, and at saved steps look first at what it was computed of."""
+
+    def look_and_take(module: nn.Module, args: Any, output: Any) -> None:
+        if engine.mask & engine.costly:
+            engine.guard.run(probe, facts.take, args)
+        take(module, args, output)
+
+    return look_and_take
 
 
 def own_loss(output: Any) -> torch.Tensor | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,29 +34,28 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     found: list[torch.Tensor] = []
-    for tensor in _walk(value, 0):
-        found.append(tensor)
-        if len(found) >= MAX_TENSORS:
-            break
+    _gather(value, found, 0)
     return found
 
 
-def _walk(value: Any, depth: int) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-        return
-    if depth >= _MAX_DEPTH:
-        return
+def _gather(value: Any, found: list[torch.Tensor], depth: int) -> None:
+    for part in _parts(value):
+        if len(found) >= MAX_TENSORS:
+            return
+        if isinstance(part, torch.Tensor):
+            found.append(part)
+        elif depth < _MAX_DEPTH:
+            _gather(part, found, depth + 1)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, list | tuple):
+        return value
     if isinstance(value, Mapping):  # Hugging Face's ModelOutput is one, without its empty fields
-        parts = list(value.values())
-    elif isinstance(value, list | tuple):
-        parts = list(value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = [getattr(value, one.name, None) for one in fields(value)]
-    else:
-        return
-    for part in parts:
-        yield from _walk(part, depth + 1)
+        return list(value.values())
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, one.name, None) for one in fields(value)]
+    return ()
 
 
 def distributed(tensor: torch.Tensor) -> bool:

@@ -13,13 +13,15 @@ from tdbg_lab.records import Mode
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.notes import Notes
 
 __all__ = ["BatchWatch", "digest"]
 
-_MAX_ELEMENTS = 65_536
-"""Elements read of one tensor, at most; evenly spread where there are more."""
+_MAX_ELEMENTS = 4096
+"""Elements read of one tensor, at most about: rows evenly spread, and of long rows elements evenly spread."""
 _MAX_TENSORS = 4
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
 
@@ -62,12 +64,19 @@ class BatchWatch:
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:
     """A checksum of 32 bits over shape and values, going on from `start`."""
-    tensor = tensor.detach()
-    count = tensor.numel()
-    if count > _MAX_ELEMENTS:
-        rows = max(1, len(tensor) * _MAX_ELEMENTS // count)
-        tensor = tensor[:: max(1, len(tensor) // rows)]
-        if tensor.numel() > 2 * _MAX_ELEMENTS:
-            tensor = tensor.reshape(-1)[:: tensor.numel() // _MAX_ELEMENTS | 1]
-    start = crc32(repr(tuple(tensor.shape)).encode(), start)
-    return crc32(tensor.contiguous().view(-1).view(torch.uint8).numpy().data, start) if count else start
+    values = _values(tensor.detach())
+    start = crc32(repr(values.shape).encode(), start)
+    if values.size > _MAX_ELEMENTS:
+        kept = max(1, len(values) * _MAX_ELEMENTS // values.size)
+        values = values[:: len(values) // kept]
+        if values.size > 2 * _MAX_ELEMENTS:
+            values = values.reshape(-1)[:: values.size // _MAX_ELEMENTS | 1]
+    return crc32(values.tobytes(), start)
+
+
+def _values(tensor: torch.Tensor) -> NDArray[Any]:
+    """A view of the values; bytes of those that numpy does not know, such as bfloat16."""
+    try:
+        return tensor.numpy()
+    except TypeError:
+        return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()

@@ -44,7 +44,9 @@ class GradientWatch:
     def __init__(self, engine: Engine, notes: Notes, suffix: str) -> None:
         self._engine = engine
         self._notes = notes
-        self._suffix = suffix
+        self._stale_name = f"stale_gradients{suffix}"
+        self._discarded_name = f"discarded_gradients{suffix}"
+        self._waiting_name = f"waiting_gradients{suffix}"
         self._probe: ref[torch.Tensor] | None = None
         self._hook: RemovableHandle | None = None
         self._grad: ref[torch.Tensor] | None = None
@@ -107,25 +109,26 @@ class GradientWatch:
         else:
             self._unclear += 1
         self._remember(parameter)
-        self._tell_early()
+        if self.discarded >= _ABANDONED or self._added >= _WAITING:
+            self._tell_early()
 
     def _tell_early(self) -> None:
         """Say so while no step comes: at the powers of two, so that it stays little."""
         for name, count, least in (
-            ("discarded_gradients", self.discarded, _ABANDONED),
-            ("waiting_gradients", self._added, _WAITING),
+            (self._discarded_name, self.discarded, _ABANDONED),
+            (self._waiting_name, self._added, _WAITING),
         ):
             if count >= least and count & (count - 1) == 0:
-                self._notes.set(name + self._suffix, float(count))
-                self._notes.write(everything=False)
+                self._notes.set(name, float(count))
+                self._notes.write()
 
     def before_step(self, *, closure: bool) -> None:
         """The optimizer is about to step: judge what came since its last one."""
         stale = self._added > 0 and not self._reset and not self._unclear and not closure
         self._stale = self._stale + 1 if stale else 0
-        self._notes.set("stale_gradients" + self._suffix, float(self._stale))
-        self._notes.set("discarded_gradients" + self._suffix, 0.0 if closure else float(self.discarded))
-        self._notes.clear("waiting_gradients" + self._suffix)
+        self._notes.set(self._stale_name, float(self._stale))
+        self._notes.set(self._discarded_name, 0.0 if closure else float(self.discarded))
+        self._notes.clear(self._waiting_name)
 
     def after_step(self) -> None:
         """The optimizer has stepped, or a scaler left the step out: what comes now belongs to the next."""

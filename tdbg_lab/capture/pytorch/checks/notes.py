@@ -46,12 +46,14 @@ class Notes:
         """What was said last; 0.0 when nothing was."""
         return self._values.get(name, 0.0)
 
-    def write(self, *, everything: bool) -> None:
+    def write(self, *, everything: bool = False) -> None:
         """Add rows to the current place: of what changed, or of all that is known."""
         if everything:
             for name, value in self._values.items():
                 if name not in _CHANGING:
                     self._pending.setdefault(name, value)
+        if not self._pending:
+            return
         pending, self._pending = self._pending, {}
         for name, value in pending.items():
             self._engine.recorder.add_scalar(self._keys[name], value)

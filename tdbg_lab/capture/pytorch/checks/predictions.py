@@ -42,10 +42,9 @@ class PredictionProbe:
         self._keys: dict[str, TensorKey] = {}
         self._ignored = getattr(module, "ignore_index", None)
 
-    def take(self, _module: nn.Module, args: tuple[Any, ...], _output: Any) -> None:
+    def take(self, args: tuple[Any, ...]) -> None:
         """Look at what a loss module was called with."""
-        engine = self._engine
-        if recomputing() or not engine.mask & engine.costly or len(args) < 2:
+        if recomputing() or len(args) < 2:
             return
         prediction, target = args[0], args[1]
         if not (_plain(prediction) and _plain(target) and prediction.is_floating_point()):

@@ -57,61 +57,60 @@ class CheckWatch:
         index = len(self._optimizers)
         self._optimizers.append(ref(optimizer))
         self._gradients[index] = GradientWatch(self._engine, self.notes, f"/{index}" if index else "")
-        self._run("check/parameters", self._look, index, optimizer)
+        self._engine.guard.run("check/parameters", self._look, index, optimizer)
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called; the engine is in its forward."""
+        run = self._engine.guard.run
         if not self._begun and self._engine.recorder.mode is Mode.TRAIN:
             self._begun = True
-            self._run("check/initial", record_initial, self._engine, self._parameters)
-        self._run("check/modes", self._modes.forward, module)
-        self._run("check/batch", self._batches.forward, inputs)
+            run("check/initial", record_initial, self._engine, self._parameters)
+        run("check/modes", self._modes.forward, module)
+        run("check/batch", self._batches.forward, inputs)
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
         """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
         index = self._index(optimizer)
         if index is None:
             return
-        self._run("check/parameters", self._look, index, optimizer)
-        self._run("check/parameters", self._trainable.judge, index, optimizer)
-        self._run("check/gradients", lambda: self._gradients[index].before_step(closure=closure))
-        self._run("check/weights", self._weights.before_step, index, optimizer)
+        run = self._engine.guard.run
+        run("check/parameters", self._judge, index, optimizer)
+        run("check/gradients", self._gradients[index].before_step, closure=closure)
+        run("check/weights", self._weights.before_step, index, optimizer)
         if first:
-            self._run("check/modes", self._modes.before_step)
-            self._run("check/batch", self._batches.before_step)
-            self._run("check/schedules", self._note_schedules)
+            run("check/modes", self._modes.before_step)
+            run("check/batch", self._batches.before_step)
+            run("check/schedules", self._schedules.before_step, self._live(), due=self._due())
 
     def after_step(self, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
         index = self._index(optimizer)
         if index is not None:
-            self._run("check/gradients", self._gradients[index].after_step)
-            self._run("check/weights", self._weights.after_step, index, optimizer)
+            run = self._engine.guard.run
+            run("check/gradients", self._gradients[index].after_step)
+            run("check/weights", self._weights.after_step, index, optimizer)
 
     def close_step(self) -> None:
         """The step is complete."""
-        self._run("check/notes", self._write)
+        self._engine.guard.run("check/notes", self.notes.write, everything=self._due())
 
     def skipped(self, optimizer: Optimizer, in_a_row: int, scale: float) -> None:
         """A gradient scaler left a step out, for the `in_a_row`-th time since the last step."""
         index = self._index(optimizer)
         if index is not None:
-            self._run("check/gradients", self._gradients[index].after_step)
+            self._engine.guard.run("check/gradients", self._gradients[index].after_step)
         self.notes.set("skipped_in_a_row", float(in_a_row))
         self.notes.set("scale", scale)
-        self.notes.write(everything=False)
+        self.notes.write()
 
     def detach(self) -> None:
         """Take off every hook and write what is not written yet. Idempotent."""
         for one in self._gradients.values():
             one.detach()
         if self._engine.open:
-            self._run("check/notes", lambda: self.notes.write(everything=False))
+            self._engine.guard.run("check/notes", self.notes.write)
 
     # -- parts ------------------------------------------------------------------------------------
-
-    def _run(self, probe: str, function: Any, *args: Any) -> None:
-        self._engine.guard.run(probe, function, *args)
 
     def _index(self, optimizer: Optimizer) -> int | None:
         for index, one in enumerate(self._optimizers):
@@ -125,6 +124,10 @@ class CheckWatch:
     def _due(self) -> bool:
         return bool(self._engine.mask & self._engine.costly)
 
+    def _judge(self, index: int, optimizer: Optimizer) -> None:
+        self._look(index, optimizer)
+        self._trainable.judge(index, optimizer)
+
     def _look(self, index: int, optimizer: Optimizer) -> None:
         """Compare models and optimizers; choose what is watched."""
         if self._trainable.look(self._live(), due=self._due()):
@@ -132,9 +135,3 @@ class CheckWatch:
             live = [(name, model) for name, weak in self._models if (model := weak()) is not None]
             self._weights.find(live)
         self._gradients[index].choose(optimizer, self._trainable.ours)
-
-    def _note_schedules(self) -> None:
-        self._schedules.before_step(self._live(), due=self._due())
-
-    def _write(self) -> None:
-        self.notes.write(everything=self._due())
