@@ -46,10 +46,12 @@ def _told(recipe: Recipe, x: torch.Tensor, y: torch.Tensor) -> tuple[Any, torch.
     return (output, y) if recipe.compare is None else recipe.compare(output, x, y)
 
 
-def _loss(recipe: Recipe, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _loss(recipe: Recipe, handle: Any | None, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     with torch.autocast("cpu", torch.bfloat16) if recipe.autocast else nullcontext():
         told, wanted = _told(recipe, x, y)
         loss: torch.Tensor = recipe.criterion(told, wanted)
+    if handle is not None and isinstance(recipe.criterion, torch.nn.CrossEntropyLoss) and told.ndim == 2:
+        handle.record("predictions", told.detach(), labels=wanted)  # as rules on classes ask for
     recipe.recent.append((told.detach(), wanted, loss.item()))
     return loss
 
@@ -104,7 +106,7 @@ def train(recipe: Recipe, path: Path | None, seed: int) -> float:
         for step in range(recipe.steps):
             for hook in recipe.before_step:
                 hook(recipe, step)
-            _step(recipe, step, batches, optimizer, scaler)
+            _step(recipe, handle, step, batches, optimizer, scaler)
             if schedule is not None and recipe.step_schedule:
                 schedule.step()
             if (step + 1) % recipe.eval_every == 0:
@@ -115,6 +117,7 @@ def train(recipe: Recipe, path: Path | None, seed: int) -> float:
 
 def _step(
     recipe: Recipe,
+    handle: Any | None,
     step: int,
     batches: Iterator[tuple[torch.Tensor, torch.Tensor]],
     optimizer: torch.optim.Optimizer,
@@ -126,7 +129,7 @@ def _step(
         x, y = next(batches)
         for change in recipe.on_batch:
             x, y = change(recipe, step, x, y)
-        loss = _loss(recipe, x, y) / recipe.accumulate
+        loss = _loss(recipe, handle, x, y) / recipe.accumulate
         (loss if scaler is None else scaler.scale(loss)).backward()
     if recipe.clip is not None:
         if scaler is not None:

@@ -69,6 +69,7 @@ def squashed_output(head: str) -> Fault:
         "output_loss_mismatch",
         "wrong_loss",
         "output_range",
+        "labels_out_of_range",
         "redundant_softmax",
         "saturated_activation",
     )
@@ -170,6 +171,17 @@ def oscillating(factor: float) -> Fault:
     )
     causes = (*TOO_FAST, "exploding_tensor", "weight_update_ratio", "loss_not_decreasing", "dead_relu")
     return Fault("oscillating", change, rules, "setup", causes=causes)
+
+
+def swinging(rate: float) -> Fault:
+    """All data at once, at a rate beyond what the curvature bears: the loss swings and stays high."""
+
+    def change(recipe: Recipe) -> None:
+        recipe.batch = len(recipe.train[0])
+        recipe.optimizer = lambda p: torch.optim.SGD(p, rate)
+        recipe.schedule = recipe.clip = None
+
+    return Fault("swinging", change, ("loss_oscillating", *TOO_FAST), "setup")
 
 
 def attention_sharp(factor: float = 30.0) -> Fault:

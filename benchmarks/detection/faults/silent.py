@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING
 
 import torch
@@ -182,7 +183,8 @@ def scaler_stuck() -> Fault:
     def change(recipe: Recipe) -> None:
         recipe.scaler = {"init_scale": float("inf"), "growth_interval": 100000}
 
-    return _silent("scaler_stuck", change, ("stuck_scaler",))
+    fault = _silent("scaler_stuck", change, ("stuck_scaler", "skipped_steps"))
+    return replace_fields(fault, causes=("stuck_scaler",))
 
 
 def never_stepped(start: float = 1e-4) -> Fault:
