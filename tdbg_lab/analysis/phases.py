@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
-__all__ = ["OUTER", "StepTimes", "exclusive_ns", "step_times", "training_spans"]
+__all__ = ["OUTER", "OWN", "StepTimes", "exclusive_ns", "step_times", "training_spans", "without_inner"]
 
 OUTER = ("profile",)
 """Phases that lie over the others and are no part of a step."""
@@ -31,14 +31,31 @@ def exclusive_ns(spans: DataFrame) -> NDArray[np.float64]:
 
     Spans of one rank and thread nest. Those of `OWN` phases do not overlap one another.
     """
-    start = spans["start_ns"].to_numpy(dtype=np.int64)
-    length = spans["duration_ns"].to_numpy(dtype=np.float64)
     own = spans["phase"].astype(str).isin(OWN).to_numpy()
-    answer = length.copy()
     place = spans["rank"].to_numpy(dtype=np.int64) * 2**40 + spans["thread"].to_numpy(dtype=np.int64)
+    start = spans["start_ns"].to_numpy(dtype=np.int64)
+    return without_inner(start, spans["duration_ns"].to_numpy(dtype=np.float64), own, place)
+
+
+def without_inner(
+    start_ns: NDArray[np.int64],
+    length_ns: NDArray[np.float64],
+    own: NDArray[np.bool_],
+    place: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Time of each span without the spans within it; all columns of shape ``(N,)``.
+
+    Parameters
+    ----------
+    own
+        Whether its phase is one of `OWN`.
+    place
+        Number of its thread: spans of one thread nest.
+    """
+    answer = length_ns.copy()
     for each in np.unique(place[~own]):
         rows = np.flatnonzero(place == each)
-        _subtract_inner(rows[np.lexsort((-length[rows], start[rows]))], start, length, answer)
+        _subtract_inner(rows[np.lexsort((-length_ns[rows], start_ns[rows]))], start_ns, length_ns, answer)
     shown: NDArray[np.float64] = np.maximum(answer, 0.0)
     return shown
 

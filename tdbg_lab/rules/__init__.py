@@ -18,6 +18,22 @@ from tdbg_lab.rules.losses.loss_not_decreasing import LossNotDecreasing
 from tdbg_lab.rules.losses.overfit import Overfit
 from tdbg_lab.rules.losses.overtraining import Overtraining
 from tdbg_lab.rules.losses.stalled_training import StalledTraining
+from tdbg_lab.rules.profile.batch_size import BatchSize
+from tdbg_lab.rules.profile.cpu_bottleneck import CPUBottleneck
+from tdbg_lab.rules.profile.dataloader import Dataloader
+from tdbg_lab.rules.profile.gpu_idle_gaps import GpuIdleGaps
+from tdbg_lab.rules.profile.gpu_memory_increase import GPUMemoryIncrease
+from tdbg_lab.rules.profile.input_bound import InputBound
+from tdbg_lab.rules.profile.io_bottleneck import IOBottleneck
+from tdbg_lab.rules.profile.load_balancing import LoadBalancing
+from tdbg_lab.rules.profile.low_gpu_utilization import LowGPUUtilization
+from tdbg_lab.rules.profile.max_initialization_time import MaxInitializationTime
+from tdbg_lab.rules.profile.memory_leak import MemoryLeak
+from tdbg_lab.rules.profile.overall_framework_metrics import OverallFrameworkMetrics
+from tdbg_lab.rules.profile.overall_system_usage import OverallSystemUsage
+from tdbg_lab.rules.profile.step_outlier import StepOutlier
+from tdbg_lab.rules.profile.straggler import Straggler
+from tdbg_lab.rules.profile.thermal_throttling import ThermalThrottling
 from tdbg_lab.rules.registry import find_rule, list_rules, resolve_rules, rule
 from tdbg_lab.rules.setup import WrongOutput
 from tdbg_lab.rules.silent import StaleGradients
@@ -40,17 +56,30 @@ from tdbg_lab.rules.view import RunView
 __all__ = [
     "AllZero",
     "AttentionCollapse",
+    "BatchSize",
+    "CPUBottleneck",
     "CheckInputImages",
     "ClassImbalance",
     "Confusion",
+    "Dataloader",
     "DeadRelu",
     "DeadUnits",
     "ExplodingTensor",
     "FeatureImportanceOverweight",
     "Frame",
+    "GPUMemoryIncrease",
+    "GpuIdleGaps",
+    "IOBottleneck",
+    "InputBound",
+    "LoadBalancing",
     "LossNotDecreasing",
+    "LowGPUUtilization",
+    "MaxInitializationTime",
+    "MemoryLeak",
     "NLPSequenceRatio",
     "Needs",
+    "OverallFrameworkMetrics",
+    "OverallSystemUsage",
     "Overfit",
     "Overtraining",
     "PoorWeightInitialization",
@@ -61,7 +90,10 @@ __all__ = [
     "SimilarAcrossRuns",
     "StaleGradients",
     "StalledTraining",
+    "StepOutlier",
+    "Straggler",
     "TensorVariance",
+    "ThermalThrottling",
     "TreeDepth",
     "UnchangedTensor",
     "VanishingGradient",

@@ -48,6 +48,8 @@ class Needs:
     """What each rank wrote is wanted by itself, too: `RunView.rank_frames`."""
     raw: bool = False
     """Raw values are wanted where they were saved: `RunView.raw`."""
+    activity: bool = False
+    """What training and its machines did is wanted: `RunView.samples`, `RunView.phase_times`, ..."""
 
     def match(self, key: TensorKey) -> bool:
         """Whether a tensor is one of those that are needed."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
+from tdbg_lab.rules.activity_feed import ActivityFeed
 from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.raw_values import RawValues
 from tdbg_lab.rules.view import RunView
@@ -55,6 +56,8 @@ class Feed:
         Silence after which the newest step counts as complete, s.
     hold_s
         Time a step waits for what is written in the background, s.
+    activity
+        Follow what training and its machines did, too.
     clock
         Monotonic clock, s.
     """
@@ -66,6 +69,7 @@ class Feed:
         *,
         settle_s: float = 0.15,
         hold_s: float = 0.0,
+        activity: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._view = view
@@ -83,6 +87,8 @@ class Feed:
         self._source = source_of(run_path)
         self._info_s = -math.inf
         self._look_at_info()
+        self._activity = ActivityFeed(run_path) if activity else None
+        view.activity = None if self._activity is None else self._activity.activity
 
     @classmethod
     def of(cls, run_path: Path, needs: Iterable[Needs]) -> Feed:
@@ -94,7 +100,8 @@ class Feed:
             raw=RawValues(run_path) if any(one.raw for one in wanted) else None,
         )
         view.expect(known_keys(run_path))
-        return cls(run_path, view, hold_s=_HOLD_S if any(one.raw for one in wanted) else 0.0)
+        hold_s = _HOLD_S if any(one.raw for one in wanted) else 0.0
+        return cls(run_path, view, hold_s=hold_s, activity=any(one.activity for one in wanted))
 
     @property
     def view(self) -> RunView:
@@ -128,9 +135,11 @@ class Feed:
             self._pending.setdefault(part.step, []).append(part)
         quiet = self._clock() - self._last_write_s >= self._settle_s
         newest = max(self._read_s, key=self._read_s.__getitem__, default=-1)
-        for step in sorted(self._pending):
-            if last or (not self._is_held(step) and (quiet or step != newest)):
-                yield self._give(step)
+        due = [s for s in sorted(self._pending) if last or (not self._is_held(s) and (quiet or s != newest))]
+        for step in due:
+            yield self._give(step, final=last and step == due[-1])
+        if last and not due and self._finish_activity():
+            yield self._view.step  # once more, with what training did after it was given
 
     def _is_held(self, step: int) -> bool:
         """Whether raw values of a step may still be on their way: they are written in the background."""
@@ -153,7 +162,11 @@ class Feed:
         ahead = [rank.ahead for rank in self._ranks.values() if rank.ahead]
         return min(ahead, key=lambda parts: parts[0].step).popleft() if ahead else None
 
-    def _give(self, step: int) -> int:
+    def _finish_activity(self) -> bool:
+        """Read what is left of phases and load; True when a step is to be checked again for it."""
+        return self._activity is not None and self._activity.finish() and self._view.step >= 0
+
+    def _give(self, step: int, *, final: bool = False) -> int:
         self._read_s.pop(step, None)
         modes: dict[Mode, list[_Part]] = {}
         for part in self._pending.pop(step):
@@ -163,6 +176,10 @@ class Feed:
             ranks = [part.rank for part in parts]
             self._view.put(mode, step, newest, [(part.keys, part.block) for part in parts], ranks)
         self._view.step = step
+        if final:
+            self._finish_activity()
+        elif self._activity is not None:
+            self._activity.move_to(newest)
         return step
 
     def _decode(self, table: pa.Table, rank: int) -> list[_Part]:

@@ -66,6 +66,20 @@ DEFAULT = (
     "overtraining",
     "loss_not_decreasing",
     "stalled_training",
+    "thermal_throttling",
+    "io_bottleneck",
+    "input_bound",
+    "straggler",
+    "memory_leak",
+    "step_outlier",
+    "dataloader",
+    "max_initialization_time",
+    "cpu_bottleneck",
+    "gpu_idle_gaps",
+    "low_gpu_utilization",
+    "gpu_memory_increase",
+    "load_balancing",
+    "batch_size",
 )
 """Rules of ``"default"``. Causes stand before their consequences: a rule sees what earlier ones found."""
 

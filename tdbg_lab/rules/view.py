@@ -9,8 +9,10 @@ from tdbg_lab.records import Kind, Mode
 from tdbg_lab.rules.frame import Frame
 from tdbg_lab.rules.layout import Plan
 from tdbg_lab.rules.recent import Recent
+from tdbg_lab.rules.sample_log import NO_SAMPLES
 from tdbg_lab.rules.scalar_log import ScalarLog
 from tdbg_lab.rules.series import Scalars, Series
+from tdbg_lab.rules.span_log import SpanLog
 from tdbg_lab.stats import empty_block
 from tdbg_lab.store.info import RunInfo
 
@@ -20,8 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.records import Finding, StatsBlock, TensorKey
+    from tdbg_lab.rules.activity import Activity
     from tdbg_lab.rules.base import Needs
     from tdbg_lab.rules.raw_values import RawValues
+    from tdbg_lab.rules.sample_log import Samples
+    from tdbg_lab.rules.span_log import PhaseTimes, Spans
+    from tdbg_lab.store.loaders import LoaderFacts
 
 __all__ = ["RunView"]
 
@@ -48,6 +54,8 @@ class RunView:
         """Open findings of all rules, those of earlier rules at this step included."""
         self.info = RunInfo(id="", name="", created_ns=0)
         """What the run says about itself: framework, hyper-parameters, world size, ..."""
+        self.activity: Activity | None = None
+        """What training and its machines did; None when no rule asked for it (`Needs.activity`)."""
         self._keep = keep
         self._per_rank = per_rank
         self._raw = raw
@@ -145,6 +153,27 @@ class RunView:
             if names:
                 return names
         return []
+
+    def samples(self, metric: str, device: str, rank: int = 0) -> Samples:
+        """The last samples of a metric of one device of one machine; empty where there are none.
+
+        This and the next three go as far as the checked step, and on about once a second. Nothing is
+        there unless a rule asked for it (`Needs.activity`).
+        """
+        return NO_SAMPLES if self.activity is None else self.activity.samples.recent(metric, device, rank)
+
+    def spans(self, rank: int | None = None) -> Spans:
+        """The last phases one by one, of a rank, by default of the lowest one."""
+        return (self.activity.spans if self.activity else SpanLog()).spans(rank)
+
+    def phase_times(self, rank: int | None = None) -> PhaseTimes:
+        """The last complete steps of a rank with the time of each phase."""
+        return (self.activity.spans if self.activity else SpanLog()).times(rank)
+
+    @property
+    def loaders(self) -> tuple[LoaderFacts, ...]:
+        """How the data loaders are set that training takes its batches from."""
+        return self.activity.loaders if self.activity else ()
 
     def put(
         self,

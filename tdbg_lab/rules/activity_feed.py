@@ -1,0 +1,129 @@
+"""From spans and samples on disk to what rules see of them."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tdbg_lab.rules.activity import Activity
+from tdbg_lab.store.layout import list_ranks
+from tdbg_lab.store.tail import tail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["ActivityFeed"]
+
+log = logging.getLogger(__name__)
+
+LAG_NS: Final = 1_000_000_000
+"""Phases are written in batches: how far behind the checked step `Activity` stays while a run goes on."""
+TICK_NS: Final = 1_000_000_000
+_FOREVER: Final = 2**62
+
+
+class ActivityFeed:
+    """Reads what training and machines did up to a moment; never more than a batch of each stream ahead.
+
+    So a check after the fact sees at each step what a live one saw, but for phases that were written
+    late.
+
+    Parameters
+    ----------
+    run_path
+        Run directory.
+    """
+
+    def __init__(self, run_path: Path) -> None:
+        self.activity = Activity(run_path)
+        self._path = run_path
+        self._streams: dict[tuple[int, str], _Stream] = {}
+        self._moved_ns = 0
+        self._refused = False
+
+    def move_to(self, time_ns: int) -> None:
+        """Go on to a step that was written at `time_ns`, at most once a second of training."""
+        if time_ns - self._moved_ns >= TICK_NS:
+            self._moved_ns = time_ns
+            self._read(time_ns - LAG_NS)
+
+    def finish(self) -> bool:
+        """Read all there is; True when there was anything new."""
+        return self._read(_FOREVER)
+
+    def _read(self, until_ns: int) -> bool:
+        for rank, _ in list_ranks(self._path):
+            for name in ("spans", "system"):
+                if (rank, name) not in self._streams:
+                    self._streams[rank, name] = _Stream(self._path, rank, name)
+        news = False
+        put: dict[str, Callable[[int, pa.Table], None]] = {
+            "spans": self._put_spans,
+            "system": self._put_samples,
+        }
+        for (rank, name), stream in self._streams.items():
+            while (table := stream.next(until_ns)) is not None:
+                news = True
+                try:
+                    put[name](rank, table)
+                except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
+                    if not self._refused:
+                        log.warning("A batch of %s is left out: %s", name, error)
+                    self._refused = True
+        newest = max((stream.seen_ns for stream in self._streams.values()), default=0)
+        self.activity.move_to(min(until_ns, newest))
+        return news
+
+    def _put_spans(self, rank: int, table: pa.Table) -> None:
+        columns = [_numbers(table, name) for name in ("start_ns", "duration_ns", "step")]
+        self.activity.spans.put(rank, [str(one) for one in table["phase"].to_pylist()], *columns)
+
+    def _put_samples(self, rank: int, table: pa.Table) -> None:
+        metrics, devices = (table[name].to_pylist() for name in ("metric", "device"))
+        values = np.asarray(table["value"].to_numpy(), np.float64)
+        self.activity.samples.put(rank, int(table["time_ns"][0].as_py()), metrics, devices, values)
+
+
+class _Stream:
+    """One stream of one rank, batch by batch."""
+
+    def __init__(self, path: Path, rank: int, name: str) -> None:
+        self._tail = tail(path, rank=rank, streams=(name,))
+        self._name = name
+        self._ahead: deque[tuple[int, pa.Table]] = deque(maxlen=1)
+        self.seen_ns = 0
+        """Newest time of what was given."""
+
+    def next(self, until_ns: int) -> pa.Table | None:
+        """The next batch that is not younger than `until_ns`, or None."""
+        if not self._ahead:
+            chunk = next(self._tail)
+            if chunk is None:
+                return None
+            self._ahead.append((_newest_ns(chunk.table, self._name), chunk.table))
+        newest_ns, table = self._ahead[0]
+        if newest_ns > until_ns:
+            return None
+        self._ahead.clear()
+        self.seen_ns = max(self.seen_ns, newest_ns)
+        return table
+
+
+def _newest_ns(table: pa.Table, stream: str) -> int:
+    """When the last span of a batch ended, or a sample was taken; 0 for what cannot be told."""
+    try:
+        if stream == "system":
+            return int(table["time_ns"][0].as_py())
+        return int((_numbers(table, "start_ns") + _numbers(table, "duration_ns")).max())
+    except (ValueError, TypeError):
+        return 0
+
+
+def _numbers(table: pa.Table, name: str) -> Any:
+    return np.asarray(table[name].to_numpy(), np.int64)

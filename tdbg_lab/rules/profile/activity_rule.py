@@ -1,0 +1,65 @@
+"""What the rules of the profiler have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tdbg_lab.rules.base import Needs, Rule
+
+if TYPE_CHECKING:
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["ActivityRule", "GpuRule", "PhaseRule"]
+
+_NOT_SAMPLED = (
+    "The load of the machine was not sampled so far; attach(..., profiler=True), the default, does."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActivityRule(Rule):
+    """A rule on phases and load: judges when they move on, about once a second, and is cheap between."""
+
+    def needs(self) -> Needs:
+        """What training and its machines did."""
+        return Needs(activity=True)
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """The verdict of this second, at this step."""
+        if run.activity is None:
+            return None
+        memo, key = run.activity.memo, (self.name, run.active is not None)
+        if key not in memo:
+            memo[key] = self.judge(run)
+        found: Finding | None = memo[key]
+        return None if found is None else replace(found, step_first=step, step_last=step)
+
+    def judge(self, run: RunView) -> Finding | None:
+        """Look at phases and load as far as they are known."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseRule(ActivityRule):
+    """A rule on the phases of steps."""
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without a timed step."""
+        if run.activity is not None and run.activity.spans.ranks:
+            return ""
+        return "No step was timed so far; attach(..., profiler=True), the default, times them."
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuRule(ActivityRule):
+    """A rule on the load of GPUs."""
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without a GPU."""
+        if run.activity is None or not run.activity.samples.devices("cpu"):
+            return _NOT_SAMPLED
+        if run.activity.samples.devices("gpu"):
+            return ""
+        return "No GPU was found on the machines of this run: NVML sees none."

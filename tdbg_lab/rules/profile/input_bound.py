@@ -1,0 +1,114 @@
+"""Training that waits for its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tdbg_lab.analysis.loading import advise
+from tdbg_lab.records import ViewRef
+from tdbg_lab.rules.profile.activity_rule import PhaseRule
+from tdbg_lab.rules.profile.machine import cores_of_a_rank, machines
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from tdbg_lab.analysis.loading import LoadingAdvice
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["InputBound"]
+
+_HELD = 0.75
+
+
+@rule("input_bound", title="Waiting for data")
+@dataclass(frozen=True, kw_only=True)
+class InputBound(PhaseRule):
+    """A large share of each step goes by before its forward pass: training waits for its data.
+
+    What is measured is the time from the end of a step to the next forward pass, in the typical (median)
+    step: loading, copying to the device, and whatever else the loop does there. A checkpoint now and then
+    does not count. The gain that is told follows from how the data loader is set: without workers, loading
+    and computing take turns; with workers they go on at the same time.
+    """
+
+    max_share: float = 0.2
+    """Share of the step's time that is waited for data."""
+    min_wait_ms: float = 5.0
+    """Waiting below it is no matter: handing a batch over from another process takes about as long, ms."""
+    window: int = 200
+    """Last steps that are looked at."""
+    min_steps: int = 20
+    """Least number of steps."""
+
+    explains: ClassVar[tuple[str, ...]] = (
+        "cpu_bottleneck",
+        "low_gpu_utilization",
+        "gpu_idle_gaps",
+        "batch_size",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("max_share", above=0, below=1)
+        self.require("min_wait_ms", at_least=0)
+        self.require("window", "min_steps", at_least=2)
+
+    def judge(self, run: RunView) -> Finding | None:
+        """Compare waiting with the rest of the step."""
+        times = run.phase_times().training().last(self.window)
+        if len(times) < self.min_steps:
+            return None
+        wait_s = float(np.median(times.of("data")))
+        busy_s = float(np.median(times.besides("data", "capture")))
+        share = wait_s / (wait_s + busy_s) if wait_s + busy_s > 0 else 0.0
+        limit = self.max_share * (_HELD if run.active else 1.0)
+        if share < limit or wait_s * 1e3 < self.min_wait_ms:
+            return None
+        loaders = run.loaders
+        advice = advise(
+            wait_s, busy_s, workers=loaders[0].num_workers if loaders else 0, cores=cores_of_a_rank(run)
+        )
+        evidence: dict[str, float | int | str] = {
+            "wait_ms": wait_s * 1e3,
+            "rest_of_step_ms": busy_s * 1e3,
+            "wait_share_percent": 100 * share,
+        }
+        if loaders:
+            evidence["num_workers_count"] = loaders[0].num_workers
+        if advice is not None:
+            evidence |= {"advised_workers_count": advice.workers, "gain_percent": 100 * advice.gain}
+        return self.finding(
+            run.step,
+            f"Data loading is {share:.0%} of step time ({wait_s * 1e3:.3g} of {(wait_s + busy_s) * 1e3:.3g} "
+            f"ms)"
+            f"{self._promise(run, advice)}.",
+            evidence=evidence,
+            advice=self._advice(run, advice),
+            view=ViewRef("data_loading", {}),
+        )
+
+    @staticmethod
+    def _promise(run: RunView, advice: LoadingAdvice | None) -> str:
+        if advice is None:
+            return "" if not run.loaders else "; more workers would not help"
+        return f": num_workers={advice.workers} would save about {advice.gain:.0%}"
+
+    @staticmethod
+    def _advice(run: RunView, advice: LoadingAdvice | None) -> tuple[str, ...]:
+        first = run.loaders[0] if run.loaders else None
+        told = []
+        if advice is not None:
+            more = ", persistent_workers=True" if first is None or not first.persistent_workers else ""
+            told.append(f"Load in other processes: DataLoader(..., num_workers={advice.workers}{more}).")
+        told.append("Make loading itself cheaper: decode and resize once, cache what fits in memory.")
+        if first is not None and first.num_workers and (first.prefetch_factor or 2) <= 2:
+            told.append("When loading times vary, let workers get further ahead: prefetch_factor=4.")
+        if machines(run) and not (first and first.pin_memory):
+            told.append("Copy in the background: pin_memory=True and .to(device, non_blocking=True).")
+        if first is None:
+            told.append("If the loop does something else there, name it: with handle.phase('checkpoint').")
+        return tuple(told)

@@ -1,0 +1,72 @@
+"""Load of the machines of a run, as the rules here look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.rules.sample_log import Samples
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Load", "align", "cores_of_a_rank", "devices", "gpu_load", "machines", "ranks_of_a_machine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A metric of several devices at the same moments."""
+
+    time_ns: NDArray[np.int64]
+    """Shape ``(S,)``."""
+    values: NDArray[np.float64]
+    """Shape ``(S, D)``."""
+    devices: tuple[str, ...]
+
+
+def devices(run: RunView, metric: str) -> list[tuple[int, str]]:
+    """Rank that sampled it and device of each series of a metric; ranks of one machine sample the same."""
+    return [] if run.activity is None else run.activity.samples.devices(metric)
+
+
+def machines(run: RunView, metric: str = "gpu") -> list[int]:
+    """Ranks with samples of this metric: each stands for its machine."""
+    return sorted({rank for rank, _ in devices(run, metric)})
+
+
+def gpu_load(run: RunView, rank: int, metric: str = "gpu") -> Load:
+    """A metric of all GPUs of a machine."""
+    names = tuple(device for machine, device in devices(run, metric) if machine == rank)
+    time_ns, values = align(run.samples(metric, device, rank) for device in names)
+    return Load(time_ns, values, names)
+
+
+def align(series: Iterable[Samples]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Moments that all series have, shape ``(S,)``, and their values there, shape ``(S, N)``."""
+    given = list(series)
+    if not given:
+        return np.empty(0, np.int64), np.empty((0, 0))
+    time_ns = given[0].time_ns
+    for one in given[1:]:
+        if not np.array_equal(time_ns, one.time_ns):
+            time_ns = np.intersect1d(time_ns, one.time_ns)
+    columns = [one.values[np.searchsorted(one.time_ns, time_ns)] for one in given]
+    return time_ns, np.stack(columns, axis=1)
+
+
+def ranks_of_a_machine(run: RunView) -> int:
+    """Ranks that share a machine: one for each of its GPUs, all where there is none."""
+    ranks = max(len(run.ranks), 1)
+    gpus = len(gpu_load(run, machines(run)[0]).devices) if machines(run) else ranks
+    return max(1, min(ranks, gpus))
+
+
+def cores_of_a_rank(run: RunView) -> int | None:
+    """Cores that each rank has for itself, or None when they are not known."""
+    cores = None if run.activity is None else run.activity.samples.cores(next(iter(machines(run, "cpu")), 0))
+    return None if cores is None else max(1, cores // ranks_of_a_machine(run))

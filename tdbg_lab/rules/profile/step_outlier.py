@@ -1,0 +1,166 @@
+"""Steps that take far longer than the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tdbg_lab.analysis.phases import OWN
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.profile.activity_rule import PhaseRule
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.span_log import PhaseTimes
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["StepOutlier"]
+
+_HELD = 0.75
+
+
+@rule("step_outlier", title="Slow steps")
+@dataclass(frozen=True, kw_only=True)
+class StepOutlier(PhaseRule):
+    """Some steps take several times as long as the typical one, and together cost a good part of the time.
+
+    The finding says in which phase the extra time went, and whether the slow steps come at even distances, as
+    checkpoints, logging and new epochs do. Evaluation does not count: its time is its own. It is a warning
+    when they do, or when a phase is to blame that the user named, and costs much; else it may be the machine:
+    a notice.
+
+    With `classic`, the condition of SageMaker Debugger to the letter: after 100 steps, more than `n_outliers`
+    steps longer than the mean and `stddev` standard deviations.
+    """
+
+    factor: float = 3.0
+    """A slow step takes this many times the median."""
+    max_cost: float = 0.05
+    """Share of the time that the slow steps may cost, beyond what typical ones would have taken."""
+    min_extra_ms: float = 50.0
+    """A slow step takes this much longer than the median: other jobs on the machine delay steps by less,
+    ms."""
+    min_count: int = 3
+    """Least number of slow steps."""
+    min_steps: int = 50
+    """Least number of steps looked at."""
+    classic: bool = False
+    stddev: float = 3.0
+    """Classic: standard deviations above the mean."""
+    n_outliers: int = 10
+    """Classic: slow steps that are tolerated."""
+    mode: str | None = None
+    """Classic: mode of the steps; only training steps are timed here."""
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("factor", above=1)
+        self.require("max_cost", above=0, below=1)
+        self.require("min_extra_ms", at_least=0)
+        self.require("min_count", "min_steps", at_least=2)
+        self.require("stddev", above=0)
+        self.require("n_outliers", at_least=1)
+
+    def judge(self, run: RunView) -> Finding | None:
+        """Look at the steps of every rank; the one whose slow steps cost most."""
+        ranks = run.activity.spans.ranks if run.activity else []
+        found = [one for rank in ranks if (one := self._rank(run, rank)) is not None]
+        return max(found, key=lambda one: float(one.evidence["cost_percent"]), default=None)
+
+    def _rank(self, run: RunView, rank: int) -> Finding | None:
+        whole = run.phase_times(rank)
+        times = whole if self.classic else whole.training()
+        length_s = times.besides("capture") if not self.classic else times.besides()
+        slow = self._slow(length_s, held=run.active is not None)
+        if not slow.any():
+            return None
+        median_s = float(np.median(length_s))
+        extra_s = np.maximum(length_s[slow] - median_s, 0.0)
+        cost = float(extra_s.sum() / max(length_s.sum(), 1e-12))
+        if not self.classic and cost < self.max_cost * (_HELD if run.active else 1.0):
+            return None
+        phase = _phase_of(times, slow)
+        every = _period(times.step[slow])
+        told = f"every {every} steps, " if every else ""
+        first = int(times.step[slow][-1])
+        bad = cost >= 2 * self.max_cost and (every > 0 or phase not in OWN)
+        return self.finding(
+            run.step,
+            f"{slow.sum()} of the last {len(length_s):,} steps, {told}take "
+            f"{np.median(length_s[slow]) / median_s:.3g} times "
+            f"as long as the typical one ({np.median(length_s[slow]) * 1e3:.3g} against "
+            f"{median_s * 1e3:.3g} ms), mostly "
+            f"in {_where(phase)}: without that, training would take about {cost:.0%} less time.",
+            severity=Severity.WARNING if self.classic or bad else Severity.NOTICE,
+            evidence={
+                "slow_steps_count": int(slow.sum()),
+                "steps_count": len(length_s),
+                "slow_step_ms": float(np.median(length_s[slow])) * 1e3,
+                "typical_step_ms": median_s * 1e3,
+                "cost_percent": 100 * cost,
+                "phase": phase,
+                "period_steps": every,
+                "last_slow_step": first,
+            },
+            advice=_advice(phase, every),
+            view=ViewRef("step_times", {}),
+            rank=rank if len(run.ranks) > 1 else None,
+        )
+
+    def _slow(self, length_s: NDArray[np.float64], *, held: bool) -> NDArray[np.bool_]:
+        none = np.zeros(len(length_s), np.bool_)
+        if self.classic:
+            slow = length_s > length_s.mean() + self.stddev * length_s.std() if len(length_s) > 100 else none
+            return slow if slow.sum() > self.n_outliers else none
+        if len(length_s) < self.min_steps:
+            return none
+        median_s = float(np.median(length_s))
+        limit = max(self.factor * median_s, median_s + self.min_extra_ms / 1e3)
+        slow = length_s > limit
+        return slow if slow.sum() >= (1 if held else self.min_count) else none
+
+
+def _phase_of(times: PhaseTimes, slow: NDArray[np.bool_]) -> str:
+    """The phase that takes the time which other steps do not take."""
+    usual = times.seconds[~slow] if (~slow).any() else times.seconds
+    extra = times.seconds[slow].mean(axis=0) - np.median(usual, axis=0)
+    return times.names[int(extra[: len(times.names)].argmax())] if times.names else ""
+
+
+def _period(steps: NDArray[np.int64]) -> int:
+    """Distance of the slow steps when it is always the same; 0 when it is not."""
+    gaps = np.diff(steps)
+    if len(gaps) < 2:
+        return 0
+    usual = int(np.median(gaps))
+    return usual if usual > 1 and (gaps % usual == 0).mean() >= 0.8 else 0
+
+
+def _where(phase: str) -> str:
+    return "what the loop does between two steps (data)" if phase == "data" else phase
+
+
+def _advice(phase: str, every: int) -> tuple[str, ...]:
+    told: tuple[str, ...]
+    if phase == "data":
+        told = (
+            "A checkpoint, logging, or workers that start anew each epoch (persistent_workers=True)?",
+            "Name the parts, with handle.phase('checkpoint'): the finding then says which one it is.",
+        )
+    elif phase in ("forward", "backward", "optimizer"):
+        told = (
+            "Batches of varying length: sort them by length, or pad to a few lengths.",
+            "New shapes are tuned or compiled first: cudnn.benchmark and torch.compile want fixed ones.",
+        )
+    else:
+        told = (f"Make {phase} rarer or let it go on in the background, such as torch.save in a thread.",)
+    last = (
+        f"Click a slow step to see it on the timeline{f': they come every {every} steps' if every else ''}."
+    )
+    return (*told, last)
