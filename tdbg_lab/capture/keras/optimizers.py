@@ -13,13 +13,14 @@ from tdbg_lab.capture.keras.sinks import inner
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.keras.backends.base import Backend
+    from tdbg_lab.capture.keras.naming import WeightSite
     from tdbg_lab.capture.keras.weights import WeightProbe
 
-__all__ = ["OptimizerProbe", "optimizers_of"]
+__all__ = ["OptimizerProbe", "optimizer_slots", "optimizers_of"]
 
 
 def optimizers_of(models: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,23 +117,30 @@ class OptimizerProbe:
 
 def _slots(optimizer: Any, prefix: str, weights: WeightProbe) -> list[_Slot]:
     """``optimizer/momentum/dense/kernel`` for the variable that Keras calls ``dense_kernel_momentum``."""
-    stems = sorted(
-        ((site.variable.path.replace("/", "_"), site) for site in weights.sites), key=lambda one: -len(one[0])
-    )
     slots = []
     taken: set[str] = set()
-    for variable in optimizer.variables:
+    for variable, what, site in optimizer_slots(optimizer, weights.sites):
         if not tuple(variable.shape):
             continue  # counters and rates
-        for stem, site in stems:
-            if variable.name.startswith(f"{stem}_") and tuple(variable.shape) == tuple(site.variable.shape):
-                what = variable.name[len(stem) + 1 :]
-                name, module = f"optimizer/{prefix}{what}/{site.name}", site.module
-                break
-        else:
-            name, module = f"optimizer/{prefix}{variable.name}", ""
+        name = f"optimizer/{prefix}{what}" if site is None else f"optimizer/{prefix}{what}/{site.name}"
         while name in taken:
             name += "'"
         taken.add(name)
-        slots.append(_Slot(name, module, variable))
+        slots.append(_Slot(name, "" if site is None else site.module, variable))
     return slots
+
+
+def optimizer_slots(
+    optimizer: Any, sites: Sequence[WeightSite]
+) -> Iterator[tuple[Any, str, WeightSite | None]]:
+    """The variables of an optimizer: each with what it is (``momentum``), and the weight it is kept for."""
+    stems = sorted(
+        ((site.variable.path.replace("/", "_"), site) for site in sites), key=lambda one: -len(one[0])
+    )
+    for variable in optimizer.variables:
+        for stem, site in stems:
+            if variable.name.startswith(f"{stem}_") and tuple(variable.shape) == tuple(site.variable.shape):
+                yield variable, variable.name[len(stem) + 1 :], site
+                break
+        else:
+            yield variable, str(variable.name), None

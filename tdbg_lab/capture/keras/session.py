@@ -1,18 +1,14 @@
-"""Everything that hangs on the models of one handle: Keras's own functions, called through ours.
-
-A function is wrapped, never changed: on a step that is not saved the wrapper calls it and counts. It
-is wrapped where Keras keeps it (``model.train_function``), which `make_train_function` fills.
-"""
+"""Everything that hangs on the models of one handle: what is read around each call of Keras's functions."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import keras
 
 from tdbg_lab.capture.keras.backends.base import backend_named
+from tdbg_lab.capture.keras.functions import KerasFunctions, eagerly
 from tdbg_lab.capture.keras.live import LiveSink, write_seen
 from tdbg_lab.capture.keras.naming import layer_sites, weight_sites
 from tdbg_lab.capture.keras.optimizers import OptimizerProbe, optimizers_of
@@ -24,7 +20,7 @@ from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind, Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.handle import Handle
@@ -33,8 +29,6 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.keras.watch import Sink
 
 __all__ = ["KerasSession", "supported_backend"]
-
-_FUNCTIONS = {Mode.TRAIN: "train_function", Mode.EVAL: "test_function", Mode.PREDICT: "predict_function"}
 
 
 def supported_backend() -> Backend:
@@ -83,11 +77,10 @@ class KerasSession:
         )
         self.pass_bits = self.output_bits | plan.mask_of(Kind.GRADIENT)
         self.settings = KerasSettings(self)
-        self._originals: dict[tuple[str, str], Any] = {}
         self._built: tuple[int, ...] = ()
         self.optimizer_map: dict[str, Any] = {}
         self.refresh()
-        self._hang()
+        self._functions = KerasFunctions(self.models.values(), self._through)
 
     # -- what there is ----------------------------------------------------------------------------
 
@@ -125,44 +118,27 @@ class KerasSession:
             apply=apply,
         )
 
-    # -- wrapping Keras's functions ---------------------------------------------------------------
-
-    def _hang(self) -> None:
-        for prefix, model in self._trainers():
-            for mode, name in _FUNCTIONS.items():
-                maker = f"make_{name}"
-                self._originals[prefix, maker] = vars(model).get(maker)
-                object.__setattr__(model, maker, partial(self._make, model, mode, getattr(model, maker)))
-                self._wrap(model, mode)
-
-    def _trainers(self) -> list[tuple[str, Any]]:
-        return [(prefix, one) for prefix, one in self.models.items() if isinstance(one, keras.Model)]
-
-    def _make(self, model: Any, mode: Mode, original: Callable[..., Any], force: bool = False) -> Any:  # noqa: FBT001, FBT002 - Keras's signature
-        result = original(force)
-        self._wrap(model, mode)
-        return result
-
-    def _wrap(self, model: Any, mode: Mode) -> None:
-        function = getattr(model, _FUNCTIONS[mode])
-        if function is not None and not isinstance(function, WrappedFunction):
-            setattr(model, _FUNCTIONS[mode], WrappedFunction(self, model, mode, function))
-
     def detach(self) -> None:
         """Give the functions back as they were. Idempotent."""
         self.engine.guard.run("scalars", partial(self.scalars.drain, wait=True))
         if self.loop is not None:
             self.engine.guard.run("tape", self.loop.detach)
-        for prefix, model in self._trainers():
-            for name in _FUNCTIONS.values():
-                function = getattr(model, name)
-                if isinstance(function, WrappedFunction) and function.session is self:
-                    setattr(model, name, function.original)
-                if (prefix, f"make_{name}") in self._originals:
-                    before = self._originals.pop((prefix, f"make_{name}"))
-                    vars(model).pop(f"make_{name}", None)
-                    if before is not None:
-                        object.__setattr__(model, f"make_{name}", before)
+        self._functions.remove()
+
+    def _through(self, model: Any, mode: Mode, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """One call of one of Keras's functions."""
+        if not self.engine.open:
+            return original(*args)
+        try:
+            if mode is not Mode.TRAIN:
+                return self.run(model, mode, original, args)
+            result = self.train(model, original, args)
+        except BaseException as error:
+            if self.failed is not None and not _ends_data(error):
+                self.failed(error)
+            raise
+        self.handle.at_step_end()
+        return result
 
     # -- one call ---------------------------------------------------------------------------------
 
@@ -204,7 +180,7 @@ class KerasSession:
         exact = False
         if look and self.backend.eager(model):
             sink = self.live(due)
-            with self._eagerly(model), self.watcher(sink, apply=True):
+            with eagerly(self.backend, model), self.watcher(sink, apply=True):
                 engine.enter_phase("step")
                 result = original(*args)
             exact = sink.exact
@@ -261,7 +237,7 @@ class KerasSession:
                 return original(*args)
             guard.run("model", self._build, model, mode, batch)
             if self.backend.eager(model):
-                with self._eagerly(model), self.watcher(self.live(due), apply=True, losses=False):
+                with eagerly(self.backend, model), self.watcher(self.live(due), apply=True, losses=False):
                     return original(*args)
             guard.run(f"outputs/{mode}", self._look, model, mode, args, batch, due)
             return original(*args)
@@ -279,41 +255,6 @@ class KerasSession:
         if not model.built:
             self.backend.build(model, mode, batch, self.watcher)
         self.refresh()
-
-    @contextmanager
-    def _eagerly(self, model: Any) -> Iterator[None]:
-        """Keep a model that ``torch.compile`` compiled from running compiled."""
-        with ExitStack() as stack:
-            if self.backend.name == "torch" and model.jit_compile:
-                import torch
-
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
-            yield
-
-
-class WrappedFunction:
-    """Keras's function for one mode, called through a session."""
-
-    def __init__(self, session: KerasSession, model: Any, mode: Mode, original: Callable[..., Any]) -> None:
-        self.session = session
-        self.model = model
-        self.mode = mode
-        self.original = original
-
-    def __call__(self, *args: Any) -> Any:
-        session = self.session
-        if not session.engine.open:
-            return self.original(*args)
-        try:
-            if self.mode is not Mode.TRAIN:
-                return session.run(self.model, self.mode, self.original, args)
-            result = session.train(self.model, self.original, args)
-        except BaseException as error:
-            if session.failed is not None and not _ends_data(error):
-                session.failed(error)
-            raise
-        session.handle.at_step_end()
-        return result
 
 
 def _ends_data(error: BaseException) -> bool:

@@ -103,13 +103,11 @@ class JaxBackend:
 
 
 def _reader(model: Any, state: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Reads variables from the state of a step: only that of training has the optimizer's in it."""
     optimizer = getattr(model, "optimizer", None)
-    groups = (
-        model.trainable_variables,
-        model.non_trainable_variables,
-        optimizer.variables if optimizer is not None else [],
-        model.metrics_variables,
-    )
+    groups = [model.trainable_variables, model.non_trainable_variables, model.metrics_variables]
+    if len(state) > len(groups):
+        groups.insert(2, optimizer.variables if optimizer is not None else [])
     values = {
         id(variable): value
         for variables, held in zip(groups, state, strict=False)

@@ -53,8 +53,8 @@ class TorchBackend:
         return summarize_tensors([one.detach() for one in values], channel_axes=axes)
 
     def peek(self, _model: Any, _mode: Mode, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        """Batches come as they are."""
-        return args, args[0]
+        """Keras's function takes a list with one batch."""
+        return args, args[0][0]
 
     def build(self, model: Any, mode: Mode, batch: Any, watcher: Watcher) -> None:
         """Keras builds models before the first step."""
