@@ -163,6 +163,27 @@ def dtypes(out: Path) -> None:
 
 def profiler(out: Path) -> None:
     """A timeline that was closed, and one that is still open."""
+    _profiled(out, ("closed", "open"))
+    for stats in list(out.rglob("python_stats*")):  # where they are is what is read
+        stats.write_bytes(b"")
+        if "*" in stats.parent.name:  # no name for a file everywhere
+            shutil.rmtree(stats.parent)
+
+
+def python_profiles(out: Path) -> None:
+    """What cProfile saw of a step, without the places of files on the machine."""
+    import pstats
+
+    _profiled(out, ("closed",))
+    for stats in list(out.rglob("python_stats*")):
+        if "*" in stats.parent.name:
+            shutil.rmtree(stats.parent)
+        else:
+            pstats.Stats(str(stats)).strip_dirs().dump_stats(stats)
+    shutil.rmtree(out / "framework" / "pevents", ignore_errors=True)
+
+
+def _profiled(out: Path, names: tuple[str, ...]) -> None:
     config = HERE / "profiler.json"
     config.write_text(
         json.dumps(
@@ -176,17 +197,13 @@ def profiler(out: Path) -> None:
             }
         )
     )
-    for name in ("closed", "open"):
+    for name in names:
         subprocess.run(
             [sys.executable, __file__, "--profile", name, str(out)],
             env={**os.environ, "SMPROFILER_CONFIG_PATH": str(config)},
             check=True,
         )
     config.unlink()
-    for stats in list(out.rglob("python_stats*")):  # where they are is what is read
-        stats.write_bytes(b"")
-        if "*" in stats.parent.name:  # no name for a file everywhere
-            shutil.rmtree(stats.parent)
 
 
 def profile(how: str, out: str) -> None:
@@ -237,7 +254,7 @@ def described(store: Path) -> dict:
 def main() -> None:
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     only = sys.argv[2:]
-    for record in (pytorch, reductions, shapes, workers, dtypes, profiler):
+    for record in (pytorch, reductions, shapes, workers, dtypes, profiler, python_profiles):
         if only and record.__name__ not in only:
             continue
         out = (target / record.__name__).absolute()
@@ -247,7 +264,7 @@ def main() -> None:
             subprocess.run([sys.executable, __file__, "--store", record.__name__, str(out)], check=True)
         else:
             record(out)
-        if record is not profiler:
+        if record not in {profiler, python_profiles}:
             out.with_suffix(".json").write_text(json.dumps(described(out), indent=0, sort_keys=True) + "\n")
 
 

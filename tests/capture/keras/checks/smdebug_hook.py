@@ -94,7 +94,7 @@ def check_collections_of_layers_variables_and_patterns_are_saved(folder: Path) -
     only_norms = smd.ReductionConfig(norms=["l2"], reductions=["min"])
     hook = smd.KerasHook(
         folder / "run",
-        include_regex="last/.*kernel",
+        include_regex="last/weights/.*kernel",
         include_collections=["one_layer", "one_weight"],
         reduction_config=only_norms,
         save_config=EVERY_SECOND,

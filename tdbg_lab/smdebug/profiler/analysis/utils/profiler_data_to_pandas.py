@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tdbg_lab.smdebug.core.utils import match_inc
+from tdbg_lab.smdebug.exceptions import SMDebugValueError
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
 from tdbg_lab.smdebug.profiler.system_metrics_reader import described
 from tdbg_lab.smdebug.profiler.utils import us_since_epoch_to_human_readable_time
@@ -62,6 +63,54 @@ class PandasFrame:
     def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Intervals, one a row; of names that match one of the patterns when there are any."""
         return self._framework(None, None, selected_framework_metrics)
+
+    def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pd.DataFrame:
+        """Intervals of data loading: names with ``DataLoader``, and those of phase ``data``.
+
+        Beside the columns of framework metrics there are ``duration_us`` and ``worker_id``, the process.
+        """
+        frame = self.get_all_framework_metrics()
+        loading = frame["framework_metric"].str.contains("DataLoader") | (frame["process"] == "data")
+        frame = frame[loading]
+        frame = frame.assign(
+            duration_us=frame["end_time_us"] - frame["start_time_us"], worker_id=frame["pid"]
+        )
+        return _matching(frame, "framework_metric", selected_framework_metrics)
+
+    def get_framework_metrics_by_timesteps(
+        self, timestep_list: Sequence[int] = (), selected_framework_metrics: Sequence[str] = ()
+    ) -> pd.DataFrame:
+        """Intervals that are going on at any of some times, us since the epoch."""
+        pairs = [(int(one), int(one)) for one in timestep_list]
+        return self._during(pairs, selected_framework_metrics)
+
+    def get_framework_metrics_by_begin_and_end_timesteps(
+        self,
+        begin_timestep_list: Sequence[int],
+        end_timestep_list: Sequence[int],
+        selected_framework_metrics: Sequence[str] = (),
+    ) -> pd.DataFrame:
+        """Intervals that are going on between any of some pairs of times, us since the epoch.
+
+        Raises
+        ------
+        SMDebugValueError
+            If there are not as many ends as beginnings.
+        """
+        if len(begin_timestep_list) != len(end_timestep_list):
+            raise SMDebugValueError(
+                f"There are {len(begin_timestep_list)} times to begin and {len(end_timestep_list)} to end; "
+                "expected pairs."
+            )
+        pairs = list(zip(begin_timestep_list, end_timestep_list, strict=True))
+        return self._during(pairs, selected_framework_metrics)
+
+    def _during(self, pairs: Sequence[tuple[int, int]], wanted: Sequence[str]) -> pd.DataFrame:
+        frame = self.get_all_framework_metrics(wanted)
+        chosen = pd.Series(data=False, index=frame.index)
+        for begin, end in pairs:
+            chosen |= (frame["start_time_us"] <= end) & (frame["end_time_us"] >= begin)
+        return frame[chosen].reset_index(drop=True)
 
     def get_profiler_data_by_time(
         self,
