@@ -15,19 +15,27 @@ __all__ = ["GpuProbe"]
 
 log = logging.getLogger(__name__)
 
+_THERMAL = 0x20 | 0x40
+"""NVML's reasons for a lowered clock: software and hardware thermal slowdown."""
+_POWER = 0x04 | 0x80
+"""Software power cap, hardware power brake."""
+
 
 class GpuProbe:
     """Metrics of every NVIDIA GPU that NVML sees, by NVML's index: ``gpu0``, ``gpu1``, ...
 
-    ====================  =============================
-    metric                value
-    ====================  =============================
-    gpu                   percent of the time some kernel ran
-    gpu_memory            percent of the memory in use
-    gpu_memory_bytes      bytes in use, by all processes
-    gpu_power_w           W
-    gpu_temperature_c     degrees Celsius
-    ====================  =============================
+    =====================  ==================================================
+    metric                 value
+    =====================  ==================================================
+    gpu                    percent of the time some kernel ran
+    gpu_memory             percent of the memory in use
+    gpu_memory_bytes       bytes in use, by all processes
+    gpu_power_w            W
+    gpu_temperature_c      degrees Celsius
+    gpu_clock_mhz          MHz of its processors
+    gpu_throttled_thermal  100 while the clock is lowered for heat, else 0
+    gpu_throttled_power    100 while it is lowered to keep to its power, else 0
+    =====================  ==================================================
 
     What a device does not support is asked for once and then left out.
 
@@ -44,6 +52,14 @@ class GpuProbe:
             for index in range(nvml.nvmlDeviceGetCount())
         }
         self._refused: set[tuple[str, str]] = set()
+        self._readers = (
+            self._utilisation,
+            self._memory,
+            self._power,
+            self._temperature,
+            self._clock,
+            self._throttling,
+        )
 
     @classmethod
     def open(cls, nvml: Any = None) -> GpuProbe | None:
@@ -69,7 +85,7 @@ class GpuProbe:
     def read(self) -> Iterator[Reading]:
         """Read every metric of every device once."""
         for device, handle in self._handles.items():
-            for read in (self._utilisation, self._memory, self._power, self._temperature):
+            for read in self._readers:
                 yield from self._guarded(read, device, handle)
 
     def close(self) -> None:
@@ -85,7 +101,7 @@ class GpuProbe:
             return []
         try:
             return read(device, handle)
-        except self._nvml.NVMLError_NotSupported:
+        except (self._nvml.NVMLError_NotSupported, self._nvml.NVMLError_FunctionNotFound):
             self._refused.add(key)
         except self._nvml.NVMLError as error:
             log.debug("No reading of %s: %s", device, error)
@@ -108,4 +124,15 @@ class GpuProbe:
         sensor = self._nvml.NVML_TEMPERATURE_GPU
         return [
             Reading("gpu_temperature_c", device, float(self._nvml.nvmlDeviceGetTemperature(handle, sensor)))
+        ]
+
+    def _clock(self, device: str, handle: Any) -> list[Reading]:
+        clock = self._nvml.nvmlDeviceGetClockInfo(handle, self._nvml.NVML_CLOCK_SM)
+        return [Reading("gpu_clock_mhz", device, float(clock))]
+
+    def _throttling(self, device: str, handle: Any) -> list[Reading]:
+        reasons = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+        return [
+            Reading("gpu_throttled_thermal", device, 100.0 if reasons & _THERMAL else 0.0),
+            Reading("gpu_throttled_power", device, 100.0 if reasons & _POWER else 0.0),
         ]

@@ -14,6 +14,8 @@ class FakeNvml:
     NVML_TEMPERATURE_GPU = pynvml.NVML_TEMPERATURE_GPU
     NVMLError = pynvml.NVMLError
     NVMLError_NotSupported = pynvml.NVMLError_NotSupported
+    NVMLError_FunctionNotFound = pynvml.NVMLError_FunctionNotFound
+    NVML_CLOCK_SM = pynvml.NVML_CLOCK_SM
 
     def __init__(self, *, driver: bool = True, count: int = 2) -> None:
         self.driver = driver
@@ -54,6 +56,15 @@ class FakeNvml:
         assert sensor == pynvml.NVML_TEMPERATURE_GPU
         return 61
 
+    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:
+        assert clock == pynvml.NVML_CLOCK_SM
+        return 1410
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
+        if handle == "handle1":
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+        return int(pynvml.nvmlClocksThrottleReasonHwThermalSlowdown | pynvml.nvmlClocksThrottleReasonGpuIdle)
+
 
 def test_fake_has_the_call_surface_of_the_library() -> None:
     names = [name for name in dir(FakeNvml) if name.startswith(("nvml", "NVML"))]
@@ -70,7 +81,11 @@ def test_gpu_metrics_have_documented_units() -> None:
     assert values["gpu_memory_bytes", "gpu0"] == 20 * 2**30
     assert values["gpu_power_w", "gpu0"] == 250.5
     assert values["gpu_temperature_c", "gpu1"] == 61
+    assert values["gpu_clock_mhz", "gpu1"] == 1410
+    assert values["gpu_throttled_thermal", "gpu0"] == 100
+    assert values["gpu_throttled_power", "gpu0"] == 0
     assert ("gpu_power_w", "gpu1") not in values
+    assert ("gpu_throttled_thermal", "gpu1") not in values
 
 
 def test_unsupported_metric_is_asked_for_once() -> None:

@@ -30,6 +30,13 @@ def test_every_builtin_rule_is_one_of_ours_in_its_classic_setting(name: str) -> 
         ("stalled_training_rule", {"threshold": "60"}, {"threshold": 60.0}),
         ("TreeDepth", {"depth": "6"}, {"depth": 6.0}),
         ("SimilarAcrossRuns", {"other_trials": "runs/first"}, {"other": "runs/first"}),
+        (
+            "LowGPUUtilization",
+            {"threshold_p95": "60", "window": "100", "scan_interval_us": "60000000"},
+            {"threshold_p95": 60.0, "window": 100, "patience": 1000},
+        ),
+        ("IOBottleneck", {"io_threshold": "40"}, {"io_threshold": 40.0, "gpu_threshold": 10.0}),
+        ("step_outlier", {"stddev": "5", "mode": "None"}, {"stddev": 5.0, "n_outliers": 10, "mode": None}),
         ("ClassImbalance", {"argmax": "True", "samples": "100"}, {"argmax": True, "samples": 100}),
     ],
 )

@@ -57,7 +57,7 @@ class MemoryLeak(ActivityRule):
 
     warm_up_s: float = 60.0
     """Time from the first step on that does not count, s."""
-    min_time_s: float = 120.0
+    min_time_s: float = 300.0
     """Least time that is looked at, s."""
     min_growth: float = 0.1
     """Least growth, as a share of the memory in use."""
@@ -144,7 +144,8 @@ def _keeps_rising(lows: NDArray[np.float64]) -> bool:
     """Whether the lowest level rises in nearly every part, and at the end about as fast as before."""
     steps = np.diff(lows)
     last = steps[-(len(steps) // 4) :]
-    return bool((steps > 0).sum() >= len(steps) - 2 and last.mean() >= 0.4 * steps.mean() > 0)
+    few_falls = (steps > 0).sum() >= len(steps) - 2 and steps.min() > -steps.mean()
+    return bool(few_falls and last.mean() >= 0.4 * steps.mean() > 0)
 
 
 def _size(percent: Samples, used: Samples) -> float | None:

@@ -35,6 +35,17 @@ _OURS = {
     "Confusion": "confusion",
     "FeatureImportanceOverweight": "feature_importance_overweight",
     "TreeDepth": "tree_depth",
+    "BatchSize": "batch_size",
+    "CPUBottleneck": "cpu_bottleneck",
+    "Dataloader": "dataloader",
+    "GPUMemoryIncrease": "gpu_memory_increase",
+    "IOBottleneck": "io_bottleneck",
+    "LoadBalancing": "load_balancing",
+    "LowGPUUtilization": "low_gpu_utilization",
+    "MaxInitializationTime": "max_initialization_time",
+    "OverallFrameworkMetrics": "overall_framework_metrics",
+    "OverallSystemUsage": "overall_system_usage",
+    "StepOutlier": "step_outlier",
 }
 
 _RENAMED = {
@@ -47,10 +58,10 @@ _RENAMED = {
 _WITHOUT = frozenset(
     {
         *("base_trial", "stop_training_on_fire", "training_job_name_prefix", "use_losses_collection", "mode"),
-        *("labels_collection", "predictions_collection"),
+        *("labels_collection", "predictions_collection", "scan_interval_us"),
     }
 )
-"""Parameters that ours have no use for: which run it is, what to do (an action), where to look."""
+"""Parameters that ours have no use for: which run it is, what to do (an action), where and when to look."""
 
 
 def builtin_rules() -> list[str]:

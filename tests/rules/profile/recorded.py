@@ -96,6 +96,6 @@ class Recorded:
         return states[rule.name].reason
 
 
-def healthy(n: int) -> list[dict[str, float]]:
-    """Steps without any trouble."""
-    return [USUAL] * n
+def healthy(n: int, factor: float = 1.0) -> list[dict[str, float]]:
+    """Steps without any trouble, each `factor` times as long as usual."""
+    return [{name: factor * length_ms for name, length_ms in USUAL.items()}] * n

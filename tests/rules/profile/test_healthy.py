@@ -14,7 +14,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.rules import check_run, list_rules
 from tdbg_lab.rules.registry import DEFAULT
 
-from .recorded import USUAL, Recorded
+from .recorded import Recorded, healthy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,11 +52,7 @@ def test_a_usual_training_is_silent(tmp_path: Path, save_every: int) -> None:
 
 
 def test_a_healthy_day_of_a_busy_gpu_is_silent(tmp_path: Path) -> None:
-    made = (
-        Recorded(tmp_path / "run")
-        .steps([{name: 10 * ms for name, ms in USUAL.items()}] * 300)
-        .loader(num_workers=4, pin_memory=True)
-    )
+    made = Recorded(tmp_path / "run").steps(healthy(300, 10)).loader(num_workers=4, pin_memory=True)
     moments = 240
     made.load(
         {
