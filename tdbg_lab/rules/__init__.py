@@ -15,6 +15,7 @@ from tdbg_lab.rules.data.nlp_sequence_ratio import NLPSequenceRatio
 from tdbg_lab.rules.frame import Frame, Row
 from tdbg_lab.rules.launcher import launch
 from tdbg_lab.rules.losses.loss_not_decreasing import LossNotDecreasing
+from tdbg_lab.rules.losses.oscillating_loss import OscillatingLoss
 from tdbg_lab.rules.losses.overfit import Overfit
 from tdbg_lab.rules.losses.overtraining import Overtraining
 from tdbg_lab.rules.losses.stalled_training import StalledTraining
@@ -78,6 +79,7 @@ __all__ = [
     "MemoryLeak",
     "NLPSequenceRatio",
     "Needs",
+    "OscillatingLoss",
     "OverallFrameworkMetrics",
     "OverallSystemUsage",
     "Overfit",

@@ -44,6 +44,7 @@ DEFAULT = (
     "unscaled_inputs",
     "learning_rate",
     "diverging_loss",
+    "oscillating_loss",
     "exploding_tensor",
     "check_input_images",
     "poor_weight_initialization",

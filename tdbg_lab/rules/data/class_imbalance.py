@@ -28,8 +28,8 @@ class ClassImbalance(Rule):
     """A class that is much rarer than another, and that the model has given up.
 
     Imbalance alone is common and often harmless: it is a notice. It is a warning when, after `start_step`
-    steps, the model predicts the rare class wrongly in more than `threshold_misprediction` of its samples
-    while it gets the common one right.
+    steps, the model predicts the rare class (or all rare ones together, where each has too few samples to be
+    judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
 
     With `classic`, the condition of SageMaker Debugger to the letter: after `samples` labels, the largest
     class is more than `threshold_imbalance` times the smallest, or some class is predicted wrongly in more
@@ -104,9 +104,24 @@ class ClassImbalance(Rule):
         ]
         boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
         late = step >= (self.start_step / 10 if boosted else self.start_step)
-        if given_up and late and wrong.get(int(common), 1.0) < 0.5:
-            return self._found(step, found, wrong, given_up[0], float(labels[common] / labels[given_up[0]]))
+        if (
+            late
+            and wrong.get(int(common), 1.0) < 0.5
+            and (given_up or self._all_given_up(found, int(common)))
+        ):
+            one = given_up[0] if given_up else int(rare)
+            return self._found(step, found, wrong, one, float(labels[common] / labels[one]))
         return self._found(step, found, wrong, int(rare), ratio, severity=Severity.NOTICE)
+
+    def _all_given_up(self, found: Classes, common: int) -> bool:
+        """Whether rare classes, too rare each to be judged, are predicted wrongly when taken together."""
+        labels = np.bincount(found.labels)
+        rare = labels * self.threshold_imbalance < labels[common]
+        samples = rare[found.labels]
+        if samples.sum() < self.min_class or not len(found.predictions):
+            return False
+        wrong = found.predictions[samples] != found.labels[samples]
+        return bool(wrong.mean() > self.threshold_misprediction)
 
     def _classic(
         self, step: int, found: Classes, wrong: dict[int, float], rare: int, ratio: float

@@ -38,7 +38,8 @@ class Confusion(Rule):
 
     Two classes that are alike are confused at times; what is found is a class with at least `min_samples`
     labels of which more than `max_confused` are predicted as one other class, while the other classes are
-    right in more than half of their samples. Mixed-up labels look like that.
+    right in more than half of their samples. Mixed-up labels look like that. So are two classes that are
+    told apart no better than by chance.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -48,10 +49,14 @@ class Confusion(Rule):
 
     max_confused: float = 0.8
     """Share of a class that is predicted as one other."""
+    max_mixed: float = 0.8
+    """Of two classes: shares taken for the other one, added up. Drawing lots gives 1."""
     min_samples: int = 20
     """Labels of a class that are needed."""
     samples: int = 500
     """Labels to look back for."""
+    start_step: int = 100
+    """First step at which predictions are judged (boosting: a tenth of it)."""
     labels_regex: str = r".*labels"
     """Names of labels."""
     predictions_regex: str = r"(?i)prediction|predicted_labels|logits"
@@ -74,6 +79,8 @@ class Confusion(Rule):
         super().__post_init__()
         self.require("max_confused", "min_diag", "max_off_diag", at_least=0, at_most=1)
         self.require("min_samples", "samples", at_least=1)
+        self.require("max_mixed", at_least=0, at_most=2)
+        self.require("start_step", at_least=0)
         self.require("category_no", at_least=2)
 
     def needs(self) -> Needs:
@@ -89,6 +96,8 @@ class Confusion(Rule):
         """Count what was predicted for each label."""
         names = class_names(run, self.labels_regex, self.predictions_regex)
         if names is None or not names.predictions:
+            return None
+        if not self.classic and step < self._start(run):
             return None
         found = classes_of(run, names, samples=1 if self.classic else self.samples, steps=_STEPS)
         if found is None or not len(found.labels):
@@ -113,6 +122,10 @@ class Confusion(Rule):
             view=ViewRef("rules", {}),
         )
 
+    def _start(self, run: RunView) -> float:
+        boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
+        return self.start_step / 10 if boosted else self.start_step
+
     def _confused(self, counts: NDArray[np.int64]) -> _Pair | None:
         rows = counts.sum(axis=1)
         share = counts / np.maximum(rows, 1)[:, None]
@@ -123,6 +136,21 @@ class Confusion(Rule):
             if len(others) and (others > 0.5).all():
                 other = int(share[label].argmax())
                 return _Pair(int(label), other, int(counts[label, other]), float(share[label, other]))
+        return self._mixed(counts)
+
+    def _mixed(self, counts: NDArray[np.int64]) -> _Pair | None:
+        """Two classes that are told apart no better than by chance, while the others are right."""
+        rows = counts.sum(axis=1)
+        known = np.flatnonzero(rows >= self.min_samples)
+        right = np.diag(counts) / np.maximum(rows, 1)
+        for place, one in enumerate(known):
+            for two in known[place + 1 :]:
+                others = right[[each for each in known if each not in {one, two}]]
+                taken = counts[one, two] / rows[one], counts[two, one] / rows[two]
+                if not len(others) or (others <= 0.5).any() or min(taken) <= 0.5 * self.max_mixed:
+                    continue
+                if sum(taken) > self.max_mixed:
+                    return _Pair(int(one), int(two), int(counts[one, two]), float(taken[0]))
         return None
 
     def _classic(self, counts: NDArray[np.int64]) -> _Pair | None:

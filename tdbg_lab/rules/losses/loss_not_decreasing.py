@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.trend import noise_of, trend_of
@@ -99,6 +100,10 @@ class LossNotDecreasing(Rule):
         losses = run.losses()
         if not losses:
             return "No training loss was recorded so far: give attach() the loss module or log 'loss'."
+        if not self.classic and is_game(run):
+            return (
+                "Several models are trained: in a game no loss need fall. Name one that should (tensor=...)."
+            )
         if len(losses) > 1 and not self.classic:
             names = ", ".join(losses[:5])
             return f"There are {len(losses)} losses ({names}): name the one that should fall (tensor=...)."

@@ -5,12 +5,13 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tdbg_lab.records import Kind
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["LossState", "loss_state"]
+__all__ = ["LossState", "is_game", "loss_state"]
 
 _WORTH_FRAC = 0.005
 """A fall that is significant but smaller than this share of the start is not learning."""
@@ -43,7 +44,7 @@ def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) 
         A fall of so many standard errors is no noise.
     """
     losses = run.losses()
-    if len(losses) != 1:
+    if len(losses) != 1 or is_game(run):
         return LossState.UNKNOWN
     trend = trend_of(run.scalars(losses[0]).values)
     if trend is None:
@@ -52,3 +53,17 @@ def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) 
         return LossState.LOW
     falls = trend.fall_z >= min_z and trend.fall_frac > _WORTH_FRAC
     return LossState.FALLS if falls else LossState.STUCK
+
+
+def is_game(run: RunView) -> bool:
+    """Whether several models are trained, each with an optimizer of its own: their losses need not fall.
+
+    Several optimizers for the parts of one model are no game.
+    """
+    players = {
+        key.name.removeprefix("optimizer/lr/").rpartition(".")[0]
+        for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/.*[.]")
+    }
+    if len(players) < 2:
+        return False
+    return players == {key.name.partition(".")[0] for key in run.tensors(Kind.WEIGHT)}

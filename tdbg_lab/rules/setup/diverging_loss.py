@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class DivergingLoss(Rule):
         names = run.losses()
         if not names:
             return "No training loss was recorded so far."
-        return "" if len(names) == 1 else "Several losses were recorded: in a game they need not fall."
+        game = len(names) > 1 or is_game(run)
+        return "Several losses or models were recorded: in a game losses need not fall." if game else ""
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the last steps with the first."""

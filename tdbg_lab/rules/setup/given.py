@@ -55,16 +55,21 @@ class LossRule(Rule):
             return ""
         return "What the loss is given was not seen so far: give attach() the loss module (loss=...)."
 
-    def given(self, run: RunView, mode: Mode = Mode.TRAIN) -> dict[str, list[Given]]:
-        """What each loss was given at the last `patience` saved steps; losses seen less often are left out.
+    def given(
+        self, run: RunView, mode: Mode = Mode.TRAIN, *, last: int | None = None
+    ) -> dict[str, list[Given]]:
+        """What each loss was given at the `last` saved steps (`patience` of them if it is not said).
+
+        Losses seen less often are left out.
 
         At steps at which nothing was saved, only while a finding is open: silence is not an all-clear.
         """
         found: dict[str, list[Given]] = {}
+        last = last or self.patience
         for key in run.tensors(Kind.CHECK, regex=_FIRST):
             name = key.name.split("/")[2]
-            steps = run.scalars(key.name, mode).steps[-self.patience :]
-            if len(steps) == self.patience and (steps[-1] == run.step or run.active is not None):
+            steps = run.scalars(key.name, mode).steps[-last:]
+            if len(steps) == last and (steps[-1] == run.step or run.active is not None):
                 found[name] = _given(run, name, steps.tolist(), mode)
         return found
 

@@ -31,6 +31,8 @@ class LabelRange(LossRule):
 
     reach: float = 1.5
     """For bounded outputs: labels beyond this many times the bound cannot be reached."""
+    patience_bound: int = 10
+    """Saved steps in a row at which outputs must be as if bounded: a few may be so by chance."""
 
     explains: ClassVar[tuple[str, ...]] = ("losses", "exploding_tensor", "wrong_output", "unrelated_labels")
     _ADVICE: ClassVar = (
@@ -41,9 +43,13 @@ class LabelRange(LossRule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
+        bounded = self.given(run, last=self.patience_bound)
         for name, given in self.given(run).items():
-            texts = [self._judge(one) for one in given]
+            seen, texts = given, [self._judge(one) for one in given]
             if not all(texts):
+                seen = bounded.get(name, [])
+                texts = [self._unreachable(one) for one in seen]
+            if not texts or not all(texts):
                 continue
             return self.finding(
                 step,
@@ -51,13 +57,13 @@ class LabelRange(LossRule):
                 severity=Severity.WARNING,
                 tensor=f"loss/{name}",
                 evidence={
-                    "label_least": given[-1].number("target_min"),
-                    "label_largest": given[-1].number("target_max"),
-                    "saved_steps_count": len(given),
+                    "label_least": seen[-1].number("target_min"),
+                    "label_largest": seen[-1].number("target_max"),
+                    "saved_steps_count": len(seen),
                 },
                 advice=self._ADVICE,
                 view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
-                step_first=given[0].step,
+                step_first=seen[0].step,
             )
         return None
 
@@ -69,15 +75,18 @@ class LabelRange(LossRule):
             return "no label that counts: all of them are ignored"
         if one.name in _BINARY and (low < 0 or high > 1):
             return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
-        if one.name in _DISTANCE:
-            return self._unreachable(low, high, one.number("prediction_min"), one.number("prediction_max"))
         return ""
 
-    def _unreachable(self, least: float, largest: float, low: float, high: float) -> str:
+    def _unreachable(self, one: Given) -> str:
         """Whether a saturated sigmoid or tanh stands before labels that it cannot reach."""
+        if one.name not in _DISTANCE:
+            return ""
+        least, largest, low, high = (
+            one.number(f"{whose}_{end}") for whose in ("target", "prediction") for end in ("min", "max")
+        )
         for bottom, top, name in ((0.0, 1.0, "a sigmoid"), (-1.0, 1.0, "a tanh")):
-            within = low >= bottom and high <= top
-            saturated = high > top - 0.02 or low < bottom - 0.02 or (bottom < 0 and low < bottom + 0.02)
+            within = low >= bottom and high <= top and high - low > 0.3 * (top - bottom)
+            saturated = high > top - 0.02 or low < bottom + 0.02
             if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
                 return f"labels from {least:.3g} to {largest:.3g}, which an output behind {name} cannot reach"
         return ""

@@ -41,6 +41,8 @@ class LearningRate(Rule):
     """Typical update ratio below which a rate may be too low."""
     patience: int = 5
     """Saved steps in a row."""
+    min_points: int = 30
+    """Losses that are needed: many trainings start with a loss that shoots up and comes back."""
     little_fall: float = 0.02
     """Fall of the loss since the start, as a share of it, that counts as none."""
 
@@ -60,7 +62,7 @@ class LearningRate(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("high", "low", above=0)
-        self.require("patience", at_least=1)
+        self.require("patience", "min_points", at_least=1)
         self.require("little_fall", at_least=0)
 
     def needs(self) -> Needs:
@@ -77,7 +79,7 @@ class LearningRate(Rule):
             return None
         series = run.scalars(losses[0])
         trend = trend_of(series.values)
-        if trend is None:
+        if trend is None or trend.points < self.min_points:
             return None
         if ratio >= self.high:
             if trend.now < trend.start + 2 * trend.noise:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WrongOutput"]
 
+_MANY_CLASSES = 5
+"""From so many on, all logits of a fresh model are positive by chance in less than 1 of 30 models."""
+
 
 @rule("wrong_output", title="Output does not fit the loss")
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,8 @@ class WrongOutput(LossRule):
 
     tolerance: float = 1e-3
     """How far sums of probabilities may be from 1, and sums of log-probabilities from 0."""
+    sigmoid_range: float = 0.5
+    """Range that values between 0 and 1 must have to be those of a sigmoid: few logits are so by chance."""
 
     explains: ClassVar[tuple[str, ...]] = (
         "losses",
@@ -54,6 +59,7 @@ class WrongOutput(LossRule):
         """Check the threshold."""
         super().__post_init__()
         self.require("tolerance", above=0)
+        self.require("sigmoid_range", above=0, at_most=1)
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
@@ -93,7 +99,8 @@ class WrongOutput(LossRule):
                 return "log_softmax", "values that are no log-probabilities: log_softmax is missing"
         if one.name == "CrossEntropyLoss" and one.number("classes", 0) > 1 and low >= 0:
             return self._logits(one)
-        if one.name in ("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss") and low >= 0 and high <= 1:
+        wide = high - low >= self.sigmoid_range
+        if one.name in ("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss") and wide and low >= 0 and high <= 1:
             return "sigmoid", "probabilities, where it expects logits: its sigmoid is the second one"
         return "", ""
 
@@ -103,7 +110,9 @@ class WrongOutput(LossRule):
         sums = one.number("row_sum_min"), one.number("row_sum_max")
         if all(abs(total - 1) < self.tolerance for total in sums):
             return "softmax", "probabilities, where it expects logits: its softmax is the second one"
-        if one.number("prediction_max") <= 1 and not zeros:
+        low, high = one.number("prediction_min"), one.number("prediction_max")
+        certain = high - low >= self.sigmoid_range or one.number("classes") >= _MANY_CLASSES
+        if high <= 1 and certain and not zeros:
             return "sigmoid", "values between 0 and 1, where it expects logits: a sigmoid comes before it"
         if zeros > 0.05:
             return "relu", "values that are never negative, where it expects logits: a ReLU comes before it"

@@ -74,7 +74,8 @@ def _from_forward(frame: Frame, affected: int) -> Origin | None:
             first,
             "activation",
             affected,
-            f"It begins at {first.module or first.name}; what comes before is finite.",
+            f"It begins at {first.module or first.name}, or between it and "
+            f"{_name_before(frame, int(outputs[0]))}: what comes before is finite.",
         )
     weights = not_finite(frame, Kind.WEIGHT, Kind.BIAS)
     if len(weights):
@@ -97,6 +98,11 @@ def _with_nan_first(frame: Frame, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _clean_before(frame: Frame, row: int) -> bool:
     outputs = frame.rows(Kind.ACTIVATION)
     return bool(len(outputs)) and int(outputs[0]) < row
+
+
+def _name_before(frame: Frame, row: int) -> str:
+    outputs = frame.rows(Kind.ACTIVATION)
+    return frame.keys[int(outputs[outputs < row][-1])].name
 
 
 def _from_loss(frame: Frame, affected: int) -> Origin | None:

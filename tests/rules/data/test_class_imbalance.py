@@ -77,3 +77,15 @@ def test_run_without_labels_says_how_to_record_them(tmp_path: Path) -> None:
 def test_share_above_one_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"class_imbalance.threshold_misprediction is 70"):
         ClassImbalance(threshold_misprediction=70)
+
+
+@pytest.mark.parametrize(("wrong", "fires"), [(8, True), (6, False)])
+def test_rare_classes_are_judged_together(tmp_path: Path, wrong: int, fires: bool) -> None:  # noqa: FBT001
+    made = Made(tmp_path / "run")
+    labels = np.r_[np.zeros(500), np.arange(1, 11)]
+    predictions = labels.copy()
+    predictions[500 : 500 + wrong] = 0
+    record(made, 100, {"labels": labels, "predictions": predictions})
+    made.end()
+    (finding,), _ = made.check(ClassImbalance())
+    assert (finding.severity is Severity.WARNING) is fires

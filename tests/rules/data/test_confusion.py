@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write(path: Path, labels: np.ndarray, predictions: np.ndarray) -> Made:
+def write(path: Path, labels: np.ndarray, predictions: np.ndarray, step: int = 100) -> Made:
     made = Made(path)
-    record(made, 0, {"labels": labels, "predictions": predictions})
+    record(made, step, {"labels": labels, "predictions": predictions})
     made.end()
     return made
 
@@ -60,3 +60,20 @@ def test_labels_alone_are_not_enough(tmp_path: Path) -> None:
 def test_one_class_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"confusion.category_no is 1"):
         Confusion(category_no=1)
+
+
+def test_two_classes_told_apart_by_chance_are_found(tmp_path: Path) -> None:
+    labels = np.tile(np.arange(10), 60)
+    by_lot = np.where(np.arange(600) // 10 % 2, 3, 8)
+    mixed = np.where(np.isin(labels, (3, 8)), by_lot, labels)
+    (finding,), _ = write(tmp_path / "run", labels, mixed).check(Confusion())
+    assert (finding.evidence["label"], finding.evidence["predicted"]) == (3, 8)
+    assert (
+        write(tmp_path / "half", labels, np.where(np.arange(600) % 4, labels, mixed)).check(Confusion())[0]
+        == []
+    )
+
+
+def test_model_that_has_just_begun_is_not_judged(tmp_path: Path) -> None:
+    labels = np.tile(np.arange(2), 250)
+    assert write(tmp_path / "run", labels, np.ones(500), step=99).check(Confusion())[0] == []
