@@ -28,6 +28,8 @@ export namespace CommandIDs {
   export const deleteRun = 'tdbg:delete-run';
   /** Ask the training process to stop. */
   export const stopRun = 'tdbg:stop-run';
+  /** Ask the training process to profile its next steps: `{ run, steps }`. */
+  export const profileRun = 'tdbg:profile-run';
   /** Copy the path. */
   export const copyPath = 'tdbg:copy-path';
   /** Stay at the latest step. */

@@ -27,6 +27,7 @@ from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_sta
 from tdbg_lab.store.info import RunInfo, write_edits
 from tdbg_lab.store.listing import RunSummary, find_runs
 from tdbg_lab.store.loaders import read_loaders
+from tdbg_lab.store.profile_requests import list_profile_requests
 from tdbg_lab.store.profiles import list_profiles
 from tdbg_lab.store.reader import mode_code
 from tdbg_lab.store.remote import is_url, parse_url
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tdbg_lab.profiler.window import PythonProfiler
     from tdbg_lab.records import Finding, RuleState
     from tdbg_lab.store.loaders import LoaderFacts
+    from tdbg_lab.store.profile_requests import ProfileRequest
     from tdbg_lab.store.profiles import ProfileInfo
     from tdbg_lab.store.reader import Steps
     from tdbg_lab.store.remote.origin import Origin
@@ -490,6 +492,10 @@ class Run:
     def profiles(self) -> list[ProfileInfo]:
         """Profiles that were recorded, oldest first; one for each rank."""
         return list_profiles(self.path)
+
+    def profile_requests(self) -> list[ProfileRequest]:
+        """What became of the last requests to profile, oldest first."""
+        return list_profile_requests(self.path)
 
     def loaders(self) -> list[LoaderFacts]:
         """How the data loaders of training are set, by rank; empty when none was seen."""

@@ -6,6 +6,7 @@ import { ServerConnection } from '@jupyterlab/services';
 
 import type {
   IFigureAnswer,
+  IProfiling,
   IRecheck,
   IRuleInfo,
   IRules,
@@ -56,6 +57,10 @@ export interface ITdbgClient {
   recheckState(job: string): Promise<IRecheck>;
   /** Apply the fix of a finding; answers the id of the request to the training. */
   fix(id: string, finding: string): Promise<string>;
+  /** Ask the training process to profile its next steps; answers the id of the request. */
+  profile(id: string, steps: number): Promise<string>;
+  /** What became of such requests. */
+  profiles(id: string): Promise<IProfiling>;
   /** Ask the training process to stop. */
   stop(id: string, reason: string): Promise<string>;
 }
@@ -157,6 +162,19 @@ export class TdbgClient implements ITdbgClient {
       { body: { finding } }
     );
     return answer.request;
+  }
+
+  async profile(id: string, steps: number): Promise<string> {
+    const answer = await this._request<{ request: string }>(
+      'POST',
+      ['runs', id, 'profile'],
+      { body: { steps } }
+    );
+    return answer.request;
+  }
+
+  profiles(id: string): Promise<IProfiling> {
+    return this._request('GET', ['runs', id, 'profile']);
   }
 
   async stop(id: string, reason: string): Promise<string> {

@@ -284,6 +284,21 @@ export interface IThresholds {
   readonly [name: string]: WireNumber | boolean;
 }
 
+/** What became of a request to profile. */
+export interface IProfileRequest {
+  readonly id: string;
+  /** `requested`: none of its steps has begun; `saving`: recorded, its views are not ready yet. */
+  readonly state: 'requested' | 'recording' | 'saving' | 'ready' | 'refused';
+  /** What the training process said; empty before. */
+  readonly answer: string;
+}
+
+/** Profiles of a run, as far as the panel needs to know. */
+export interface IProfiling {
+  /** The last ones, oldest first. */
+  readonly requests: ReadonlyArray<IProfileRequest>;
+}
+
 /** Where a check of a run with other thresholds stands. */
 export interface IRecheck extends IPendingJob {
   readonly state: JobState;

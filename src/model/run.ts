@@ -11,6 +11,7 @@ import type { ITdbgClient } from '../api/client';
 import { describeError, httpStatus } from '../api/client';
 import type { IRules, IRunDetail, IRunSummary, ITensorInfo } from '../api/wire';
 import { StepCursor } from './cursor';
+import { ProfilingModel } from './profiling';
 
 /** Whether the run can be shown. */
 export type RunState = 'loading' | 'ready' | 'missing' | 'error';
@@ -34,6 +35,10 @@ export class RunModel implements IDisposable {
     this.id = options.id;
     this._client = options.client;
     this.cursor = new StepCursor({ following: options.follow ?? true });
+    this.profiling = new ProfilingModel({
+      client: options.client,
+      run: options.id
+    });
     this._slow = new Throttler(() => this._fetch(), {
       limit: options.slowMs ?? 2000,
       edge: 'trailing'
@@ -45,6 +50,9 @@ export class RunModel implements IDisposable {
 
   /** The moment all pictures of the run show. */
   readonly cursor: StepCursor;
+
+  /** The profile of its next steps that was asked for here. */
+  readonly profiling: ProfilingModel;
 
   /** Emits after summary, detail or state changed. */
   get changed(): ISignal<this, void> {
@@ -143,6 +151,9 @@ export class RunModel implements IDisposable {
       this._state = 'loading';
     }
     this.cursor.extend(summary.last_step);
+    if (summary.status !== 'running') {
+      this.profiling.end();
+    }
     this._changed.emit();
     const settled =
       old !== null &&
@@ -184,6 +195,7 @@ export class RunModel implements IDisposable {
     this._isDisposed = true;
     this._slow.dispose();
     this.cursor.dispose();
+    this.profiling.dispose();
     Signal.clearData(this);
   }
 

@@ -54,9 +54,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     );
     addEndCommands(add, service, trans);
     const refresh = (): void => {
-      [CommandIDs.stopRun, CommandIDs.deleteRun].forEach(id => {
-        app.commands.notifyCommandChanged(id);
-      });
+      [CommandIDs.profileRun, CommandIDs.stopRun, CommandIDs.deleteRun].forEach(
+        id => {
+          app.commands.notifyCommandChanged(id);
+        }
+      );
     };
     service.currentChanged.connect(refresh, service);
     service.runs.changed.connect(refresh, service);
@@ -67,12 +69,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
         CommandIDs.editTags,
         CommandIDs.editNote,
         CommandIDs.copyPath,
+        CommandIDs.profileRun,
         CommandIDs.stopRun,
         CommandIDs.deleteRun
       ].forEach(command => palette.addItem({ command, category }));
     }
   }
 };
+
+/** Length of a profile, where none is given. */
+const PROFILED_STEPS = 5;
 
 /** Finds the run that arguments mean. */
 type Target = (args: ReadonlyPartialJSONObject) => IRunSummary | undefined;
@@ -203,6 +209,20 @@ function addEndCommands(
   service: ITdbgService,
   trans: TranslationBundle
 ): void {
+  add(CommandIDs.profileRun, {
+    label: trans.__('Profile the Next Steps'),
+    caption: trans.__(
+      'Record operators and Python functions of the next steps, while the training goes on'
+    ),
+    args: {
+      steps: { type: 'number', description: 'Number of steps; 5 by default' }
+    },
+    suits: run => run.status === 'running',
+    execute: (run, { steps }) =>
+      service
+        .open(run.id)
+        .profiling.start(typeof steps === 'number' ? steps : PROFILED_STEPS)
+  });
   add(CommandIDs.stopRun, {
     label: trans.__('Stop Training…'),
     caption: trans.__('Ask the training to stop after the present step'),

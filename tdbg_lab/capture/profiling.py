@@ -148,9 +148,11 @@ class Profiling:
             self._tell(request, "refused", f"Nothing was profiled: {problems}.")
             return
         said = f"profiled {', '.join(recording.recorded)}: {where}"
-        self._tell(request, "done", f"{said} ({problems})" if problems else said)
+        self._tell(request, "done", f"{said} ({problems})" if problems else said, recording.folder.name)
 
-    def _tell(self, request: Request | None, state: Literal["done", "refused"], text: str) -> None:
+    def _tell(
+        self, request: Request | None, state: Literal["done", "refused"], text: str, profile: str = ""
+    ) -> None:
         """Say what became of a profile: to whoever asked, or to the log. Any thread."""
         if request is None:
             _log.log(
@@ -158,7 +160,8 @@ class Profiling:
             )
         elif self._engine.chief:
             try:
-                answer(self._engine.folder.path, request.id, state, text)
+                result = {"profile": profile} if profile else None
+                answer(self._engine.folder.path, request.id, state, text, result=result)
             except TdbgError as error:
                 _log.warning("tdbg-lab: a request cannot be answered: %s", error)
 

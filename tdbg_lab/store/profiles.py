@@ -21,7 +21,16 @@ from tdbg_lab.store.limits import MAX_TEXT_CHARS
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DIGEST", "FACTS", "MAX_PROFILES", "PROFILES", "ProfileInfo", "list_profiles", "read_digest"]
+__all__ = [
+    "DIGEST",
+    "FACTS",
+    "MAX_PROFILES",
+    "PROFILES",
+    "PROFILE_FOLDER",
+    "ProfileInfo",
+    "list_profiles",
+    "read_digest",
+]
 
 PROFILES: Final = "profile"
 FACTS: Final = "window.json"
@@ -29,7 +38,8 @@ DIGEST: Final = "digest.json"
 MAX_PROFILES: Final = 64
 """Profiles of one rank."""
 MAX_DIGEST_BYTES: Final = 16 * 2**20
-_FOLDER = re.compile(r"step-(\d{12})(?:-\d{1,3})?")
+PROFILE_FOLDER: Final = re.compile(r"step-(\d{12})(?:-\d{1,3})?")
+"""Name of a profile: its first step."""
 _MAX_PROBLEMS = 32
 
 
@@ -61,7 +71,7 @@ def list_profiles(run_path: Path) -> list[ProfileInfo]:
         root = subfolder(directory, PROFILES)
         if root is None:
             continue
-        names = sorted(one.name for one in entries(root) if _FOLDER.fullmatch(one.name))
+        names = sorted(one.name for one in entries(root) if PROFILE_FOLDER.fullmatch(one.name))
         for name in names[:MAX_PROFILES]:
             folder = subfolder(root, name)
             if folder is not None:

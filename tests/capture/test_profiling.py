@@ -67,7 +67,10 @@ def test_profile_of_steps_has_operators_and_python_functions(attach: Attach) -> 
     handle = attach(training.model, optimizer=training.optimizer, save_every=4)
     training.steps(2)
     identity = handle.profile(steps=3)
-    training.steps(8)
+    assert [one.state for one in handle.run.profile_requests()] == ["requested"]
+    training.steps(3)
+    assert [one.state for one in handle.run.profile_requests()] == ["recording"]
+    training.steps(5)
     handle.detach()
     said = "profiled operators of steps 3 to 5, Python functions of steps 6 to 8: "
     assert answer_of(handle, identity) == ("done", f"{said}rank-00000/profile/step-000000000003")
@@ -87,6 +90,8 @@ def test_profile_of_steps_has_operators_and_python_functions(attach: Attach) -> 
     assert any("test_profiling.py" in name for name in digest["trees"]["python"]["name"])
     (profile,) = handle.run.profiles()
     assert (profile.first_step, profile.last_step, profile.problems) == (3, 8, ())
+    (asked,) = handle.run.profile_requests()
+    assert (asked.id, asked.state, asked.profile) == (identity, "ready", profile.name)
     assert profile.files == ("python.speedscope.json", "trace.json.gz")
     with gzip.open(profile.path / "trace.json.gz") as file:
         assert json.load(file)["traceEvents"]

@@ -191,7 +191,10 @@ async def test_profile_writes_a_request_the_training_can_read(tdbg_fetch, run_id
     assert code == 200
     request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
     assert (request["kind"], request["arguments"]["steps"]) == ("profile", 3)
-    assert await tdbg_fetch("runs", live, "profile") == (200, {"profiles": []})
+    _, told = await tdbg_fetch("runs", live, "profile")
+    assert told["profiles"] == []
+    (asked,) = told["requests"]
+    assert (asked["id"], asked["state"], asked["profile"]) == (answer["request"], "requested", "")
 
 
 @pytest.mark.parametrize(

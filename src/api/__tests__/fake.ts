@@ -9,6 +9,8 @@ import type { IRunStream, StreamState } from '../stream';
 import type {
   IFigureAnswer,
   IFinding,
+  IProfileRequest,
+  IProfiling,
   IRecheck,
   IRuleInfo,
   IRules,
@@ -123,6 +125,8 @@ export class FakeServer implements ITdbgClient {
   catalogue: IRuleInfo[] = [];
   /** Answers to questions for a check, the last one again and again. */
   rechecks: IRecheck[] = [];
+  /** Answers to looks at the request `request`, the last one again and again. */
+  profileStates: Array<Partial<IProfileRequest>> = [];
   version = 1;
   /** What every method throws, if anything. */
   failure: Error | null = null;
@@ -222,6 +226,21 @@ export class FakeServer implements ITdbgClient {
 
   fix(_run: string, finding: string): Promise<string> {
     return this._answer(`fix ${finding}`, 'request');
+  }
+
+  profile(_run: string, steps: number): Promise<string> {
+    return this._answer(`profile ${steps}`, 'request');
+  }
+
+  profiles(): Promise<IProfiling> {
+    const [next] = this.profileStates;
+    if (this.profileStates.length > 1) {
+      this.profileStates.shift();
+    }
+    const request = { id: 'request', state: 'requested', answer: '' } as const;
+    return this._answer('profiles', {
+      requests: next ? [{ ...request, ...next }] : []
+    });
   }
 
   stop(): Promise<string> {

@@ -22,6 +22,7 @@ import { EmptyState } from '../empty';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
+import { ProfileButton, ProfileState } from './profiling';
 
 /** What the section needs. */
 export interface IRunProps {
@@ -74,6 +75,7 @@ function Run(props: IRunProps & { readonly run: RunModel }): JSX.Element {
       <RunHead {...props} />
       <RunCursor {...props} />
       <RunActions {...props} />
+      <ProfileState {...props} />
       {run.detail?.error && (
         <div className="jp-TdbgRun-error" role="alert">
           {run.detail.error}
@@ -158,6 +160,7 @@ function RunActions(
       <button className="jp-TdbgButton" onClick={execute(CommandIDs.openRules)}>
         {trans.__('Rules')}
       </button>
+      <ProfileButton run={run} commands={commands} trans={trans} />
       {run.summary?.status === 'running' && (
         <button
           className="jp-TdbgButton jp-mod-warn"

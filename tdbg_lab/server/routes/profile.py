@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tornado import web
@@ -21,8 +22,8 @@ class ProfileHandler(TdbgHandler):
     @web.authenticated
     @authorized_to("read")
     async def get(self, run_id: str) -> None:
-        """Answer the profiles that were recorded, oldest first."""
-        self.answer({"profiles": await self.read(run_id, _profiles)})
+        """Answer the profiles that were recorded and what became of requests for some, oldest first."""
+        self.answer(await self.read(run_id, _profiling))
 
     @web.authenticated
     @authorized_to("execute")
@@ -32,6 +33,10 @@ class ProfileHandler(TdbgHandler):
         by = self.current_user.username if self.current_user else ""
         request = await self.read(run_id, lambda run: run.request_profile(by=by, **window))
         self.answer({"request": request})
+
+
+def _profiling(run: Run) -> dict[str, Any]:
+    return {"profiles": _profiles(run), "requests": [asdict(one) for one in run.profile_requests()]}
 
 
 def _profiles(run: Run) -> list[dict[str, Any]]:
