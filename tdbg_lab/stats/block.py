@@ -58,9 +58,13 @@ def concat(blocks: Sequence[StatsBlock]) -> StatsBlock:
         name: np.concatenate([getattr(block, name) for block in blocks]) for name in (*_COUNTS, *_FLOATS)
     }
     for offsets, values in _RAGGED:
-        fixed[offsets] = _joined_offsets([getattr(block, offsets) for block in blocks])
+        parts = [getattr(block, offsets) for block in blocks]
+        owned = [(int(part[0]), int(part[-1])) for part in parts]  # a slice of a table may hold more
+        fixed[offsets] = _joined_offsets(parts, owned)
         for name in values:
-            fixed[name] = np.concatenate([_owned(block, offsets, name) for block in blocks])
+            fixed[name] = np.concatenate(
+                [getattr(block, name)[low:high] for block, (low, high) in zip(blocks, owned, strict=True)]
+            )
     reasons: tuple[str | None, ...] = ()
     if any(block.reasons for block in blocks):
         reasons = tuple(reason for block in blocks for reason in (block.reasons or (None,) * len(block)))
@@ -88,8 +92,9 @@ def scalar_block(values: Sequence[float]) -> StatsBlock:
     x = np.asarray(values, dtype=np.float64).reshape(-1)
     n = len(x)
     magnitude = np.abs(x)
-    if n and ((magnitude > _SMALL) & (magnitude < _LARGE)).all():
-        return _ordinary_scalars(x, magnitude)
+    zero = x == 0
+    if n and ((magnitude < _LARGE) & ((magnitude > _SMALL) | zero)).all():
+        return _ordinary_scalars(x, magnitude, zero)
     finite = np.isfinite(x)
     value = np.where(finite, x, np.nan) + 0.0  # -0.0 becomes 0.0
     binned = finite & (x != 0)
@@ -98,7 +103,7 @@ def scalar_block(values: Sequence[float]) -> StatsBlock:
         nan_count=np.isnan(x).astype(np.int64),
         pos_inf_count=(x == np.inf).astype(np.int64),
         neg_inf_count=(x == -np.inf).astype(np.int64),
-        zero_count=(x == 0).astype(np.int64),
+        zero_count=zero.astype(np.int64),
         min=value,
         max=value.copy(),
         mean=value.copy(),
@@ -114,25 +119,28 @@ def scalar_block(values: Sequence[float]) -> StatsBlock:
     )
 
 
-def _ordinary_scalars(x: NDArray[np.float64], magnitude: NDArray[np.float64]) -> StatsBlock:
-    """`scalar_block` of numbers that are neither zero nor beyond float32: the usual case, and quick."""
+def _ordinary_scalars(
+    x: NDArray[np.float64], magnitude: NDArray[np.float64], zero: NDArray[np.bool_]
+) -> StatsBlock:
+    """`scalar_block` of numbers that are zero or of a size that float32 knows: the usual case, and quick."""
     n = len(x)
-    none, zero = np.zeros(n + 1, np.int64), np.zeros(n)
+    none, one = np.zeros(n + 1, np.int64), np.ones(n, np.int64)
+    value, binned = x + 0.0, x[~zero]  # -0.0 becomes 0.0
     return StatsBlock(
-        count=(one := np.ones(n, np.int64)),
+        count=one,
         nan_count=none[:n],
         pos_inf_count=none[:n],
         neg_inf_count=none[:n],
-        zero_count=none[:n],
-        min=x,
-        max=x,
-        mean=x,
-        std=zero,
+        zero_count=zero.astype(np.int64),
+        min=value,
+        max=value,
+        mean=value,
+        std=np.zeros(n),
         l1=magnitude,
         l2=magnitude,
-        hist_offsets=np.arange(n + 1),
-        hist_bins=(x.astype(np.float32).view(np.uint32) >> 21).astype(np.uint16),
-        hist_counts=one,
+        hist_offsets=_offsets(~zero),
+        hist_bins=(binned.astype(np.float32).view(np.uint32) >> 21).astype(np.uint16),
+        hist_counts=one[: len(binned)],
         channel_offsets=none,
         channel_zero_frac=np.zeros(0, np.float32),
         channel_mean=np.zeros(0, np.float32),
@@ -184,21 +192,15 @@ def _offsets(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return offsets
 
 
-def _joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Offsets of tables that are put one behind the other."""
+def _joined_offsets(
+    parts: Sequence[NDArray[np.int64]], owned: Sequence[tuple[int, int]]
+) -> NDArray[np.int64]:
+    """Offsets of tables that are put one behind the other; `owned` is the first and last of each part."""
     joined: NDArray[np.int64] = np.empty(sum(map(len, parts)) - len(parts) + 1, np.int64)
     joined[0] = row = fill = 0
-    for part in parts:
-        end = row + len(part) - 1
-        shift = fill - int(part[0])
-        np.add(part[1:], shift, out=joined[row + 1 : end + 1])
-        fill = int(part[-1]) + shift
-        row = end
+    for part, (low, high) in zip(parts, owned, strict=True):
+        end = row + len(part)
+        np.add(part, fill - low, out=joined[row:end])  # its first is the last of the part before
+        fill += high - low
+        row = end - 1
     return joined
-
-
-def _owned(block: StatsBlock, offsets: str, name: str) -> NDArray[Any]:
-    """The part of a ragged column that the rows own: a slice of a table may hold more."""
-    bounds, values = getattr(block, offsets), getattr(block, name)
-    owned: NDArray[Any] = values[bounds[0] : bounds[-1]]
-    return owned

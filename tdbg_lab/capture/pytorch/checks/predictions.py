@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from tdbg_lab.capture.pytorch.checks.notes import check_key
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed
-from tdbg_lab.stats.tensors import summarize_tensors
+from tdbg_lab.stats import summarize
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import nn
 
     from tdbg_lab.capture.engine import Engine
@@ -49,35 +51,29 @@ class PredictionProbe:
         prediction, target = args[0], args[1]
         if not (_plain(prediction) and _plain(target) and prediction.is_floating_point()):
             return
-        with torch.no_grad():
-            self._record(prediction.detach(), target.detach())
+        self._record(prediction.detach(), target.detach())
 
     def _record(self, prediction: torch.Tensor, target: torch.Tensor) -> None:
         classes = self._class in _CLASSIFY
-        numbers: dict[str, float] = {}
-        if not classes and prediction.shape != target.shape:
-            numbers["broadcast"] = 1.0
-        elif not classes:
-            numbers["broadcast"] = 0.0
+        numbers = {} if classes else {"broadcast": float(prediction.shape != target.shape)}
         if not prediction.ndim or not len(prediction) or not target.numel():
             return
         keep = max(1, len(prediction) * _MAX_ELEMENTS // prediction.numel())
         same = target.ndim > 0 and len(target) == len(prediction)
-        prediction = prediction[:keep].float()
-        target = target[:keep] if same else target
-        rows = {"prediction": prediction, "target": target}
-        if classes and prediction.ndim > 1:
-            rows["row_sum"] = prediction.sum(1)
-            rows["row_logsumexp"] = prediction.logsumexp(1)
-            numbers["classes"] = float(prediction.shape[1])
-        elif prediction.ndim > 1:
-            rows["row_sum"] = prediction.sum(-1)
-            numbers["classes"] = float(prediction.shape[-1])
-        if len(prediction) > 1:
-            numbers["spread"] = float(prediction.std(0, correction=0).max())
-        numbers["samples"] = float(len(prediction))
-        if same:
-            numbers |= self._agreement(prediction, target)
+        x, y = _array(prediction[:keep]), _array(target[:keep] if same else target)
+        with np.errstate(all="ignore"):
+            rows = {"prediction": x, "target": y}
+            if classes and x.ndim > 1:
+                rows |= {"row_sum": x.sum(1), "row_logsumexp": _logsumexp(x)}
+                numbers["classes"] = float(x.shape[1])
+            elif x.ndim > 1:
+                rows["row_sum"] = x.sum(-1)
+                numbers["classes"] = float(x.shape[-1])
+            if len(x) > 1:
+                numbers["spread"] = float(x.std(0).max())
+            numbers["samples"] = float(len(x))
+            if same:
+                numbers |= self._agreement(x, y)
         numbers |= _described(rows)
         for name, value in numbers.items():
             self._engine.recorder.add_scalar(self._key(name), value)
@@ -88,39 +84,49 @@ class PredictionProbe:
             key = self._keys[name] = check_key(f"{self._base}/{name}")
         return key
 
-    def _agreement(self, prediction: torch.Tensor, target: torch.Tensor) -> dict[str, float]:
+    def _agreement(self, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
         """How far predictions and labels go together."""
-        if self._class in _CLASSIFY and prediction.ndim > 1:
-            if target.shape == prediction.shape:  # probabilities of the classes
-                target = target.argmax(1)
-            guess = prediction.argmax(1)
-            valid = target != self._ignored if self._ignored is not None else torch.ones_like(target) > 0
-            labels = target[valid]
-            if not labels.numel():
+        if self._class in _CLASSIFY and x.ndim > 1:
+            if y.shape == x.shape:  # probabilities of the classes
+                y = y.argmax(1)
+            valid = y != self._ignored if self._ignored is not None else np.ones(y.shape, np.bool_)
+            labels = y[valid]
+            if not labels.size:
                 return {"ignored": 1.0}
-            counts = labels.flatten().long().clamp(-1, 100_000).add(1).bincount()
+            counts = np.bincount(np.clip(labels, -1, 100_000).astype(np.int64) + 1)
             return {
-                "ignored": 1.0 - labels.numel() / target.numel(),
-                "hits": float((guess[valid] == labels).float().mean()),
-                "majority": float(counts.max()) / labels.numel(),
-                "labels": float((counts > 0).sum()),
+                "ignored": 1.0 - labels.size / y.size,
+                "hits": float((x.argmax(1)[valid] == labels).mean()),
+                "majority": float(counts.max()) / labels.size,
+                "labels": float(np.count_nonzero(counts)),
             }
-        if target.shape != prediction.shape:
+        if y.shape != x.shape:
             return {}
         if self._class in _BINARY:
             middle = 0.5 if self._class == "BCELoss" else 0.0
-            share = float((target > 0.5).float().mean())
-            hits = float(((prediction > middle) == (target > 0.5)).float().mean())
-            return {"hits": hits, "majority": max(share, 1.0 - share)}
-        x, y = prediction.flatten().double(), target.flatten().double()
+            share = float((y > 0.5).mean())
+            return {"hits": float(((x > middle) == (y > 0.5)).mean()), "majority": max(share, 1.0 - share)}
+        x, y = x.ravel().astype(np.float64), y.ravel().astype(np.float64)
         x, y = x - x.mean(), y - y.mean()
-        scale = float(x.norm() * y.norm())
-        return {"correlation": float((x * y).sum()) / scale if scale > 0 else 0.0}
+        scale = float(np.linalg.norm(x) * np.linalg.norm(y))
+        return {"correlation": float(x @ y) / scale if scale > 0 else 0.0}
 
 
-def _described(rows: dict[str, torch.Tensor]) -> dict[str, float]:
-    """A few numbers about each tensor."""
-    block = summarize_tensors([one.contiguous() for one in rows.values()])
+def _array(tensor: torch.Tensor) -> NDArray[Any]:
+    """The values in memory, real numbers as float32."""
+    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()
+
+
+def _logsumexp(x: NDArray[Any]) -> NDArray[Any]:
+    """``log(sum(exp(x)))`` over the classes."""
+    largest = x.max(1, keepdims=True)
+    found: NDArray[Any] = np.log(np.exp(x - largest).sum(1)) + largest.squeeze(1)
+    return found
+
+
+def _described(rows: dict[str, NDArray[Any]]) -> dict[str, float]:
+    """A few numbers about each array."""
+    block = summarize(list(rows.values()))
     found: dict[str, float] = {}
     for row, name in enumerate(rows):
         count = max(1, int(block.count[row]))
