@@ -32,11 +32,11 @@ CALLS = (
     ("overview", {"kind": "gradient"}),
     ("overview", {"kind": "gradient", "statistic": "zero_share"}),
     ("overview", {"kind": "gradient", "statistic": "mean"}),
-    ("histogram", {"tensor": "gradient/layer250.weight"}),
-    ("histogram", {"tensor": "gradient/layer250.weight", "scale": "linear"}),
-    ("slices", {"tensor": "gradient/layer250.weight"}),
-    ("distribution", {"tensor": "gradient/layer250.weight"}),
-    ("statistics", {"regex": "layer1[0-3][0-9]"}),
+    ("histogram", {"tensor": "gradient/layer0.weight"}),
+    ("histogram", {"tensor": "gradient/layer0.weight", "scale": "linear"}),
+    ("slices", {"tensor": "gradient/layer0.weight"}),
+    ("distribution", {"tensor": "gradient/layer0.weight"}),
+    ("statistics", {"regex": r"layer[0-3]?[0-9]\."}),
     ("scalars", {}),
 )
 

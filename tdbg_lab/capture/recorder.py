@@ -22,7 +22,7 @@ __all__ = ["Recorder", "RowWriter"]
 _MAX_INTERNED = 256
 _MAX_WAITING = 512
 _MAX_PLACES = 8
-_WAIT_NS = 100_000_000
+_WAIT_NS = 50_000_000
 _MAX_RAW_BYTES = 512 * 1024 * 1024
 
 
@@ -61,7 +61,8 @@ class RowWriter(Protocol):
 class _Waiting:
     """Numbers of steps that hold nothing else, of one mode: written together, as a batch has a price.
 
-    Something is written at least every `_WAIT_NS`; where steps take longer, nothing waits.
+    From `_WAIT_NS` on they are written as soon as their steps are a power of two: so the same few tuples
+    of keys come again and again, whose encoded form is kept. Where steps take longer, nothing waits.
     """
 
     mode: Mode
@@ -70,12 +71,20 @@ class _Waiting:
     time_ns: list[int] = field(default_factory=list)
     keys: list[TensorKey] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
+    n_steps: int = 0
 
     def add(self, step: int, keys: list[TensorKey], values: list[float]) -> None:
         self.steps += [step] * len(keys)
         self.time_ns += [time.time_ns()] * len(keys)
         self.keys += keys
         self.values += values
+        self.n_steps += 1
+
+    def due(self, since_ns: int) -> bool:
+        """Whether to write it now, when something was written last at `since_ns`."""
+        if len(self.keys) >= _MAX_WAITING:
+            return True
+        return self.n_steps & (self.n_steps - 1) == 0 and self.time_ns[-1] - since_ns >= _WAIT_NS
 
 
 class Recorder:
@@ -124,7 +133,8 @@ class Recorder:
         if (step, mode, micro) == (self.step, self.mode, self.micro):
             return
         try:
-            self.flush()
+            if self._keys or self._scalars or self._raw:
+                self.flush()
         finally:
             self.step, self.mode, self.micro = step, mode, micro
 
@@ -175,7 +185,7 @@ class Recorder:
                 waiting = self._waiting[place] = _Waiting(self.mode, self.micro)
             waiting.add(self.step, self._scalar_keys, self._scalars)
             self._drop_rows()
-            if waiting.time_ns[-1] - self._written_ns >= _WAIT_NS or len(waiting.keys) >= _MAX_WAITING:
+            if waiting.due(self._written_ns):
                 self.flush_waiting()
 
     def flush_waiting(self) -> None:

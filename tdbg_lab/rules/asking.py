@@ -33,34 +33,29 @@ class Question:
         The rule.
     view
         What is known of the run.
-    others
-        Every rule of the run: their open findings are shown to this one.
     quiet_s
         Ask about silence of so many seconds instead of about the step.
     take
-        Called with a change of the rule's findings.
+        Called with a change of the rule's findings; with None when its finding merely ended.
     """
 
     def __init__(
         self,
         one: Judged,
         view: RunView,
-        others: list[Judged],
-        take: Callable[[Judged, Change], None],
+        take: Callable[[Judged, Change | None], None],
         *,
         quiet_s: float | None = None,
     ) -> None:
         self.limit_s = one.rule.time_limit_s
         self._one = one
         self._view = view
-        self._others = others
         self._take = take
         self._quiet_s = quiet_s
 
     def work(self) -> Finding | Silence | None:
         """Ask; what the rule raises is raised."""
         one, view = self._one, self._view
-        view.open = tuple(other.episodes.active for other in self._others if other.episodes.active)
         view.active = one.episodes.active
         begun_ns = time.thread_time_ns()
         try:
@@ -84,7 +79,9 @@ class Question:
             one.step_checked = max(one.step_checked, step)
         if isinstance(result, Silence) or (result is None and not asked):
             return
-        if (change := one.episodes.take(step, result, sure=not asked)) is not None:
+        active = one.episodes.active
+        change = one.episodes.take(step, result, sure=not asked)
+        if change is not None or one.episodes.active is not active:
             self._take(one, change)
 
     def overdue(self) -> None:

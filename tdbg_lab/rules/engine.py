@@ -96,16 +96,23 @@ class Engine:
     ) -> list[tuple[Judged, Change]]:
         changes: list[tuple[Judged, Change]] = []
 
-        def take(one: Judged, change: Change) -> None:
-            changes.extend(self._grouping.relate(one, change))
+        def take(one: Judged, change: Change | None) -> None:
+            if change is not None:
+                changes.extend(self._grouping.relate(one, change))
+            view.open = self._open()
 
-        questions = [Question(one, view, self.judged, take, quiet_s=quiet_s) for one in asked]
+        view.open = self._open()
+        questions = [Question(one, view, take, quiet_s=quiet_s) for one in asked]
         if strict:
             for question in questions:
                 question.done(question.work())
         else:
             self._watchdog.run(questions)
         return changes
+
+    def _open(self) -> tuple[Finding, ...]:
+        """Findings that are open now, of all rules."""
+        return tuple(active for one in self.judged if (active := one.episodes.active) is not None)
 
     def end(self, *, stopped: bool = False) -> None:
         """No more steps will come; `stopped` when that was somebody's wish."""

@@ -191,11 +191,15 @@ class RunView:
         if mode not in self._scalars:
             self._scalars[mode] = ScalarLog(mode)
         self._scalars[mode].put(frame)
-        for rank in sorted(set(ranks)) or (0,):
-            recent = self._ranks.setdefault(rank, Recent(self._keep))
-            if self._per_rank:
+        writers = sorted(set(ranks)) or [0]
+        for rank in writers:
+            self._ranks.setdefault(rank, Recent(self._keep))
+        for rank in writers if self._per_rank else ():
+            if len(self._ranks) == 1:  # what all wrote is what this one wrote
+                self._ranks[rank].put(frame)
+            else:
                 own = [part for part, of in zip(parts, ranks, strict=True) if of == rank] if ranks else parts
-                self._merged(recent, mode, step, time_ns, own)
+                self._merged(self._ranks[rank], mode, step, time_ns, own)
 
     def _merged(
         self,

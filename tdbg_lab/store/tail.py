@@ -224,7 +224,7 @@ class _Follower:
             return []
         table = SealedFile(segment.path, segment.stream).read_all()
         position.done = True
-        return _by_seq(table.filter(pc.greater_equal(table["seq"], position.seq)))
+        return _by_seq(table.filter(pc.greater_equal(table["seq"], position.seq)) if position.seq else table)
 
     def _cursor(self) -> str:
         positions = {

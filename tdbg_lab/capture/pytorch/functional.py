@@ -107,6 +107,8 @@ class FunctionalProbe:
         self._calls: dict[tuple[str, str], int] = {}
         self._visit = -1
         self._mode: _Watching | None = None
+        self.active = False
+        """Whether it looks at function calls now."""
 
     def begin(self) -> None:
         """Look at function calls from now on."""
@@ -114,10 +116,12 @@ class FunctionalProbe:
         mode = _Watching(self._seen)
         mode.__enter__()  # type: ignore[no-untyped-call]
         self._mode = mode
+        self.active = True
 
     def end(self) -> None:
         """Look away. Idempotent."""
         mode, self._mode = self._mode, None
+        self.active = False
         if mode is not None:
             mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 

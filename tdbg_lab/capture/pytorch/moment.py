@@ -20,9 +20,7 @@ _stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", 
 
 def capturing() -> bool:
     """Whether a CUDA graph is being captured, in which nothing may wait for the device."""
-    if _stream_is_capturing is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return False
-    return bool(_stream_is_capturing())
+    return _stream_is_capturing is not None and torch.cuda._initialized and bool(_stream_is_capturing())  # noqa: SLF001
 
 
 def unwrapped(tensor: torch.Tensor) -> torch.Tensor:

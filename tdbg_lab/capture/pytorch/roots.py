@@ -68,7 +68,8 @@ class RootProbe:
         if recomputing():
             return
         if engine.depth <= 1:
-            self._functional.end()
+            if self._functional.active:
+                self._functional.end()
             if engine.module_mask and self._hooked and not engine.layers_seen and output is not None:
                 self._say_unseen()
         if not (self._watch and module.training):  # else the loss, which may be compiled, is still to come

@@ -118,10 +118,10 @@ class TorchSession:
         self, owner: Owner, models: Mapping[str, nn.Module], optimizers: Mapping[str, Optimizer]
     ) -> None:
         engine = self.engine
-        for model in models.values():
-            self._hook_root(owner, model)
         for name, optimizer in optimizers.items():
             self._hook_optimizer(owner, name, optimizer)
+        for model in models.values():
+            self._hook_root(owner, model)
         if not optimizers and models:
             hook = StepHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
@@ -167,7 +167,8 @@ class TorchSession:
             self._hook_optimizer(owner, str(len(self.watch)) if len(self.watch) else "", optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._functional.end()  # still active only when the forward was interrupted
+        if self._functional.active:  # the forward was interrupted
+            self._functional.end()
         self._stance.leave()
         if self.settings.active:
             self.engine.guard.run("settings", self.settings.before, optimizer, args, kwargs)
@@ -179,9 +180,10 @@ class TorchSession:
         self.watch.after(optimizer, args, kwargs)
         if self.engine.rootless and self.engine.module_mask:
             self._stance.take()
-        if not self._told and any(hook.compiled for hook in self._losses):
-            self._told = True
-            self.engine.guard.notice("compiled losses", _COMPILED_LOSS)
+        for hook in self._losses:
+            if hook.compiled and not self._told:
+                self._told = True
+                self.engine.guard.notice("compiled losses", _COMPILED_LOSS)
 
     def _at_step_end(self) -> None:
         owner = self._owner()

@@ -49,8 +49,8 @@ class BatchWatch:
                 self._seen = True
 
     def _describe(self, tensor: torch.Tensor) -> None:
-        """Note the size and the limits of the first input."""
-        block = summarize_tensors([tensor])
+        """Note the size and the limits of the first input, by some of its rows."""
+        block = summarize_tensors([tensor[:: _stride(len(tensor), tensor.numel())] if tensor.ndim else tensor])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
             self._engine.recorder.add_scalar(key, value)
@@ -67,8 +67,7 @@ def digest(tensor: torch.Tensor, start: int = 0) -> int:
     values = _values(tensor.detach())
     start = crc32(repr(values.shape).encode(), start)
     if values.size > _MAX_ELEMENTS:
-        kept = max(1, len(values) * _MAX_ELEMENTS // values.size)
-        values = values[:: len(values) // kept]
+        values = values[:: _stride(len(values), values.size)]
         if values.size > 2 * _MAX_ELEMENTS:
             values = values.reshape(-1)[:: values.size // _MAX_ELEMENTS | 1]
     return crc32(values.tobytes(), start)
@@ -80,3 +79,8 @@ def _values(tensor: torch.Tensor) -> NDArray[Any]:
         return tensor.numpy()
     except TypeError:
         return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+
+
+def _stride(rows: int, count: int) -> int:
+    """Distance of the rows that hold about `_MAX_ELEMENTS` of `count` elements."""
+    return max(1, rows // max(1, rows * _MAX_ELEMENTS // max(1, count)))

@@ -29,6 +29,8 @@ class ScheduleWatch:
 
     def before_step(self, optimizers: list[Optimizer], *, due: bool) -> None:
         """Note how often schedulers were stepped: at saved steps, and when the first of them was."""
+        if not self._found and self._steps >= _LOOK_AT[-1]:
+            return
         self._steps += 1
         if self._steps in _LOOK_AT and not self._found:
             self._found = _search([one for one in optimizers if _scheduled(one)])

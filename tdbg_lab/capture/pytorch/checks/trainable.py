@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -24,6 +25,7 @@ _LOOK_EVERY = 4
 _CERTAIN = 2
 """Steps in a row from which something is told."""
 _SAMPLE = 16
+_trains = attrgetter("requires_grad")
 
 
 class _Orphan:
@@ -71,16 +73,13 @@ class TrainableWatch:
         self._signature: tuple[int, ...] = ()
         self._orphans: list[_Orphan] = []
         self._names: dict[int, tuple[str, str]] = {}
+        self.ours: set[int] = set()
+        """``id`` of the parameters of the models, as of the last look."""
         self._foreign: list[ref[torch.Tensor]] = []
         self._without: dict[int, int] = {}
         self._told: dict[int, set[str]] = {}
         """What was told when each optimizer was about to step."""
         self._steps = 0
-
-    @property
-    def ours(self) -> set[int]:
-        """``id`` of the parameters of the models, as of the last look."""
-        return set(self._names)
 
     def look(self, optimizers: list[Optimizer], *, due: bool) -> bool:
         """Compare models and optimizers anew if something changed; whether it did."""
@@ -109,7 +108,7 @@ class TrainableWatch:
                 continue
             values = [one for one in module._parameters.values() if one is not None]  # noqa: SLF001
             found += map(id, values)
-            found.append(sum(one.requires_grad for one in values))
+            found.append(sum(map(_trains, values)))
             stack += module._modules.values()  # noqa: SLF001
         return found
 
@@ -128,6 +127,7 @@ class TrainableWatch:
                     old = known.get(path)
                     same = old is not None and old.value() is value
                     self._orphans.append(old if old and same else _Orphan(path, module, value))
+        self.ours = set(self._names)
         self._foreign = [ref(one) for key, one in held.items() if key not in self._names]
         self._notes.set("parameters", float(len(self._names)))
         self._notes.set("frozen_parameters", float(frozen))
@@ -146,7 +146,10 @@ class TrainableWatch:
         for name in self._told.get(index, set()) - told:
             self._notes.clear(name)
         self._told[index] = told
-        idle = sum(1 for one in self._foreign if (value := one()) is not None and value.grad is None)
+        idle = 0
+        for one in self._foreign:
+            value = one()
+            idle += value is not None and value.grad is None
         self._notes.set("foreign_parameters", float(idle))
 
     def _note_unreached(self, optimizer: Optimizer, told: set[str]) -> None:

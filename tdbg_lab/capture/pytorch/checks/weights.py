@@ -139,7 +139,10 @@ class WeightWatch:
 
 def _sum(optimizer: Optimizer) -> int:
     """Grows with every change of a parameter that PyTorch sees."""
-    return sum(sum(map(_version, group["params"])) for group in optimizer.param_groups)
+    total = 0
+    for group in optimizer.param_groups:
+        total += sum(map(_version, group["params"]))
+    return total
 
 
 def _few(value: torch.Tensor) -> torch.Tensor:
