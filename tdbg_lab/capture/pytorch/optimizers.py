@@ -94,7 +94,7 @@ class OptimizerWatch:
         first = not self._stepped
         engine.before_step()
         self.scalers.look_for(optimizer)
-        self._closure = _has_closure(args, kwargs)
+        self._closure = any(map(callable, (*args[1:], *kwargs.values())))
         due = engine.mask
         if self.checks is not None:
             self.checks.before_step(optimizer, closure=self._closure, first=first)
@@ -257,11 +257,3 @@ class OptimizerWatch:
             }
             owned |= {id(value) for _, value in self.parameters.live()} - others
         return owned
-
-
-def _has_closure(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a step is given a function that computes gradients; `args` begins with the optimizer."""
-    for one in (*args[1:], *kwargs.values()):
-        if callable(one):
-            return True
-    return False

@@ -50,7 +50,8 @@ class BatchWatch:
 
     def _describe(self, tensor: torch.Tensor) -> None:
         """Note the size and the limits of the first input, by some of its rows."""
-        block = summarize_tensors([tensor[:: _stride(len(tensor), tensor.numel())] if tensor.ndim else tensor])
+        some = tensor[:: _stride(len(tensor), tensor.numel())] if tensor.ndim else tensor
+        block = summarize_tensors([some])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
             self._engine.recorder.add_scalar(key, value)
