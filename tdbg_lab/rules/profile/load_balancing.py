@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from tdbg_lab.records import Severity, ViewRef
 from tdbg_lab.rules.profile.activity_rule import GpuRule
-from tdbg_lab.rules.profile.machine import gpu_load, machines
+from tdbg_lab.rules.profile.machine import devices, gpu_load, machines
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class LoadBalancing(GpuRule):
         """On machines with one GPU each."""
         if why := super().not_applicable(run):
             return why
-        several = any(len(gpu_load(run, rank).devices) > 1 for rank in machines(run))
+        several = any(count > 1 for count in Counter(rank for rank, _ in devices(run, "gpu")).values())
         return "" if several else "No machine of this run has more than one GPU."
 
     def judge(self, run: RunView) -> Finding | None:
