@@ -1,4 +1,4 @@
-"""``python -m benchmarks.detection``: see --help."""
+"""``python -m benchmarks.detection``: trains the programs, asks the detectors, writes what they found."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if str(ROOT) not in sys.path:  # run as `python benchmarks/detection`
 from benchmarks.detection.catalog import programs  # noqa: E402
 from benchmarks.detection.judging import SETS  # noqa: E402
 from benchmarks.detection.pool import outcomes  # noqa: E402
+from benchmarks.detection.recording import place_of  # noqa: E402
 from benchmarks.detection.report import details, write  # noqa: E402
 
 CACHE = Path.home() / ".cache" / "tdbg-lab" / "detection"
@@ -34,8 +35,18 @@ def _arguments() -> argparse.Namespace:
         "--part", default="0/1", help="of the programs, 0/3 the first, fourth, ...; nothing is written"
     )
     parser.add_argument("--stale", action="store_true", help="take recordings and answers of older code, too")
+    parser.add_argument(
+        "--stale-recordings", action="store_true", help="take recordings of older capture, answers anew"
+    )
+    parser.add_argument("--kept", action="store_true", help="run nothing: write what was run before")
     parser.add_argument("--quiet", action="store_true")
     return parser.parse_args()
+
+
+def _is_kept(name: str, seed: int, cache: Path, sets: tuple[str, ...]) -> bool:
+    """Whether a program was recorded and judged before."""
+    place = place_of(next(one for one in programs(pattern=name) if one.name == name), seed, cache)
+    return (place / "facts.json").exists() and all((place / f"{one}.json").exists() for one in sets)
 
 
 def main() -> int:
@@ -46,10 +57,20 @@ def main() -> int:
     part, parts = (int(one) for one in given.part.split("/"))
     chosen = chosen[part::parts]
     jobs = [(one.name, seed) for seed in range(given.seeds) for one in chosen]
+    if given.kept:
+        jobs = [job for job in jobs if _is_kept(*job, given.cache, sets)]
     progress = (lambda line: None) if given.quiet else (lambda line: print(line, flush=True))
     try:
         found = list(
-            outcomes(jobs, given.cache, sets, workers=given.workers, fresh=not given.stale, progress=progress)
+            outcomes(
+                jobs,
+                given.cache,
+                sets,
+                workers=given.workers,
+                fresh=not given.stale,
+                recorded_anew=not (given.stale or given.stale_recordings),
+                progress=progress,
+            )
         )
     except KeyboardInterrupt:
         print("Stopped; what was recorded is kept, and the next run goes on from there.")
@@ -58,7 +79,7 @@ def main() -> int:
     for one in failed:
         print(one["program"], one["seed"], one["failed"], file=sys.stderr)
     found = [one for one in found if "failed" not in one]
-    if given.half or given.only or parts > 1 or sets != SETS:
+    if not given.kept and (given.half or given.only or parts > 1 or sets != SETS):
         print(details(found, sets, blind=given.half == "reported"))
     elif not failed:
         print(write(found))

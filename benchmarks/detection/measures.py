@@ -98,6 +98,8 @@ class Measure:
     steps: list[int] = field(default_factory=list)
     silent_steps: list[int] = field(default_factory=list)
     silent: int = 0
+    faults: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
+    """What was made of each kind of fault."""
     rules: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     missed: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
@@ -120,9 +122,20 @@ class Measure:
             "silent_within_5_steps": _share(quick, self.silent),
             "silent_steps_median": median(self.silent_steps) if self.silent_steps else None,
             "rules": {name: dict(counts) for name, counts in sorted(self.rules.items())},
+            "faults": {name: _told(verdicts) for name, verdicts in sorted(self.faults.items())},
             "missed": sorted(self.missed),
             "false_alarms": sorted(self.false),
         }
+
+
+def _told(verdicts: list[Verdict]) -> dict[str, Any]:
+    steps = [one.steps for one in verdicts if one.steps is not None]
+    return {
+        "runs": len(verdicts),
+        "found": sum(one.found for one in verdicts),
+        "right": sum(one.right for one in verdicts),
+        "steps_median": median(steps) if steps else None,
+    }
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -158,6 +171,7 @@ def _healthy(total: Measure, alarms: list[dict[str, Any]], label: str) -> None:
 
 def _faulty(total: Measure, fault: Fault, alarms: list[dict[str, Any]], label: str, *, ours: bool) -> None:
     told = verdict(fault, alarms, ours=ours)
+    total.faults[fault.name].append(told)
     total.faulty += 1
     total.found += told.found
     total.any_alarm += told.any_alarm

@@ -22,7 +22,9 @@ Job = tuple[str, int]
 """Name of a program, and a seed."""
 
 
-def _do(job: Job, cache_folder: str, sets: tuple[str, ...], *, fresh: bool) -> dict[str, Any]:
+def _do(
+    job: Job, cache_folder: str, sets: tuple[str, ...], *, fresh: bool, recorded_anew: bool
+) -> dict[str, Any]:
     """Record and judge, in a worker."""
     from benchmarks.detection.judging import judge
     from benchmarks.detection.recording import place_of, record, score
@@ -34,7 +36,7 @@ def _do(job: Job, cache_folder: str, sets: tuple[str, ...], *, fresh: bool) -> d
             place = place_of(program, seed, Path(cache_folder), bare=True)
             return {"program": name, "seed": seed, "score": score(program, seed, place)}
         place = place_of(program, seed, Path(cache_folder))
-        facts = record(program, seed, place, fresh=fresh)
+        facts = record(program, seed, place, fresh=recorded_anew)
         return {"program": name, "seed": seed, **facts, "sets": judge(place, facts, sets, fresh=fresh)}
     except Exception:  # noqa: BLE001 - told with its traceback, the others go on
         return {"program": name, "seed": seed, "failed": traceback.format_exc()}
@@ -54,6 +56,7 @@ def outcomes(
     *,
     workers: int = 2,
     fresh: bool = True,
+    recorded_anew: bool = True,
     progress: Callable[[str], object] = print,
 ) -> Iterator[dict[str, Any]]:
     """What came of each job, in the order they end; without `sets` only its score.
@@ -64,7 +67,10 @@ def outcomes(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
     try:
-        open_jobs = {pool.submit(_do, job, str(cache_folder), sets, fresh=fresh) for job in jobs}
+        open_jobs = {
+            pool.submit(_do, job, str(cache_folder), sets, fresh=fresh, recorded_anew=recorded_anew)
+            for job in jobs
+        }
         count = 0
         while open_jobs:
             done, open_jobs = wait(open_jobs, return_when=FIRST_COMPLETED)

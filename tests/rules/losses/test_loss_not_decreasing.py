@@ -124,3 +124,22 @@ def test_classic_checks_keep_their_distance(made: Made) -> None:
         24: 12,
         36: 24,
     }
+
+
+def test_players_of_a_game_are_not_judged(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(3):
+        tensors = {"optimizer/lr/maker.0": 0.1, "optimizer/lr/judge.0": 0.1, "loss/bce": 1.0}
+        made.step(step, tensors | {"maker.0.weight": np.ones((2, 2)), "judge.0.weight": np.ones((2, 2))})
+    made.end()
+    reason = made.check(LossNotDecreasing())[1]["loss_not_decreasing"].reason
+    assert "Several models are trained" in reason
+
+
+def test_two_optimizers_of_one_model_are_no_game(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(3):
+        tensors = {"optimizer/lr/muon.0": 0.1, "optimizer/lr/adam.0": 0.1, "loss/bce": 1.0}
+        made.step(step, tensors | {"first.weight": np.ones((2, 2)), "last.weight": np.ones((2, 2))})
+    made.end()
+    assert made.check(LossNotDecreasing())[1]["loss_not_decreasing"].reason == ""

@@ -53,7 +53,22 @@ class Numbers(Healthy):
         self.y = (self.y.float().unsqueeze(1) - 4.5) / 5.0
 
 
-HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers)
+class Narrow(Healthy):
+    """Two classes, whose fresh logits are all between 0 and 1."""
+
+    def set_up(self):
+        self.model[6] = nn.Linear(32, 2)
+        with torch.no_grad():
+            self.model[6].weight.mul_(0.1)
+            self.model[6].bias.fill_(0.4)
+        self.optimizer = self.make_optimizer()
+        self.y = (self.y > 4).long()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.02)
+
+
+HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Narrow)
 
 
 class SoftmaxTwice(Healthy):
@@ -94,6 +109,20 @@ class OutOfReach(Numbers):
     def set_up(self):
         super().set_up()
         self.y = self.y * 20
+
+
+class OneSided(Numbers):
+    """Behind a sigmoid, which the labels below 0 pull to its end."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.model[6][1] = nn.Sigmoid()
+        self.y = self.y * 2
+
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 1e-2)
 
 
 class NotBinary(Healthy):
@@ -151,7 +180,7 @@ class TooLow(Healthy):
 
 
 FAULTY = (
-    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, NotBinary, Constant, Equal),
+    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, NotBinary, Constant, Equal),
     *(Pictures, Shuffled, TooLow),
 )
 
