@@ -73,6 +73,8 @@ def main() -> None:
     how = {"steps": options.steps, "delay_s": options.delay_ms / 1e3}
     first = train(options.store / "starved", workers=0, **how)
     sys.stdout.write(f"starved: {verdict(first)}\n")
+    for finding in tdbg.run_rules(first, ["input_bound"]):
+        sys.stdout.write(f"found: {finding.message} {finding.advice[0]}\n")
     advised = re.search(r"num_workers=(\d+)", verdict(first))
     workers = int(advised[1]) if advised else 2
     second = train(options.store / "fed", workers=workers, **how)

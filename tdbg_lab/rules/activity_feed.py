@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.rules.activity import Activity
 from tdbg_lab.store.layout import list_ranks
+from tdbg_lab.store.source import is_foreign, source_of
 from tdbg_lab.store.tail import tail
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+    from pandas import DataFrame
 
 __all__ = ["ActivityFeed"]
 
@@ -26,6 +28,8 @@ LAG_NS: Final = 1_000_000_000
 """Phases are written in batches: how far behind the checked step `Activity` stays while a run goes on."""
 TICK_NS: Final = 1_000_000_000
 _FOREVER: Final = 2**62
+_MOMENT_NS: Final = 20_000_000
+"""Samples of another library that lie so near to each other are of one moment."""
 
 
 class ActivityFeed:
@@ -46,6 +50,9 @@ class ActivityFeed:
         self._streams: dict[tuple[int, str], _Stream] = {}
         self._moved_ns = 0
         self._refused = False
+        self.is_foreign = is_foreign(run_path)
+        """Whether another library wrote it: all of it is read at the end."""
+        self._is_read = False
 
     def move_to(self, time_ns: int) -> None:
         """Go on to a step that was written at `time_ns`, at most once a second of training."""
@@ -55,7 +62,33 @@ class ActivityFeed:
 
     def finish(self) -> bool:
         """Read all there is; True when there was anything new."""
-        return self._read(_FOREVER)
+        return self._read_foreign() if self.is_foreign else self._read(_FOREVER)
+
+    def _read_foreign(self) -> bool:
+        """Read what another library wrote, once."""
+        if self._is_read:
+            return False
+        self._is_read = True
+        reader = source_of(self._path).reader()
+        reader.refresh()
+        spans, samples = (reader.events(stream, None, None) for stream in ("spans", "system"))
+        for rank in spans["rank"].unique().tolist():
+            own = spans[spans["rank"] == rank]
+            columns = [own[name].to_numpy(dtype=np.int64) for name in ("start_ns", "duration_ns", "step")]
+            self.activity.spans.put(rank, own["phase"].astype(str).tolist(), *columns)
+        for rank in samples["rank"].unique().tolist():
+            self._put_foreign_samples(rank, samples[samples["rank"] == rank])
+        ends = [*(spans["start_ns"] + spans["duration_ns"])[-1:], *samples["time_ns"][-1:]]
+        self.activity.move_to(int(max(ends, default=0)))
+        return bool(ends)
+
+    def _put_foreign_samples(self, rank: int, own: DataFrame) -> None:
+        time_ns = own["time_ns"].to_numpy(dtype=np.int64)
+        metrics, devices = (own[name].astype(str).to_numpy() for name in ("metric", "device"))
+        values = own["value"].to_numpy(dtype=np.float64)
+        for rows in np.split(np.arange(len(own)), np.flatnonzero(np.diff(time_ns) > _MOMENT_NS) + 1):
+            names = metrics[rows].tolist(), devices[rows].tolist()
+            self.activity.samples.put(rank, int(time_ns[rows[0]]), *names, values[rows])
 
     def _read(self, until_ns: int) -> bool:
         for rank, _ in list_ranks(self._path):

@@ -164,7 +164,12 @@ class Feed:
 
     def _finish_activity(self) -> bool:
         """Read what is left of phases and load; True when a step is to be checked again for it."""
-        return self._activity is not None and self._activity.finish() and self._view.step >= 0
+        if self._activity is None or not self._activity.finish():
+            return False
+        if self._activity.is_foreign and self._view.step < 0:  # a profile without a single tensor
+            steps = self._view.phase_times().step
+            self._view.step = int(steps[-1]) if len(steps) else 0
+        return self._view.step >= 0
 
     def _give(self, step: int, *, final: bool = False) -> int:
         self._read_s.pop(step, None)
