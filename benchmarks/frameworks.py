@@ -460,7 +460,8 @@ def as_markdown(result):
             "# What capture costs where something else trains\n",
             f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}, torch {facts['torch']}.",
             f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
-            f"Medians of {result['rounds'] or 1} paired blocks of {result['steps']} steps, in process CPU time;",
+            f"Medians of {result['rounds'] or 1} paired blocks of {result['steps']} steps,",
+            "in process CPU time;",
             "two processes each on one core for `ddp-2`, of which the first is shown.",
             "`tdbg-1` and `tdbg-10` save every step and every 10th with all that is on by default. Peers:\n",
             *(f"- `{name}`: {what}." for name, what in WHAT.items()),
@@ -480,9 +481,7 @@ def options_of():
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--rounds", type=int, default=4, help="paired blocks of each arm")
     parser.add_argument("--steps", type=int, default=40, help="of a block, besides its warm-up; tens")
-    parser.add_argument(
-        "--quick", action="store_true", help="one cold block of 10 steps each: whether it works"
-    )
+    parser.add_argument("--quick", action="store_true", help="one cold block of 10 steps: does it work")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one case")
     parser.add_argument("--smdebug-python", default="", help="interpreter of a venv with smdebug")
     parser.add_argument("--out", type=Path, default=RESULTS / "frameworks")

@@ -19,6 +19,7 @@ from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.gather import sentence, take_apart
 from tdbg_lab.stats.layouts import DTYPE_CODES, memory_of
 from tdbg_lab.stats.team import torch_team
+from tdbg_lab.stats.transforms import outside_transforms, transforming, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,8 @@ def summarize_tensors(
     try:
         if channel_axes is None:
             channel_axes = (None,) * len(tensors)
+        if transforming():
+            return _under_transform(tensors, channel_axes)
         memories = [_plain(tensor, axis) for tensor, axis in zip(tensors, channel_axes, strict=True)]
         cpu = engine()
         if None not in memories and cpu.usable():
@@ -71,6 +74,14 @@ def summarize_tensors(
     except Exception as error:
         log.warning("Statistics of %d tensors failed.", len(tensors), exc_info=True)
         return empty_block(len(tensors), sentence(error))
+
+
+def _under_transform(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> StatsBlock:
+    """Statistics of the values that ``torch.func`` wraps; an axis of a wrapper is none of theirs."""
+    plain = [unwrapped(tensor) for tensor in tensors]
+    kept = [axis if new is old else None for new, old, axis in zip(plain, tensors, axes, strict=True)]
+    with outside_transforms():
+        return _any_tensors([tensor.detach() for tensor in plain], kept)
 
 
 def default_channel_axis(shape: Sequence[int], module_type_name: str) -> int | None:

@@ -235,6 +235,23 @@ def test_a_model_under_functional_call_grad_and_vmap_is_seen(attach):
     assert row.l2[0] == pytest.approx(model.first(x.flatten(1)).norm().item(), rel=1e-5)
 
 
+def test_functions_over_modules_are_measured_without_a_word(attach, caplog):
+    model = nn.Linear(3, 2)
+    weights, x = dict(model.named_parameters()), torch.randn(5, 3)
+
+    def loss(weights, row):
+        return torch.func.functional_call(model, weights, (row,)).sum()
+
+    handle = attach(model)
+    torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+    handle.detach()
+    assert not handle.problems
+    assert not caplog.records
+    row = handle.run.tensor("activation/Linear").stats(0)
+    assert row.count[0] == 5 * 2
+    assert row.l2[0] == pytest.approx(model(x).norm().item(), rel=1e-5)
+
+
 def test_vmap_over_another_axis_gives_rows_of_samples(attach):
     model = nn.Sequential(nn.Linear(4, 5))
     x = torch.randn(4, 7)

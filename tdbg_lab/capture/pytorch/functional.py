@@ -15,10 +15,10 @@ from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 from torch.overrides import TorchFunctionMode
 
 from tdbg_lab.capture.pytorch.modules import ACTIVATION_FUNCTION
-from tdbg_lab.capture.pytorch.moment import unwrapped
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
+from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

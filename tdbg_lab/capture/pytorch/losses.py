@@ -9,10 +9,11 @@ import torch
 
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook
-from tdbg_lab.capture.pytorch.moment import recomputing, unwrapped
+from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import summarize_tensors
+from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from tdbg_lab.capture.pytorch.hook import ModuleHook
-from tdbg_lab.capture.pytorch.moment import unwrapped
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
+from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["capturing", "recomputing", "unwrapped"]
+__all__ = ["capturing", "recomputing"]
 
 
 def recomputing() -> bool:
@@ -21,14 +21,3 @@ _stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", 
 def capturing() -> bool:
     """Whether a CUDA graph is being captured, in which nothing may wait for the device."""
     return _stream_is_capturing is not None and torch.cuda._initialized and bool(_stream_is_capturing())  # noqa: SLF001
-
-
-def unwrapped(tensor: torch.Tensor) -> torch.Tensor:
-    """The values behind the wrappers of ``torch.func``; what `vmap` maps over comes first."""
-    functorch = torch._C._functorch  # noqa: SLF001
-    while functorch.is_functorch_wrapped_tensor(tensor):
-        axis = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else 0
-        tensor = functorch.get_unwrapped(tensor)
-        if axis > 0:
-            tensor = tensor.movedim(axis, 0)
-    return tensor
