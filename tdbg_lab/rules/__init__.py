@@ -44,6 +44,7 @@ from tdbg_lab.rules.tensors.dead_relu import DeadRelu
 from tdbg_lab.rules.tensors.dead_units import DeadUnits
 from tdbg_lab.rules.tensors.exploding_tensor import ExplodingTensor
 from tdbg_lab.rules.tensors.poor_weight_initialization import PoorWeightInitialization
+from tdbg_lab.rules.tensors.representation_collapse import RepresentationCollapse
 from tdbg_lab.rules.tensors.saturated_activation import SaturatedActivation
 from tdbg_lab.rules.tensors.similar_across_runs import SimilarAcrossRuns
 from tdbg_lab.rules.tensors.tensor_variance import TensorVariance
@@ -85,6 +86,7 @@ __all__ = [
     "Overfit",
     "Overtraining",
     "PoorWeightInitialization",
+    "RepresentationCollapse",
     "Row",
     "Rule",
     "RunView",
