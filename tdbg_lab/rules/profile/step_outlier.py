@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["StepOutlier"]
 
 _HELD = 0.75
+_LEAST_GAPS = 4
+"""Fewer even distances may be chance."""
+_SPREAD = 0.5
+"""Part of all steps that lies between the first and the last slow one: a burst is the machine's."""
 
 
 @rule("step_outlier", title="Slow steps")
@@ -74,39 +78,45 @@ class StepOutlier(PhaseRule):
         return max(found, key=lambda one: float(one.evidence["cost_percent"]), default=None)
 
     def _rank(self, run: RunView, rank: int) -> Finding | None:
-        whole = run.phase_times(rank)
-        times = whole if self.classic else whole.training()
-        length_s = times.besides("capture") if not self.classic else times.besides()
+        times = run.phase_times(rank) if self.classic else run.phase_times(rank).training()
+        length_s = times.besides() if self.classic else times.besides("capture")
         slow = self._slow(length_s, held=run.active is not None)
         if not slow.any():
             return None
         median_s = float(np.median(length_s))
-        extra_s = np.maximum(length_s[slow] - median_s, 0.0)
-        cost = float(extra_s.sum() / max(length_s.sum(), 1e-12))
-        if not self.classic and cost < self.max_cost * (_HELD if run.active else 1.0):
-            return None
+        cost = float(np.maximum(length_s[slow] - median_s, 0.0).sum() / max(length_s.sum(), 1e-12))
         phase = _phase_of(times, slow)
         every = _period(times.step[slow])
-        told = f"every {every} steps, " if every else ""
-        first = int(times.step[slow][-1])
-        bad = cost >= 2 * self.max_cost and (every > 0 or phase not in OWN)
+        is_odd = every > 0 or phase not in OWN
+        if not self.classic:
+            burst = not is_odd and np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
+            if burst or cost < self.max_cost * (_HELD if run.active else 1.0):
+                return None
+        told = _Slow(times.step[slow], len(length_s), float(np.median(length_s[slow])), median_s, cost)
+        bad = self.classic or (is_odd and cost >= 2 * self.max_cost)
+        severity = Severity.WARNING if bad else Severity.NOTICE
+        return self._found(run, rank, told, phase, every, severity)
+
+    def _found(  # noqa: PLR0917 - what is told, in its order
+        self, run: RunView, rank: int, slow: _Slow, phase: str, every: int, severity: Severity
+    ) -> Finding:
+        come = f", every {every} steps," if every else ""
+        slow_ms, typical_ms = slow.slow_s * 1e3, slow.typical_s * 1e3
         return self.finding(
             run.step,
-            f"{slow.sum()} of the last {len(length_s):,} steps, {told}take "
-            f"{np.median(length_s[slow]) / median_s:.3g} times "
-            f"as long as the typical one ({np.median(length_s[slow]) * 1e3:.3g} against "
-            f"{median_s * 1e3:.3g} ms), mostly "
-            f"in {_where(phase)}: without that, training would take about {cost:.0%} less time.",
-            severity=Severity.WARNING if self.classic or bad else Severity.NOTICE,
+            f"{len(slow.steps)} of the last {slow.of:,} steps{come} take {slow_ms / typical_ms:.3g} times "
+            f"as long as the typical one ({slow_ms:.3g} against {typical_ms:.3g} ms), mostly in "
+            f"{_where(phase)}: without that, training would take about {slow.cost:.0%} less time.",
+            severity=severity,
             evidence={
-                "slow_steps_count": int(slow.sum()),
-                "steps_count": len(length_s),
-                "slow_step_ms": float(np.median(length_s[slow])) * 1e3,
-                "typical_step_ms": median_s * 1e3,
-                "cost_percent": 100 * cost,
+                "slow_steps_count": len(slow.steps),
+                "steps_count": slow.of,
+                "slow_step_ms": slow_ms,
+                "typical_step_ms": typical_ms,
+                "cost_percent": 100 * slow.cost,
                 "phase": phase,
                 "period_steps": every,
-                "last_slow_step": first,
+                "last_slow_step": int(slow.steps[-1]),
             },
             advice=_advice(phase, every),
             view=ViewRef("step_times", {}),
@@ -126,6 +136,18 @@ class StepOutlier(PhaseRule):
         return slow if slow.sum() >= (1 if held else self.min_count) else none
 
 
+class _Slow(NamedTuple):
+    """The slow steps of a rank."""
+
+    steps: NDArray[np.int64]
+    of: int
+    """Steps looked at."""
+    slow_s: float
+    typical_s: float
+    cost: float
+    """Share of the time."""
+
+
 def _phase_of(times: PhaseTimes, slow: NDArray[np.bool_]) -> str:
     """The phase that takes the time which other steps do not take."""
     usual = times.seconds[~slow] if (~slow).any() else times.seconds
@@ -136,7 +158,7 @@ def _phase_of(times: PhaseTimes, slow: NDArray[np.bool_]) -> str:
 def _period(steps: NDArray[np.int64]) -> int:
     """Distance of the slow steps when it is always the same; 0 when it is not."""
     gaps = np.diff(steps)
-    if len(gaps) < 2:
+    if len(gaps) < _LEAST_GAPS:
         return 0
     usual = int(np.median(gaps))
     return usual if usual > 1 and (gaps % usual == 0).mean() >= 0.8 else 0
