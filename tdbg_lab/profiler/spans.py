@@ -38,14 +38,6 @@ class SpanWriter(Protocol):
         """Write one batch of spans."""
 
 
-class _Span(NamedTuple):
-    name: str
-    phase: str
-    start_ns: int
-    duration_ns: int
-    step: int
-
-
 class _Open(NamedTuple):
     name: str
     phase: str
@@ -79,7 +71,8 @@ class PhaseRecorder:
         self._capacity = capacity
         self._thread = threading.get_native_id()
         self._open: list[_Open] = []
-        self._done: list[_Span] = []
+        self._done: list[tuple[str, str, int, int, int]] = []
+        """Name, phase, start, duration and step of each."""
         self._oldest = 0  # perf counter at the first buffered span, ns
         self._epoch = time.time_ns() - time.perf_counter_ns()
 
@@ -109,7 +102,6 @@ class PhaseRecorder:
                 self._finish(self._open.pop(), now)
         if self._open:
             self._finish(self._open.pop(), now)
-        self._flush_when_due(now)
 
     def switch(self, phase: str, step: int = -1, *, name: str = "") -> None:
         """End the innermost span, if any, and begin another one at the same instant."""
@@ -118,7 +110,6 @@ class PhaseRecorder:
         now = time.perf_counter_ns()
         if self._open:
             self._finish(self._open.pop(), now)
-            self._flush_when_due(now)
         self._open.append(_Open(name or phase, phase, now, step))
 
     def end_all(self) -> None:
@@ -126,12 +117,11 @@ class PhaseRecorder:
         now = time.perf_counter_ns()
         while self._open:
             self._finish(self._open.pop(), now)
-        self._flush_when_due(now)
 
     def add(self, phase: str, start_ns: int, duration_ns: int, step: int = -1, *, name: str = "") -> None:
         """Add a span that is over; `start_ns` since the Unix epoch."""
         if self.error is None:
-            self._append(_Span(name or phase, phase, start_ns, duration_ns, step), time.perf_counter_ns())
+            self._append((name or phase, phase, start_ns, duration_ns, step), time.perf_counter_ns())
 
     @contextmanager
     def phase(self, phase: str, step: int = -1, *, name: str = "") -> Iterator[None]:
@@ -162,17 +152,14 @@ class PhaseRecorder:
         self.flush()
 
     def _finish(self, span: _Open, now: int) -> None:
-        self._append(_Span(span.name, span.phase, self._epoch + span.start, now - span.start, span.step), now)
+        self._append((span.name, span.phase, self._epoch + span.start, now - span.start, span.step), now)
 
-    def _append(self, span: _Span, now: int) -> None:
-        if not self._done:
+    def _append(self, span: tuple[str, str, int, int, int], now: int) -> None:
+        done = self._done
+        if not done:
             self._oldest = now
-        self._done.append(span)
-        if len(self._done) >= self._capacity:
-            self.flush()
-
-    def _flush_when_due(self, now: int) -> None:
-        if self._done and now - self._oldest >= self._flush_after_ns:
+        done.append(span)
+        if now - self._oldest >= self._flush_after_ns or len(done) >= self._capacity:
             self.flush()
 
     def _follow_clock(self) -> None:

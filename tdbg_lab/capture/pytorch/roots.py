@@ -53,7 +53,7 @@ class RootProbe:
             engine.close_step()
         engine.begin_forward(training=module.training)
         if engine.depth == 1 and self._watch.checks is not None:
-            self._watch.checks.forward(module, (args, kwargs))
+            self._watch.checks.forward(module, (args, kwargs) if kwargs else args)
         if not engine.module_mask:
             return
         self._stance.take()

@@ -26,14 +26,15 @@ class ScheduleWatch:
         self._notes = notes
         self._found: list[ref[LRScheduler]] = []
         self._steps = 0
+        self.none = False
+        """Whether it was looked for schedulers in vain: there is nothing more to do."""
 
     def before_step(self, optimizers: list[Optimizer], *, due: bool) -> None:
         """Note how often schedulers were stepped: at saved steps, and when the first of them was."""
-        if not self._found and self._steps >= _LOOK_AT[-1]:
-            return
         self._steps += 1
         if self._steps in _LOOK_AT and not self._found:
             self._found = _search([one for one in optimizers if _scheduled(one)])
+            self.none = not self._found and self._steps == _LOOK_AT[-1]
         if self._found and (due or not self._notes.value("scheduler_steps")):
             counts = [_steps_of(one) for weak in self._found if (one := weak()) is not None]
             if counts:

@@ -80,7 +80,8 @@ class CheckWatch:
         if first:
             run("check/modes", self._modes.before_step)
             run("check/batch", self._batches.before_step)
-            run("check/schedules", self._schedules.before_step, self._live(), due=self._due())
+            if not self._schedules.none:
+                run("check/schedules", self._schedules.before_step, self._live(), due=self._due())
 
     def after_step(self, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
