@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchWatch", "digest"]
 
-_MAX_ELEMENTS = 4096
-"""Elements read of one tensor, at most about: rows evenly spread, and of long rows elements evenly spread."""
+_DIGESTED = 4096
+"""Elements of a tensor that a digest is made of, about, at every step."""
+_DESCRIBED = 65_536
+"""The same for what is described, at saved steps."""
 _MAX_TENSORS = 4
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
 
@@ -50,7 +52,7 @@ class BatchWatch:
 
     def _describe(self, tensor: torch.Tensor) -> None:
         """Note the size and the limits of the first input, by some of its rows."""
-        some = tensor[:: _stride(len(tensor), tensor.numel())] if tensor.ndim else tensor
+        some = tensor[:: _stride(len(tensor), tensor.numel(), _DESCRIBED)] if tensor.ndim else tensor
         block = summarize_tensors([some])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
@@ -67,10 +69,10 @@ def digest(tensor: torch.Tensor, start: int = 0) -> int:
     """A checksum of 32 bits over shape and values, going on from `start`."""
     values = _values(tensor.detach())
     start = crc32(repr(values.shape).encode(), start)
-    if values.size > _MAX_ELEMENTS:
-        values = values[:: _stride(len(values), values.size)]
-        if values.size > 2 * _MAX_ELEMENTS:
-            values = values.reshape(-1)[:: values.size // _MAX_ELEMENTS | 1]
+    if values.size > _DIGESTED:
+        values = values[:: _stride(len(values), values.size, _DIGESTED)]
+        if values.size > 2 * _DIGESTED:
+            values = values.reshape(-1)[:: values.size // _DIGESTED | 1]
     return crc32(values.tobytes(), start)
 
 
@@ -82,6 +84,6 @@ def _values(tensor: torch.Tensor) -> NDArray[Any]:
         return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
 
 
-def _stride(rows: int, count: int) -> int:
-    """Distance of the rows that hold about `_MAX_ELEMENTS` of `count` elements."""
-    return max(1, rows // max(1, rows * _MAX_ELEMENTS // max(1, count)))
+def _stride(rows: int, count: int, most: int) -> int:
+    """Distance of the rows that hold about `most` of `count` elements, two rows at least."""
+    return max(1, rows // max(2, rows * most // max(1, count)))
