@@ -235,6 +235,18 @@ def test_a_model_under_functional_call_grad_and_vmap_is_seen(attach):
     assert row.l2[0] == pytest.approx(model.first(x.flatten(1)).norm().item(), rel=1e-5)
 
 
+def test_an_optimizer_of_other_tensors_is_said(attach):
+    model = nn.Linear(3, 2)
+    weights = {name: value.detach().clone().requires_grad_() for name, value in model.named_parameters()}
+    optimizer = torch.optim.Adam(list(weights.values()))
+    handle = attach(model, optimizer=optimizer)
+    torch.func.functional_call(model, weights, (torch.randn(5, 3),)).sum().backward()
+    optimizer.step()
+    handle.detach()
+    (problem,) = handle.problems
+    assert "Adam updates 2 tensors of which none is a parameter of the model" in problem.message
+
+
 def test_functions_over_modules_are_measured_without_a_word(attach, caplog):
     model = nn.Linear(3, 2)
     weights, x = dict(model.named_parameters()), torch.randn(5, 3)

@@ -57,8 +57,21 @@ class OptimizerWatch:
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
+        self._note_strangers(optimizer)
         if self.checks is not None:
             self.checks.add(optimizer)
+
+    def _note_strangers(self, optimizer: Optimizer) -> None:
+        """Say it when an optimizer has none of the parameters that are watched."""
+        known = {id(value) for _, value in self.parameters.live()}
+        given = [one for group in optimizer.param_groups for one in group["params"]]
+        if known and given and not any(id(one) in known for one in given):
+            self._engine.guard.notice(
+                "strangers",
+                f"{type(optimizer).__name__} updates {len(given)} tensors of which none is a parameter of "
+                "the model, so that their values and gradients are not seen: it was made for another model, "
+                "or for copies that functional_call is given",
+            )
 
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
