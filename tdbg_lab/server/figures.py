@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.server.jobs import Job, JobTask
+from tdbg_lab.server.memory import FreedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -75,6 +76,7 @@ class Figures:
         self._cached_bytes = 0
         self._drawing: dict[Hashable, asyncio.Future[_Drawn]] = {}
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
+        self._freed = FreedMemory()
 
     async def answer(self, entry: Entry, run: Run, view: str, params: Mapping[str, Any]) -> bytes:
         """The answer to a request for a figure, as JSON.
@@ -111,10 +113,16 @@ class Figures:
         drawing = self._drawing.get(key)
         if drawing is None:
             loop = asyncio.get_running_loop()
-            drawing = loop.run_in_executor(self._pool, _draw, run, view, params, prepared)
+            drawing = loop.run_in_executor(self._pool, self._draw, run, view, params, prepared)
             self._drawing[key] = drawing
             drawing.add_done_callback(lambda _: self._drawing.pop(key, None))
         return await asyncio.shield(drawing)
+
+    def _draw(self, run: Run, view: str, params: Mapping[str, Any], prepared: Any) -> _Drawn:
+        try:
+            return _draw(run, view, params, prepared)
+        finally:
+            self._freed.give_back()
 
     def _kept(self, key: Hashable, state: tuple[int, int]) -> _Drawn | None:
         """The kept figure, if it is of this version of the run and of its preparation."""
