@@ -12,8 +12,7 @@ if str(ROOT) not in sys.path:  # run as `python benchmarks/detection`
 
 from benchmarks.detection.catalog import programs  # noqa: E402
 from benchmarks.detection.judging import SETS  # noqa: E402
-from benchmarks.detection.pool import outcomes  # noqa: E402
-from benchmarks.detection.recording import place_of  # noqa: E402
+from benchmarks.detection.pool import kept, outcomes  # noqa: E402
 from benchmarks.detection.report import details, write  # noqa: E402
 
 CACHE = Path.home() / ".cache" / "tdbg-lab" / "detection"
@@ -43,12 +42,6 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _is_kept(name: str, seed: int, cache: Path, sets: tuple[str, ...]) -> bool:
-    """Whether a program was recorded and judged before."""
-    place = place_of(next(one for one in programs(pattern=name) if one.name == name), seed, cache)
-    return (place / "facts.json").exists() and all((place / f"{one}.json").exists() for one in sets)
-
-
 def main() -> int:
     """Run, and write ``results/detection.*`` when everything was run."""
     given = _arguments()
@@ -58,7 +51,8 @@ def main() -> int:
     chosen = chosen[part::parts]
     jobs = [(one.name, seed) for seed in range(given.seeds) for one in chosen]
     if given.kept:
-        jobs = [job for job in jobs if _is_kept(*job, given.cache, sets)]
+        print(write(list(kept(jobs, given.cache))))
+        return 0
     progress = (lambda line: None) if given.quiet else (lambda line: print(line, flush=True))
     try:
         found = list(
@@ -79,7 +73,7 @@ def main() -> int:
     for one in failed:
         print(one["program"], one["seed"], one["failed"], file=sys.stderr)
     found = [one for one in found if "failed" not in one]
-    if not given.kept and (given.half or given.only or parts > 1 or sets != SETS):
+    if given.half or given.only or parts > 1 or sets != SETS:
         print(details(found, sets, blind=given.half == "reported"))
     elif not failed:
         print(write(found))

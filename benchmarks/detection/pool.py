@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import threading
@@ -16,7 +17,7 @@ from benchmarks.detection.catalog import programs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Job", "outcomes"]
+__all__ = ["Job", "kept", "outcomes"]
 
 Job = tuple[str, int]
 """Name of a program, and a seed."""
@@ -40,6 +41,21 @@ def _do(
         return {"program": name, "seed": seed, **facts, "sets": judge(place, facts, sets, fresh=fresh)}
     except Exception:  # noqa: BLE001 - told with its traceback, the others go on
         return {"program": name, "seed": seed, "failed": traceback.format_exc()}
+
+
+def kept(jobs: Sequence[Job], cache_folder: Path) -> Iterator[dict[str, Any]]:
+    """What was recorded and answered by our default rules before; other sets where they answered."""
+    from benchmarks.detection.judging import DEFAULT_SET, SETS
+    from benchmarks.detection.recording import place_of
+
+    known = {one.name: one for one in programs()}
+    for name, seed in jobs:
+        place = place_of(known[name], seed, cache_folder)
+        answers = {one: place / f"{one}.json" for one in SETS if (place / f"{one}.json").exists()}
+        if DEFAULT_SET in answers and (place / "facts.json").exists():
+            facts = json.loads((place / "facts.json").read_text())
+            sets = {one: json.loads(path.read_text()) for one, path in answers.items()}
+            yield {"program": name, "seed": seed, **facts, "sets": sets}
 
 
 def _end_with_parent() -> None:

@@ -114,8 +114,8 @@ def _cell(key: str, value: Any) -> str:
 
 def _table(half: dict[str, Any]) -> list[str]:
     lines = [
-        "| detectors | " + " | ".join(title for _, title in COLUMNS) + " |",
-        "|---" * (len(COLUMNS) + 1) + "|",
+        "| detectors | faulty, healthy runs | " + " | ".join(title for _, title in COLUMNS) + " |",
+        "|---" * (len(COLUMNS) + 2) + "|",
     ]
     for name, told in half.items():
         cells = [
@@ -123,7 +123,9 @@ def _table(half: dict[str, Any]) -> list[str]:
             else _cell(key, told[key])
             for key, _ in COLUMNS
         ]  # fmt: skip
-        lines.append(f"| {TITLES[name]} | " + " | ".join(cells) + " |")
+        lines.append(
+            f"| {TITLES[name]} | {told['faulty_runs']}, {told['healthy_runs']} | " + " | ".join(cells) + " |"
+        )
     return lines
 
 
@@ -148,7 +150,7 @@ def _faults(half: dict[str, Any]) -> list[str]:
     for fault, told in half[DEFAULT_SET]["faults"].items():
         steps = "-" if told["steps_median"] is None else f"{told['steps_median']:g}"
         cells = [fault, *(str(told[key]) for key in ("runs", "found", "right")), steps]
-        cells += [str(half[one]["faults"][fault]["found"]) for one in others]
+        cells += [str(half[one]["faults"].get(fault, {"found": "-"})["found"]) for one in others]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -159,7 +161,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     lines = [
         "# What the rules find, and what they should not",
         "",
-        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings, {result['seeds']} seed(s)",
+        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings run, {result['seeds']} seed(s)",
         "each. The tasks of each family take turns between the half that thresholds were tuned on and",
         "the half that is only reported.",
         "",
@@ -184,6 +186,9 @@ def _lines(result: dict[str, Any]) -> list[str]:
             continue
         lines += ["", f"## {title}: {told['faulty_runs']} faulty, {told['healthy_runs']} healthy runs", ""]
         lines += _table(halves[half])
+        sizes = {one["faulty_runs"] + one["healthy_runs"] for one in halves[half].values()}
+        if len(sizes) > 1:
+            lines += ["", "Rows of fewer runs were not finished: they are not of the same programs."]
     if DEFAULT_SET not in reported:
         return lines
     lines += ["", "## Fault by fault, reported half", ""]

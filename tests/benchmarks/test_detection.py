@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.detection.catalog import programs, tasks
 from benchmarks.detection.judging import SETS, judge
 from benchmarks.detection.measures import damage, measure, verdict
+from benchmarks.detection.pool import kept
 from benchmarks.detection.recording import place_of, record, score
 
 
@@ -61,6 +62,8 @@ def test_alarms_become_shares(tmp_path: Path) -> None:
     assert told["right_layer_or_cause"] == 1.0
     assert told["healthy_runs_with_alarm"] == 0.5
     assert told["steps_to_detection_median"] == 10
+    assert told["faults"]["dead_units"] == {"runs": 1, "found": 1, "right": 1, "steps_median": 10}
+    assert told["faults"]["left_out"] == {"runs": 1, "found": 0, "right": 0, "steps_median": None}
     assert measure(found, known, "tuned", "default").faulty == 0
     harm = damage(found)
     assert harm["wine_mlp!dead_units"]["hurts"]
@@ -75,6 +78,17 @@ def test_answers_are_kept_and_a_changed_program_is_run_again(tmp_path: Path) -> 
     place.write_text("0.125")
     assert score(program, 1, place) == 0.125
     assert place_of(program, 2, tmp_path) != place_of(program, 1, tmp_path)
+
+
+def test_what_was_kept_is_told_without_running_anything(tmp_path: Path) -> None:
+    program = next(one for one in programs() if one.name == "tiny_iris")
+    place = place_of(program, 0, tmp_path)
+    place.mkdir(parents=True)
+    (place / "facts.json").write_text('{"score": 0.5}')
+    assert list(kept([("tiny_iris", 0)], tmp_path)) == []
+    (place / "default.json").write_text('{"alarms": [], "errors": []}')
+    (found,) = kept([("tiny_iris", 0), ("tiny_iris", 1)], tmp_path)
+    assert (found["score"], list(found["sets"])) == (0.5, ["default"])
 
 
 def test_halves_share_no_task_and_hold_every_group() -> None:
