@@ -155,14 +155,30 @@ def _faults(half: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _goals(told: dict[str, Any]) -> list[str]:
+    """Whether what was aimed at on the reported half is reached."""
+    goals = (
+        ("recall", 0.95, 1.0, "at least 95 % found"),
+        ("healthy_runs_with_alarm", 0.0, 0.02, "at most 2 % of healthy runs with an alarm"),
+        ("right_layer_or_cause", 0.8, 1.0, "at least 80 % of those found with the right layer or cause"),
+        ("silent_within_5_steps", 1.0, 1.0, "all silent errors within 5 steps"),
+    )
+    return [
+        f"- {text}: **{'reached' if low <= told[key] <= high else 'not reached'}** ({100 * told[key]:.1f} %)"
+        for key, low, high, text in goals
+        if told[key] is not None
+    ]
+
+
 def _lines(result: dict[str, Any]) -> list[str]:
     count, halves = result["programs"], result["halves"]
     reported = halves["reported"]
     lines = [
         "# What the rules find, and what they should not",
         "",
-        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings run, {result['seeds']} seed(s)",
-        "each. The tasks of each family take turns between the half that thresholds were tuned on and",
+        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings,",
+        f"{result['seeds']} seed(s) each.",
+        "The tasks of each family take turns between the half that thresholds were tuned on and",
         "the half that is only reported.",
         "",
         "- *Found*: an alarm (warning or critical), after the trigger, of a rule that fits the fault.",
@@ -179,6 +195,8 @@ def _lines(result: dict[str, Any]) -> list[str]:
                 "",
                 f"**Incomplete**: {result['run'][half]} of {declared} programs of the {half} half were run.",
             ]
+    if DEFAULT_SET in reported:
+        lines += ["", "Goals on the reported half, default set:", "", *_goals(reported[DEFAULT_SET])]
     for half, title in (("reported", "Reported half"), ("tuned", "Tuned half")):
         told = halves[half].get(DEFAULT_SET)
         if told is None:
