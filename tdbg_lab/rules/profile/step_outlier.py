@@ -24,6 +24,7 @@ __all__ = ["StepOutlier"]
 _HELD = 0.75
 _LEAST_GAPS = 4
 """Fewer even distances may be chance."""
+_MOST_SAVED = 0.9
 _SPREAD = 0.5
 """Part of all steps that lies between the first and the last slow one: a burst is the machine's."""
 
@@ -79,7 +80,7 @@ class StepOutlier(PhaseRule):
 
     def _rank(self, run: RunView, rank: int) -> Finding | None:
         times = run.phase_times(rank) if self.classic else run.phase_times(rank).training()
-        length_s = times.besides() if self.classic else times.besides("capture")
+        length_s = times.besides() if self.classic else _without_ours(times)
         slow = self._slow(length_s, held=run.active is not None)
         if not slow.any():
             return None
@@ -146,6 +147,22 @@ class _Slow(NamedTuple):
     typical_s: float
     cost: float
     """Share of the time."""
+
+
+def _without_ours(times: PhaseTimes) -> NDArray[np.float64]:
+    """Length of steps without what capture does in them, s.
+
+    Its work on a saved step goes on in other threads, and delays what comes next: longer waiting there is
+    left out, unless nearly all steps are saved.
+    """
+    saved = times.of("capture") > 0
+    near = saved | np.concatenate([[False], saved[:-1]])
+    data_s = times.of("data")
+    if not 0 < near.mean() < _MOST_SAVED:
+        return times.besides("capture")
+    ours_s = np.where(near, np.maximum(data_s - np.median(data_s), 0.0), 0.0)
+    answer: NDArray[np.float64] = times.besides("capture") - ours_s
+    return answer
 
 
 def _phase_of(times: PhaseTimes, slow: NDArray[np.bool_]) -> str:
