@@ -126,8 +126,10 @@ export function themed(
   const patched: JSONObject = {};
   for (const name of axes) {
     const own = object(layout[name]);
-    // Zoom of this axis is forgotten with the rest, not when the view sets a range.
-    patched[name] = { ...own, uirevision: frame.revision };
+    // Zoom of this axis is forgotten with the rest, not when the view sets another range. A range
+    // that comes and goes (an empty picture has one) would stay for good: Plotly takes it for a zoom.
+    const kind = own['range'] === undefined ? '' : ' with a range';
+    patched[name] = { ...own, uirevision: frame.revision + kind };
     if (name.startsWith('y') && !titleFits(own, frame.height)) {
       patched[name] = { ...object(patched[name]), title: { text: '' } };
     }

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+# plotly uses pandas where it finds it in sys.modules, and there it may stand half imported: pyarrow imports
+# it when another thread first converts a column. Complete before the first figure, it cannot.
+import pandas as pd  # noqa: F401
 from plotly import graph_objects as go
 
 from tdbg_lab.views.labels import count, full, number, safe

@@ -78,6 +78,24 @@ describe('themed()', () => {
     expect(layout['yaxis2']).toMatchObject({ uirevision: 'r1' });
   });
 
+  it('forgets a range that the view gives only now and then', () => {
+    const revisionOf = (xaxis: Record<string, unknown>) =>
+      themed({ data: [], layout: { xaxis } }, THEME, {
+        revision: 'r1',
+        width: 600,
+        height: 400
+      }).layout['xaxis'];
+    expect(revisionOf({})).toMatchObject({ uirevision: 'r1' });
+    expect(revisionOf({ range: [0, 1] })).not.toMatchObject({
+      uirevision: 'r1'
+    });
+    expect(revisionOf({ range: [0, 1] })).toMatchObject({
+      uirevision: (revisionOf({ range: [0, 2] }) as Record<string, unknown>)[
+        'uirevision'
+      ]
+    });
+  });
+
   it('colours the bars of heat maps and leaves other traces alone', () => {
     expect(data[0]['colorbar']).toMatchObject({
       title: { text: 'share', font: { color: 'muted' } }
