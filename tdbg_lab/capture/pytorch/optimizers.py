@@ -57,7 +57,7 @@ class OptimizerWatch:
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
-        self._note_strangers(optimizer)
+        self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
         if self.checks is not None:
             self.checks.add(optimizer)
 
