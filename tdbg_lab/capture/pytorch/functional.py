@@ -107,8 +107,11 @@ class FunctionalProbe:
         self._calls: dict[tuple[str, str], int] = {}
         self._visit = -1
         self._mode: _Watching | None = None
-        self.active = False
+
+    @property
+    def active(self) -> bool:
         """Whether it looks at function calls now."""
+        return self._mode is not None
 
     def begin(self) -> None:
         """Look at function calls from now on."""
@@ -116,12 +119,10 @@ class FunctionalProbe:
         mode = _Watching(self._seen)
         mode.__enter__()  # type: ignore[no-untyped-call]
         self._mode = mode
-        self.active = True
 
     def end(self) -> None:
         """Look away. Idempotent."""
         mode, self._mode = self._mode, None
-        self.active = False
         if mode is not None:
             mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
-from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.losses.state import no_single_loss
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -72,11 +72,7 @@ class OscillatingLoss(Rule):
 
     def not_applicable(self, run: RunView) -> str:
         """Without a loss, or with several."""
-        names = run.losses()
-        if not names:
-            return "No training loss was recorded so far."
-        game = len(names) > 1 or is_game(run)
-        return "Several losses or models were recorded: in a game losses may swing." if game else ""
+        return no_single_loss(run, "may swing")
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look for a period in the last losses."""

@@ -11,7 +11,7 @@ from tdbg_lab.rules.trend import trend_of
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["LossState", "is_game", "loss_state"]
+__all__ = ["LossState", "is_game", "loss_state", "no_single_loss"]
 
 _WORTH_FRAC = 0.005
 """A fall that is significant but smaller than this share of the start is not learning."""
@@ -67,3 +67,19 @@ def is_game(run: RunView) -> bool:
     if len(players) < 2:
         return False
     return players == {key.name.partition(".")[0] for key in run.tensors(Kind.WEIGHT)}
+
+
+def no_single_loss(run: RunView, game: str) -> str:
+    """Why a rule on one training loss has nothing to judge; ``""`` when it has.
+
+    Parameters
+    ----------
+    game
+        What losses do in a game, for the sentence: ``"need not fall"``.
+    """
+    names = run.losses()
+    if not names:
+        return "No training loss was recorded so far."
+    if len(names) > 1 or is_game(run):
+        return f"Several losses or models were recorded: in a game losses {game}."
+    return ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
-from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.losses.state import no_single_loss
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -56,11 +56,7 @@ class DivergingLoss(Rule):
 
     def not_applicable(self, run: RunView) -> str:
         """Without a loss, or with several."""
-        names = run.losses()
-        if not names:
-            return "No training loss was recorded so far."
-        game = len(names) > 1 or is_game(run)
-        return "Several losses or models were recorded: in a game losses need not fall." if game else ""
+        return no_single_loss(run, "need not fall")
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the last steps with the first."""
