@@ -1,3 +1,4 @@
+import type { JSONObject } from '@lumino/coreutils';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { IFigureJson } from '../../api/wire';
@@ -79,7 +80,7 @@ describe('themed()', () => {
   });
 
   it('forgets a range that the view gives only now and then', () => {
-    const revisionOf = (xaxis: Record<string, unknown>) =>
+    const revisionOf = (xaxis: JSONObject) =>
       themed({ data: [], layout: { xaxis } }, THEME, {
         revision: 'r1',
         width: 600,
