@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from tdbg_lab.profiler.cgroup import Cgroup
+from tdbg_lab.profiler.cgroup import own_container
 from tdbg_lab.profiler.probe import Rate, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tdbg_lab.profiler.cgroup import Container
 
 __all__ = ["HostProbe"]
 
@@ -33,8 +35,8 @@ class HostProbe:
     ========================  ======================  ==============================================
     """
 
-    def __init__(self, cgroup: Cgroup | None = None) -> None:
-        self._cgroup = Cgroup() if cgroup is None else cgroup
+    def __init__(self, container: Container | None = None) -> None:
+        self._container = own_container() if container is None else container
         self._cpu = Rate()
         self._waiting = Rate()
         self._rates = {name: Rate() for name in ("disk_read", "disk_write", "net_recv", "net_sent")}
@@ -51,10 +53,10 @@ class HostProbe:
     def _read_cpu(self) -> Iterator[Reading]:
         cores = psutil.cpu_percent(percpu=True)
         total = sum(cores) / len(cores) if cores else None
-        if self._cgroup.cores is not None:
-            used = self._cgroup.cpu_seconds()
+        if self._container.cores is not None:
+            used = self._container.cpu_seconds()
             rate = None if used is None else self._cpu.update(used)
-            total = total if used is None else None if rate is None else 100.0 * rate / self._cgroup.cores
+            total = total if used is None else None if rate is None else 100.0 * rate / self._container.cores
         if total is not None:
             yield Reading("cpu", "cpu", min(100.0, total))
         for core, percent in enumerate(cores):
@@ -73,9 +75,9 @@ class HostProbe:
     def _read_memory(self) -> Iterator[Reading]:
         machine = psutil.virtual_memory()
         used, total = machine.total - machine.available, machine.total
-        limit = self._cgroup.memory_limit_bytes
+        limit = self._container.memory_limit_bytes
         if limit is not None and limit < total:
-            own = self._cgroup.memory_used_bytes()
+            own = self._container.memory_used_bytes()
             if own is not None:
                 used, total = own, limit
         yield Reading("memory", "memory", 100.0 * used / total)

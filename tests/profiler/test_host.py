@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from tdbg_lab.profiler.cgroup import Cgroup
+from tdbg_lab.profiler.cgroup import Cgroup, own_container
 from tdbg_lab.profiler.host import HostProbe
 from tdbg_lab.profiler.probe import Rate
 from tdbg_lab.profiler.process import ProcessProbe
@@ -64,6 +64,58 @@ def test_container_without_limit_uses_the_machine(tmp_path: Path, text: str) -> 
     own = cgroup(tmp_path, memory_max=text, cpu_max=text)
     assert own.cores is None
     assert own.memory_limit_bytes is None
+
+
+OLD_GROUPS = """12:cpu,cpuacct:/docker/7f
+5:memory:/docker/7f
+1:name=systemd:/docker/7f
+"""
+OLD_MEMORY = {"limit_in_bytes": 1048576, "usage_in_bytes": 524288}
+
+
+def old_groups(root: Path, below: str, *, quota: int, limit: int) -> Path:
+    """Directories as version 1 of control groups has them; gives the file that names our group."""
+    memory, cpu = root / "memory" / below, root / "cpu,cpuacct" / below
+    for folder in (memory, cpu):
+        folder.mkdir(parents=True)
+    (root / "cpu").symlink_to("cpu,cpuacct")
+    (root / "cpuacct").symlink_to("cpu,cpuacct")
+    for name, value in (OLD_MEMORY | {"limit_in_bytes": limit}).items():
+        (memory / f"memory.{name}").write_text(f"{value}\n")
+    (memory / "memory.stat").write_text("inactive_file 7\ntotal_inactive_file 262144\n")
+    (cpu / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+    (cpu / "cpu.cfs_period_us").write_text("100000\n")
+    (cpu / "cpuacct.usage").write_text("3500000000\n")
+    (root / "membership").write_text(OLD_GROUPS)
+    return root / "membership"
+
+
+@pytest.mark.parametrize("below", ["docker/7f", ""], ids=["own path", "seen as root"])
+def test_limits_of_old_control_groups_are_found(tmp_path: Path, below: str) -> None:
+    own = own_container(tmp_path, old_groups(tmp_path, below, quota=150_000, limit=1_048_576))
+    assert own.cores == 1.5
+    assert own.cpu_seconds() == 3.5
+    metrics = {r.metric: r.value for r in HostProbe(own).read() if r.device == "memory"}
+    assert metrics["memory"] == 25.0
+    assert metrics["memory_bytes"] == 262_144.0
+
+
+def test_old_control_groups_without_limit_use_the_machine(tmp_path: Path) -> None:
+    own = own_container(tmp_path, old_groups(tmp_path, "", quota=-1, limit=9223372036854771712))
+    assert own.cores is None
+    assert own.memory_limit_bytes is None
+
+
+def test_container_of_version_2_is_found_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "app.slice").mkdir()
+    (tmp_path / "app.slice" / "cpu.max").write_text("50000 100000\n")
+    (tmp_path / "membership").write_text("0::/app.slice\n")
+    assert own_container(tmp_path, tmp_path / "membership").cores == 0.5
+
+
+def test_machine_without_control_groups_has_no_limits(tmp_path: Path) -> None:
+    own = own_container(tmp_path, tmp_path / "none")
+    assert (own.cores, own.memory_limit_bytes, own.cpu_seconds()) == (None, None, None)
 
 
 def test_rate_needs_two_readings_and_survives_a_wrap() -> None:
