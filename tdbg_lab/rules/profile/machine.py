@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from tdbg_lab.rules.sample_log import Samples
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["Load", "align", "cores_of_a_rank", "devices", "gpu_load", "machines", "ranks_of_a_machine"]
+__all__ = [
+    "Load",
+    "align",
+    "cores_of_a_rank",
+    "devices",
+    "gpu_load",
+    "machines",
+    "other_programs",
+    "ranks_of_a_machine",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +79,19 @@ def cores_of_a_rank(run: RunView) -> int | None:
     """Cores that each rank has for itself, or None when they are not known."""
     cores = None if run.activity is None else run.activity.samples.cores(next(iter(machines(run, "cpu")), 0))
     return None if cores is None else max(1, cores // ranks_of_a_machine(run))
+
+
+def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, float]:
+    """How busy the processor is, and how much of it other programs take: mean percent of all cores.
+
+    Over the last `window` moments that were sampled; ``(0.0, 0.0)`` where that is not known, or where
+    several ranks share the machine.
+    """
+    cores = cores_of_a_rank(run)
+    if cores is None or ranks_of_a_machine(run) > 1:
+        return 0.0, 0.0
+    _, values = align((run.samples("cpu", "cpu", rank), run.samples("process_cpu", "process", rank)))
+    if not len(values):
+        return 0.0, 0.0
+    busy, own = values[-window:].mean(axis=0)
+    return float(busy), float(np.clip(busy - own / cores, 0.0, 100.0))

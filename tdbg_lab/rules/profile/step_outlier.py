@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.analysis.phases import OWN
 from tdbg_lab.records import Severity, ViewRef
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
+from tdbg_lab.rules.profile.machine import other_programs
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = ["StepOutlier"]
 
+_CROWDED = 90.0
+"""Load of all cores from which programs wait for each other, percent."""
 _HELD = 0.75
 _LEAST_GAPS = 4
 """Fewer even distances may be chance."""
 _MOST_SAVED = 0.9
+_MUCH = 20.0
+"""Part of the processor that other programs take, when they are to blame, percent."""
 _SPREAD = 0.5
 """Part of all steps that lies between the first and the last slow one: a burst is the machine's."""
 
@@ -37,7 +42,7 @@ class StepOutlier(PhaseRule):
     The finding says in which phase the extra time went, and whether the slow steps come at even distances, as
     checkpoints, logging and new epochs do. Evaluation does not count: its time is its own. It is a warning
     when they do, or when a phase is to blame that the user named, and costs much; else it may be the machine:
-    a notice.
+    a notice, which says how much of a full processor other programs take.
 
     With `classic`, the condition of SageMaker Debugger to the letter: after 100 steps, more than `n_outliers`
     steps longer than the mean and `stddev` standard deviations.
@@ -103,6 +108,7 @@ class StepOutlier(PhaseRule):
     ) -> Finding:
         come = f", every {every} steps," if every else ""
         slow_ms, typical_ms = slow.slow_s * 1e3, slow.typical_s * 1e3
+        others = 0.0 if every else _crowd(run, rank)
         return self.finding(
             run.step,
             f"{len(slow.steps)} of the last {slow.of:,} steps{come} take {slow_ms / typical_ms:.3g} times "
@@ -118,8 +124,9 @@ class StepOutlier(PhaseRule):
                 "phase": phase,
                 "period_steps": every,
                 "last_slow_step": int(slow.steps[-1]),
+                **({"other_programs_cpu_percent": others} if others else {}),
             },
-            advice=_advice(phase, every),
+            advice=(*_make_room(others), *_advice(phase, every)),
             view=ViewRef("step_times", {}),
             rank=rank if len(run.ranks) > 1 else None,
         )
@@ -179,6 +186,18 @@ def _period(steps: NDArray[np.int64]) -> int:
         return 0
     usual = int(np.median(gaps))
     return usual if usual > 1 and (gaps % usual == 0).mean() >= 0.8 else 0
+
+
+def _crowd(run: RunView, rank: int) -> float:
+    """Percent of a full processor that other programs take; 0 when it is not full, or with training alone."""
+    busy, others = other_programs(run, rank)
+    return others if busy >= _CROWDED and others >= _MUCH else 0.0
+
+
+def _make_room(others: float) -> tuple[str, ...]:
+    if not others:
+        return ()
+    return (f"Other programs take {others:.0f}% of this machine's processor, which is full: end them first.",)
 
 
 def _where(phase: str) -> str:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -80,6 +81,28 @@ def test_slow_steps_are_those_that_cost(
 ) -> None:
     finding = Recorded(tmp_path / "run").steps(steps).find(StepOutlier())
     assert (None if finding is None else finding.severity) == severity
+
+
+@pytest.mark.parametrize(("own", "others"), [(90.0, 50.0), (180.0, None)])
+def test_irregular_slow_steps_tell_of_other_programs_on_a_full_machine(
+    tmp_path: Path, own: float, others: float | None
+) -> None:
+    """Two cores, 95% busy: training takes `own` percent of one core."""
+    rng = np.random.default_rng(0)
+    slow = rng.permutation(200) < 20
+    steps = [{**USUAL, "forward": 210.0} if is_slow else USUAL for is_slow in slow]
+    load = {
+        ("cpu", "cpu"): 95.0,
+        ("cpu", "cpu0"): 95.0,
+        ("cpu", "cpu1"): 95.0,
+        ("process_cpu", "process"): own,
+    }
+    recorded = Recorded(tmp_path / "run").steps(steps)
+    finding = recorded.load({key: [value] * 20 for key, value in load.items()}).find(StepOutlier())
+    assert finding is not None
+    assert finding.severity == "notice"
+    assert finding.evidence.get("other_programs_cpu_percent") == others
+    assert finding.advice[0].startswith("Other programs take 50%") is (others is not None)
 
 
 @pytest.mark.parametrize(("n_outliers", "found"), [(10, False), (9, True)])
