@@ -18,8 +18,8 @@ from tdbg_lab.profiler.call_tree import OWN, CallTree, is_own
 from tdbg_lab.profiler.functions import CALLS, SAMPLES
 from tdbg_lab.profiler.operators import TRACE
 from tdbg_lab.profiler.trace_digest import digest_trace
-from tdbg_lab.store.layout import read_bytes
-from tdbg_lab.store.profiles import DIGEST, MAX_DIGEST_BYTES
+from tdbg_lab.store.layout import read_bytes, write_json
+from tdbg_lab.store.profiles import DIGEST, MAX_DIGEST_BYTES, USE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,14 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def digest_profile(folder: Path) -> None:
     """Write `DIGEST` of the files in the folder; whatever is missing or broken is left out and told in it.
 
+    `USE`, which rules read, is there when `DIGEST` is.
+
     Raises
     ------
-    OSError
-        It cannot be written.
+    OSError, StoreError
+        They cannot be written.
     """
     digest: dict[str, Any] = {"format": 1, "problems": []}
     if (folder / TRACE).is_file():
         digest |= digest_trace(folder / TRACE)
+        write_json(folder / USE, digest.pop("use"))
         digest["problems"] += _pack(folder / TRACE)
     trees = digest.setdefault("trees", {})
     for name, take in ((SAMPLES, _samples), (CALLS, _calls)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.profiler.call_tree import OWN, CallTree, is_own
+from tdbg_lab.profiler.device_use import WAITING, DeviceUse, Kernel
 from tdbg_lab.store.json_stream import BrokenTraceError, TraceStream
 
 if TYPE_CHECKING:
@@ -65,14 +66,15 @@ class _Digest:
         self.texts: list[str] = []
         self.shapes: dict[int, str] = {}
         self.memory: dict[str, list[tuple[float, float]]] = {}
-        self.kernels: list[tuple[str, str, float, int]] = []
-        """Name, device, duration in us and correlation."""
+        self.kernels: list[Kernel] = []
+        self.use = DeviceUse()
         self.steps: list[tuple[float, float, int]] = []
         self.step_threads: set[int] = set()
         self.operators: dict[str, _Operator] = {}
         self.cpu, self.gpu = CallTree(), CallTree()
         self._numbers: dict[str, int] = {}
         self._launches: dict[int, tuple[tuple[str, ...], str]] = {}
+        self._copies: dict[int, str] = {}
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -95,10 +97,12 @@ class _Digest:
     ) -> None:
         name = str(event.get("name", ""))[:200]
         if category in _ON_GPU:
-            self.kernels.append(
-                (name, f"gpu{args.get('device', 0)}"[:16], duration, _int(args, "correlation"))
-            )
-        elif name.startswith(_STEP):
+            device = f"gpu{args.get('device', 0)}"[:16]
+            correlation = _int(args, "correlation")
+            self.kernels.append(Kernel(name, device, start, duration, correlation, category == "kernel"))
+            if category == "gpu_memcpy":
+                self._copies[correlation] = name
+        elif category == "user_annotation" and name.startswith(_STEP):  # a GPU has its own marks of steps
             number = name.removeprefix(_STEP)
             self.steps.append((start, duration, int(number) if number.isdecimal() else -1))
             self.step_threads.add(_thread(event))
@@ -161,9 +165,8 @@ class _Digest:
         if kind == _MEMORY:
             self._allocate(stack, self.extra[row])
             return
-        if kind == _LAUNCH and self.extra[row] > 0:
-            operator = next((one.name for one in reversed(stack) if one.kind == _OPERATOR), name)
-            self._launches[self.extra[row]] = (tuple(one.name for one in stack[-_MAX_DEPTH:]), operator)
+        if kind == _LAUNCH:
+            self._launch(row, name, stack)
         if len(stack) >= _MAX_DEPTH:
             return
         end = self.start[row] + self.duration[row]
@@ -176,13 +179,32 @@ class _Digest:
         node = self.cpu.child(stack[-1].node if stack else base, OWN if ours else name)
         stack.append(_Frame(end, node, name, kind, length, ours))
         if kind == _OPERATOR:
-            found = self.operators.setdefault(name, _Operator())
-            found.calls += 1
-            if all(one.name != name for one in stack[:-1]):  # a call within one of the same is in it already
-                found.total_us += length
-            shape = self.shapes.get(row)
-            if shape is not None and (shape in found.shapes or len(found.shapes) < 64):
-                found.shapes[shape] = found.shapes.get(shape, 0) + 1
+            self._operate(row, name, length, stack[:-1])
+
+    def _operate(self, row: int, name: str, length: float, callers: list[_Frame]) -> None:
+        found = self.operators.setdefault(name, _Operator())
+        found.calls += 1
+        if all(one.kind != _OPERATOR for one in callers):
+            self.use.operate(self.start[row])
+        if all(one.name != name for one in callers):  # a call within one of the same is in it already
+            found.total_us += length
+        shape = self.shapes.get(row)
+        if shape is not None and (shape in found.shapes or len(found.shapes) < 64):
+            found.shapes[shape] = found.shapes.get(shape, 0) + 1
+
+    def _launch(self, row: int, name: str, stack: list[_Frame]) -> None:
+        """Something is asked of the GPU, or waited for."""
+        correlation = self.extra[row]
+        if correlation > 0:
+            operator = next((one.name for one in reversed(stack) if one.kind == _OPERATOR), name)
+            self._launches[correlation] = (tuple(one.name for one in stack[-_MAX_DEPTH:]), operator)
+        if "Memcpy" in name:
+            self.use.last_copy = correlation
+        if name in WAITING:
+            operators = [one.name for one in stack if one.kind == _OPERATOR]
+            functions = [one.name for one in stack if one.kind == _FRAME]
+            when = self.start[row], self.start[row] + self.duration[row]
+            self.use.wait(when, operators, functions, self._copies.get(self.use.last_copy, ""))
 
     def _pop(self, stack: list[_Frame], now: float) -> None:
         while stack and stack[-1].end <= now:
@@ -202,14 +224,14 @@ class _Digest:
 
     def _attribute_kernels(self) -> None:
         """Give the time of each kernel to what launched it."""
-        for name, device, duration, correlation in self.kernels:
-            path, operator = self._launches.get(correlation, ((), ""))
-            node = self.gpu.child(0, device)
+        for kernel in self.kernels:
+            path, operator = self._launches.get(kernel.correlation, ((), ""))
+            node = self.gpu.child(0, kernel.device)
             for one in path:
                 node = self.gpu.child(node, one)
-            self.gpu.add(self.gpu.child(node, name), duration)
+            self.gpu.add(self.gpu.child(node, kernel.name), kernel.duration)
             if operator in self.operators:
-                self.operators[operator].gpu_us += duration
+                self.operators[operator].gpu_us += kernel.duration
 
     # -- the answer -------------------------------------------------------------------------------
 
@@ -240,13 +262,14 @@ class _Digest:
                 {"step": number, "start_us": round(start, 1), "duration_us": round(length, 1)}
                 for start, length, number in sorted(self.steps)[:1000]
             ],
+            "use": self.use.dump(self.kernels, [(start, length) for start, length, _ in self.steps]),
             "problems": self.problems,
         }
 
     def _kernel_rows(self) -> list[dict[str, Any]]:
         found: dict[tuple[str, str], list[float]] = {}
-        for name, device, duration, _ in self.kernels:
-            found.setdefault((name, device), []).append(duration)
+        for kernel in self.kernels:
+            found.setdefault((kernel.name, kernel.device), []).append(kernel.duration)
         rows = [
             {"name": name, "device": device, "calls": len(times), "total_us": round(sum(times), 3)}
             for (name, device), times in found.items()

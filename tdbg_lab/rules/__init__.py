@@ -34,7 +34,9 @@ from tdbg_lab.rules.profile.overall_framework_metrics import OverallFrameworkMet
 from tdbg_lab.rules.profile.overall_system_usage import OverallSystemUsage
 from tdbg_lab.rules.profile.step_outlier import StepOutlier
 from tdbg_lab.rules.profile.straggler import Straggler
+from tdbg_lab.rules.profile.synchronising_calls import SynchronisingCalls
 from tdbg_lab.rules.profile.thermal_throttling import ThermalThrottling
+from tdbg_lab.rules.profile.tiny_kernels import TinyKernels
 from tdbg_lab.rules.registry import find_rule, list_rules, resolve_rules, rule
 from tdbg_lab.rules.setup import WrongOutput
 from tdbg_lab.rules.silent import StaleGradients
@@ -96,8 +98,10 @@ __all__ = [
     "StalledTraining",
     "StepOutlier",
     "Straggler",
+    "SynchronisingCalls",
     "TensorVariance",
     "ThermalThrottling",
+    "TinyKernels",
     "TreeDepth",
     "UnchangedTensor",
     "VanishingGradient",

@@ -70,6 +70,8 @@ DEFAULT = (
     "thermal_throttling",
     "io_bottleneck",
     "input_bound",
+    "synchronising_calls",
+    "tiny_kernels",
     "straggler",
     "memory_leak",
     "step_outlier",

@@ -6,6 +6,7 @@
 ``python.speedscope.json`` Python functions by samples, for speedscope
 ``python.pstats``          Python functions by calls, for `pstats` and SnakeViz
 ``digest.json``            what the views draw, made of the files above
+``use.json``               how the steps used their device: what rules look at
 =========================  ==========================================================
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "MAX_PROFILES",
     "PROFILES",
     "PROFILE_FOLDER",
+    "USE",
     "ProfileInfo",
     "list_profiles",
     "read_digest",
@@ -35,6 +37,7 @@ __all__ = [
 PROFILES: Final = "profile"
 FACTS: Final = "window.json"
 DIGEST: Final = "digest.json"
+USE: Final = "use.json"
 MAX_PROFILES: Final = 64
 """Profiles of one rank."""
 MAX_DIGEST_BYTES: Final = 16 * 2**20

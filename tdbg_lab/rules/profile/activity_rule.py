@@ -10,11 +10,17 @@ from tdbg_lab.rules.base import Needs, Rule
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.view import RunView
+    from tdbg_lab.store.profile_use import ProfileUse
 
-__all__ = ["ActivityRule", "GpuRule", "PhaseRule"]
+__all__ = ["ActivityRule", "GpuRule", "PhaseRule", "WindowRule"]
 
 _NOT_SAMPLED = (
     "The load of the machine was not sampled so far; attach(..., profiler=True), the default, does."
+)
+
+_NOT_PROFILED = (
+    "No steps were profiled so far: profile a few to judge this, with handle.profile(steps=5) or the button "
+    "in the Lab."
 )
 
 
@@ -63,3 +69,25 @@ class GpuRule(ActivityRule):
         if run.activity.samples.devices("gpu"):
             return ""
         return "No GPU was found on the machines of this run: NVML sees none."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowRule(ActivityRule):
+    """A rule on steps that were profiled on demand: nothing cheaper tells what it looks at."""
+
+    def not_applicable(self, run: RunView) -> str:
+        """Before a profile."""
+        if run.activity is not None and any(one.steps for one in run.activity.profiles):
+            return ""
+        return _NOT_PROFILED
+
+    def judge(self, run: RunView) -> Finding | None:
+        """Look at the last profile of each rank; the rank with most to gain."""
+        profiles = run.activity.profiles if run.activity else ()
+        found = [self.look(run, one) for one in profiles if one.steps and one.steps_s > 0]
+        told = [one for one in found if one is not None]
+        return max(told, key=lambda one: float(one.evidence["gain_percent"]), default=None)
+
+    def look(self, run: RunView, profile: ProfileUse) -> Finding | None:
+        """Look at one profile; the evidence of a finding has its ``gain_percent``."""
+        raise NotImplementedError
