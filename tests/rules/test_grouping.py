@@ -9,7 +9,8 @@ import pytest
 
 from tdbg_lab.actions import RunCallable
 from tdbg_lab.records import Finding, Kind, Severity
-from tdbg_lab.rules import Needs, Rule, resolve_rules, run_rules
+from tdbg_lab.rules import DeadRelu, LossNotDecreasing, Needs, Overfit, Rule, resolve_rules, run_rules
+from tdbg_lab.rules.grouping import explains
 from tdbg_lab.rules.runner import Runner
 from tdbg_lab.store import pending, read_findings
 
@@ -149,3 +150,8 @@ def test_default_rules_explain_only_rules_and_groups_that_exist() -> None:
     known = {"*", *GROUPS, *(cls.name for cls in list_rules())}
     for rule in resolve_rules("default"):
         assert set(rule.explains) <= known, rule.name
+
+
+def test_units_that_died_explain_a_loss_that_is_stuck_and_not_one_that_is_learnt_by_heart() -> None:
+    assert explains(DeadRelu(), LossNotDecreasing())
+    assert not explains(DeadRelu(), Overfit())

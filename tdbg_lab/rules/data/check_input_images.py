@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class CheckInputImages(Rule):
     mean of a channel is above `threshold_mean` in size (AWS developer guide, CheckInputImages).
     """
 
-    explains: ClassVar = ("losses",)
+    explains: ClassVar = NOT_LEARNING
 
     max_scale: float = 10.0
     """Largest root mean square of the pixels."""

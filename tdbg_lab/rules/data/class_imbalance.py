@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.records import Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
-    from tdbg_lab.rules.data.classes import Classes
+    from tdbg_lab.rules.data.classes import Classes, Names
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["ClassImbalance"]
@@ -30,6 +30,8 @@ class ClassImbalance(Rule):
     Imbalance alone is common and often harmless: it is a notice. It is a warning when, after `start_step`
     steps, the model predicts the rare class (or all rare ones together, where each has too few samples to be
     judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
+    Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
+    recorded there, for a class of four samples may be learnt by heart.
 
     With `classic`, the condition of SageMaker Debugger to the letter: after `samples` labels, the largest
     class is more than `threshold_imbalance` times the smallest, or some class is predicted wrongly in more
@@ -80,52 +82,57 @@ class ClassImbalance(Rule):
     def check(self, step: int, run: RunView) -> Finding | None:
         """Count the labels of the last recorded batches, and what was predicted for them."""
         names = class_names(run, self.labels_regex, self.predictions_regex)
-        found = names and classes_of(run, names, samples=self.samples, steps=_STEPS, argmax=self.argmax)
-        if not found:
+        if names is None:
+            return run.active
+        if self.classic:
+            found = self._classes(run, names, Mode.EVAL, Mode.TRAIN)
+            return self._classic(step, found, run)
+        taught = self._classes(run, names, Mode.TRAIN, Mode.EVAL)
+        if taught is None:
+            return run.active
+        if len(taught.labels) < self.samples:
+            return None
+        shown = None if taught.mode is Mode.EVAL else self._classes(run, names, Mode.EVAL)
+        return self._check(step, run, taught, shown or taught)
+
+    def _classes(self, run: RunView, names: Names, *modes: Mode) -> Classes | None:
+        return classes_of(run, names, samples=self.samples, steps=_STEPS, argmax=self.argmax, modes=modes)
+
+    def _check(self, step: int, run: RunView, taught: Classes, shown: Classes) -> Finding | None:
+        """Which classes are rare in what is learnt from, and what is predicted for them."""
+        labels = np.bincount(taught.labels)
+        present = np.flatnonzero(labels)
+        rare, common = int(present[np.argmin(labels[present])]), int(present[np.argmax(labels[present])])
+        ratios = {int(one): float(labels[common] / labels[one]) for one in present}
+        few = [one for one, ratio in ratios.items() if ratio > self.threshold_imbalance]
+        if not few:
+            return None
+        wrong = _wrong(shown)
+        boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
+        late = step >= (self.start_step / 10 if boosted else self.start_step)
+        given_up = [one for one in few if self._is_given_up(shown, [one])]
+        if late and wrong.get(common, 1.0) < 0.5 and (given_up or self._is_given_up(shown, few)):
+            one = given_up[0] if given_up else rare
+            return self._found(step, taught, wrong, one, ratios[one])
+        return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
+
+    def _is_given_up(self, shown: Classes, classes: list[int]) -> bool:
+        """Whether these classes, taken together, are predicted wrongly: each may be too rare to be judged."""
+        samples = np.isin(shown.labels, classes)
+        if samples.sum() < self.min_class or not len(shown.predictions):
+            return False
+        wrong = shown.predictions[samples] != shown.labels[samples]
+        return bool(wrong.mean() > self.threshold_misprediction)
+
+    def _classic(self, step: int, found: Classes | None, run: RunView) -> Finding | None:
+        if found is None:
             return run.active
         if len(found.labels) < self.samples:
             return None
-        labels = np.bincount(found.labels)
+        labels, wrong = np.bincount(found.labels), _wrong(found)
         present = np.flatnonzero(labels)
-        rare, common = present[np.argmin(labels[present])], present[np.argmax(labels[present])]
-        ratio = float(labels[common] / labels[rare])
-        wrong = _wrong(found)
-        if self.classic:
-            return self._classic(step, found, wrong, int(rare), ratio)
-        if ratio <= self.threshold_imbalance:
-            return None
-        given_up = [
-            one
-            for one in map(int, present)
-            if labels[common] > self.threshold_imbalance * labels[one]
-            and labels[one] >= self.min_class
-            and one in wrong
-            and wrong[one] > self.threshold_misprediction
-        ]
-        boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
-        late = step >= (self.start_step / 10 if boosted else self.start_step)
-        if (
-            late
-            and wrong.get(int(common), 1.0) < 0.5
-            and (given_up or self._all_given_up(found, int(common)))
-        ):
-            one = given_up[0] if given_up else int(rare)
-            return self._found(step, found, wrong, one, float(labels[common] / labels[one]))
-        return self._found(step, found, wrong, int(rare), ratio, severity=Severity.NOTICE)
-
-    def _all_given_up(self, found: Classes, common: int) -> bool:
-        """Whether rare classes, too rare each to be judged, are predicted wrongly when taken together."""
-        labels = np.bincount(found.labels)
-        rare = labels * self.threshold_imbalance < labels[common]
-        samples = rare[found.labels]
-        if samples.sum() < self.min_class or not len(found.predictions):
-            return False
-        wrong = found.predictions[samples] != found.labels[samples]
-        return bool(wrong.mean() > self.threshold_misprediction)
-
-    def _classic(
-        self, step: int, found: Classes, wrong: dict[int, float], rare: int, ratio: float
-    ) -> Finding | None:
+        rare = int(present[np.argmin(labels[present])])
+        ratio = float(labels.max() / labels[rare])
         if ratio > self.threshold_imbalance:
             return self._found(step, found, wrong, rare, ratio)
         bad = [one for one, share in wrong.items() if share > self.threshold_misprediction]

@@ -67,7 +67,13 @@ def class_names(run: RunView, labels_regex: str, predictions_regex: str) -> Name
 
 
 def classes_of(
-    run: RunView, names: Names, *, samples: int, steps: int, argmax: bool | None = None
+    run: RunView,
+    names: Names,
+    *,
+    samples: int,
+    steps: int,
+    argmax: bool | None = None,
+    modes: tuple[Mode, ...] = (Mode.EVAL, Mode.TRAIN),
 ) -> Classes | None:
     """Gather classes of the last recorded steps, the checked one included, newest first.
 
@@ -84,13 +90,15 @@ def classes_of(
     argmax
         Whether predictions are scores per class; None when they have two dimensions. Scores of one
         column or none are thresholded: at 0.5 within 0 and 1, else at 0.
+    modes
+        The first of them in which anything was recorded counts.
 
     Returns
     -------
     Classes or None
         None when nothing was recorded at the checked step, or when labels are no classes.
     """
-    for mode in (Mode.EVAL, Mode.TRAIN):
+    for mode in modes:
         found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         name = names.predictions or names.labels
         kinds = {key.kind for key in run.tensors(regex=None) if key.name == name}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule
 
@@ -32,7 +33,7 @@ class ConstantOutput(LossRule):
     warm_up: int = 2
     """Saved steps that do not count."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses",)
+    explains: ClassVar[tuple[str, ...]] = NOT_LEARNING
     _ADVICE: ClassVar = (
         "Look for a layer that is dead (all zeros) or saturated between the input and the output.",
         "Check for a softmax over an axis of length 1, or over the batch axis.",

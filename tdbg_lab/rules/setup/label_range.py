@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule
 
@@ -34,7 +35,7 @@ class LabelRange(LossRule):
     patience_bound: int = 10
     """Saved steps in a row at which outputs must be as if bounded: a few may be so by chance."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "exploding_tensor", "wrong_output", "unrelated_labels")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "exploding_tensor", "wrong_output")
     _ADVICE: ClassVar = (
         "Check how labels are made: classes from 0 to the number of outputs less 1, binary labels 0 or 1.",
         "Scale the labels into the range of the output, or remove the bounded activation at its end.",

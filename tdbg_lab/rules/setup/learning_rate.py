@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.trend import trend_of
 
@@ -31,12 +32,16 @@ class LearningRate(Rule):
     """Steps move the weights by far too much or too little, and the loss shows it.
 
     Judged by the update ratio ``|dw| / |w|`` of the weight matrices, which is about 1e-3 in healthy
-    training. Too high: the typical ratio is large and the loss is above where it began. Too low: it is
-    tiny, the rate is not in a warm-up or at its end, and the loss hardly falls.
+    training. Too high: the typical ratio is large and the loss is above where it began; or some step was
+    larger than the weights themselves, so that nothing is left of their initialisation, and the loss has
+    not come back to that of the untrained model. Too low: the ratio is tiny, the rate is not in a warm-up
+    or at its end, and the loss hardly falls.
     """
 
     high: float = 0.1
     """Typical (median) update ratio from which a rate may be too high."""
+    replaced: float = 1.0
+    """Typical update ratio of a single step from which it has replaced the weights."""
     low: float = 3e-6
     """Typical update ratio below which a rate may be too low."""
     patience: int = 5
@@ -46,7 +51,12 @@ class LearningRate(Rule):
     little_fall: float = 0.02
     """Fall of the loss since the start, as a share of it, that counts as none."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "exploding_tensor", "dead_relu", "weight_update_ratio")
+    explains: ClassVar[tuple[str, ...]] = (
+        *NOT_LEARNING,
+        "exploding_tensor",
+        "dead_relu",
+        "weight_update_ratio",
+    )
     _HIGH: ClassVar = (
         "Lower the learning rate by a factor of 10, or warm it up.",
         "Clip gradients (torch.nn.utils.clip_grad_norm_) to bound single steps.",
@@ -61,7 +71,7 @@ class LearningRate(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("high", "low", above=0)
+        self.require("high", "low", "replaced", above=0)
         self.require("patience", "min_points", at_least=1)
         self.require("little_fall", at_least=0)
 
@@ -75,10 +85,11 @@ class LearningRate(Rule):
             return None
         ratio = self._typical(run)
         losses = run.losses()
-        if not np.isfinite(ratio) or self.low < ratio < self.high or not losses:
+        if not np.isfinite(ratio) or not losses:
             return None
-        series = run.scalars(losses[0])
-        trend = trend_of(series.values)
+        if self.low < ratio < self.high:
+            return self._lost(step, run, losses[0])
+        trend = trend_of(run.scalars(losses[0]).values)
         if trend is None or trend.points < self.min_points:
             return None
         if ratio >= self.high:
@@ -104,6 +115,35 @@ class LearningRate(Rule):
             advice=advice,
             fix={"setting": "learning_rate", "factor": factor},
             view=ViewRef("scalars", {"tensors": ["optimizer/lr/0", losses[0]]}),
+        )
+
+    def _lost(self, step: int, run: RunView, loss: str) -> Finding | None:
+        """A step that replaced the weights, after which the loss never came back to that without training.
+
+        The weights are by then as large as the steps, so that the ratio of later ones looks healthy. A
+        loss that does not come back is looked at often at first, and at every hundredth part of its points.
+        """
+        values = run.scalars(loss).values
+        points = len(values)
+        if points <= self.min_points or not np.median(values[-self.min_points :]) >= values[0]:
+            return None
+        if points % max(1, points // 100):
+            return run.active
+        series = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS)]
+        largest = [float(known.max()) for one in series if len(known := one[np.isfinite(one)])]
+        ratio = float(np.median(largest)) if largest else 0.0
+        if ratio < self.replaced:
+            return None
+        now = float(np.median(values[-self.min_points :]))
+        return self.finding(
+            step,
+            f"A step changed weights by {100 * ratio:.3g} % of their size (median of the layers), which "
+            f"replaces them: the loss began at {values[0]:.4g} and is {now:.4g}.",
+            tensor="optimizer/lr/0",
+            evidence={"update_ratio_largest": ratio, "loss_at_start": float(values[0]), "loss_now": now},
+            advice=self._HIGH,
+            fix={"setting": "learning_rate", "factor": 0.1},
+            view=ViewRef("scalars", {"tensors": ["optimizer/lr/0", loss]}),
         )
 
     def _typical(self, run: RunView) -> float:

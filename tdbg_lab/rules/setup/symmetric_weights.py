@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class SymmetricWeights(Rule):
     zero_share: float = 0.5
     """Share of the weight matrices from which zeros are reported."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "tensors", "constant_output")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "tensors", "constant_output")
     _ADVICE: ClassVar = (
         "Initialise weights at random: nn.init.kaiming_uniform_ or xavier_uniform_ (biases may be zero).",
         "Remove nn.init.constant_, zeros_ or ones_ on weight matrices.",

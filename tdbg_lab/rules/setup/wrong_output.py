@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule
 
@@ -35,12 +36,7 @@ class WrongOutput(LossRule):
     sigmoid_range: float = 0.5
     """Range that values between 0 and 1 must have to be those of a sigmoid: few logits are so by chance."""
 
-    explains: ClassVar[tuple[str, ...]] = (
-        "losses",
-        "vanishing_gradient",
-        "constant_output",
-        "unrelated_labels",
-    )
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "vanishing_gradient", "constant_output")
     _ADVICE: ClassVar = {
         "softmax": (
             "Remove the softmax at the end of the model: CrossEntropyLoss takes logits and has its own.",

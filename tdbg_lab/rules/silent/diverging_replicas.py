@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule
 
@@ -35,7 +36,7 @@ class DivergingReplicas(LoopRule):
     confirmations: int = 2
     """Checked steps in a row."""
 
-    explains: ClassVar[tuple[str, ...]] = ("clipping_differs", "losses")
+    explains: ClassVar[tuple[str, ...]] = ("clipping_differs", *NOT_LEARNING)
     _ADVICE: ClassVar = (
         "Wrap the model in DistributedDataParallel and call the wrapper, not model.module, in training.",
         "Start all ranks from the same weights: same seed, or broadcast them from rank 0.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact, noted
 
@@ -37,7 +38,7 @@ class FrozenSchedule(LoopRule):
     stuck: int = 5
     """Steps at a learning rate of zero."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "unchanged_tensor", "weight_update_ratio")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "unchanged_tensor", "weight_update_ratio")
     _ADVICE: ClassVar = (
         "Call scheduler.step() after optimizer.step(): each step or each epoch, as the schedule is meant.",
         "Check that the scheduler was made for the optimizer that steps.",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, facts_below
 
@@ -28,7 +29,7 @@ class ReplacedWeights(LoopRule):
     likeness: float = 0.5
     """Correlation of the values after and before, below which weights count as replaced."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses",)
+    explains: ClassVar[tuple[str, ...]] = NOT_LEARNING
     _ADVICE: ClassVar = (
         "Look for reset_parameters(), apply(init) or load_state_dict() inside the training loop.",
         "If a part is meant to start anew, reset its state in the optimizer, too.",

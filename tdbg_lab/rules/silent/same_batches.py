@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["SameBatches", "UnshuffledEpochs"]
 
 _BATCH = "check/batch"
+_WINDOW = 64
+"""Last steps in which batches that come again are looked for: two batches of up to 32 workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class SameBatches(_BatchRule):
     steps: int = 4
     """Steps in a row at which ranks have the same batch."""
     pairs: int = 4
-    """Batches that come at least twice in a row before it is reported."""
+    """Times that a batch comes again right after itself before it is reported; two batches at least."""
 
     _ADVICE: ClassVar = (
         "Use a DistributedSampler (with sampler.set_epoch), or split an iterable dataset by rank.",
@@ -110,16 +112,20 @@ class SameBatches(_BatchRule):
 
     def _within(self, step: int, run: RunView) -> Finding | None:
         values = run.scalars(_BATCH).values
-        if stuck := self._stuck(step, values):
-            return stuck
-        values = values[-4 * self.pairs :]
-        if len(values) < 2 * self.pairs:
+        return self._again(step, values) or self._stuck(step, values)
+
+    def _again(self, step: int, values: NDArray[np.float64]) -> Finding | None:
+        """Each batch several times in a row."""
+        last = values[-_WINDOW:]
+        if len(last) < self.pairs + 2:
             return None
-        begins = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
-        lengths = np.diff(np.r_[begins, len(values)])[1:-1]  # both ends may be cut
-        if len(lengths) < self.pairs or lengths.min() < 2:
+        begins = np.flatnonzero(np.r_[True, last[1:] != last[:-1]])
+        lengths = np.diff(np.r_[begins, len(last)])
+        if len(values) > len(last):
+            lengths = lengths[1:]  # it is cut
+        if len(lengths) < 2 or lengths.min() < 2 or (lengths - 1).sum() < self.pairs:
             return None
-        times = float(np.median(lengths))
+        times = float(np.median(lengths[:-1]))  # the last one goes on
         return self.finding(
             step,
             f"Each batch comes {times:.0f} times in a row ({len(lengths)} batches seen).",

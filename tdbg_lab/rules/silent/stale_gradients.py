@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact
 
@@ -28,7 +29,7 @@ class StaleGradients(LoopRule):
     patience: int = 3
     """Optimizer steps in a row whose gradients hold older ones."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "tensors")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "tensors")
     _ADVICE: ClassVar = (
         "Call optimizer.zero_grad() once for each optimizer.step(), before the backward pass.",
         "Where gradients are accumulated over micro-batches, reset them after each step.",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact, noted, worst
 
@@ -32,7 +33,7 @@ class StuckScaler(LoopRule):
     least_scale: float = 1.0
     """Scale below which a few steps left out are a warning."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "exploding_tensor", "unchanged_tensor")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "exploding_tensor", "unchanged_tensor")
     _ADVICE: ClassVar = (
         "Look for the first layer with infinite or NaN outputs: it overflows in half precision.",
         "Use bfloat16, which needs no scaler, or keep that layer in float32 (autocast off).",

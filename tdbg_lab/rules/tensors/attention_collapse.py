@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 
@@ -57,7 +58,8 @@ class AttentionCollapse(Rule):
     """Recorded steps in a row."""
 
     explains: ClassVar[tuple[str, ...]] = (
-        *("losses", "vanishing_gradient", "weight_update_ratio", "unchanged_tensor", "all_zero"),
+        *("vanishing_gradient", "weight_update_ratio", "unchanged_tensor", "all_zero"),
+        *NOT_LEARNING,
         "parameters_without_gradient",
     )
     _UNIFORM: ClassVar = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DeadRelu"]
 
+_MOST_BATCHES = 32
+"""Recorded batches that are looked back on at most."""
+
 
 class _Layer(NamedTuple):
     key: TensorKey
@@ -28,6 +32,8 @@ class _Layer(NamedTuple):
     observations: int
     zero_frac: float
     """Share of zeros over all units and batches."""
+    batches: int
+    step_first: int
 
     @property
     def percent(self) -> float:
@@ -42,7 +48,7 @@ class DeadRelu(Rule):
     A unit is a feature of a linear layer, a channel of a convolution, the last axis of a sequence.
     Sparse layers are healthy: trained transformers have 3 to 6 percent of non-zero ReLU outputs (Lazy
     Neuron, ICLR 2023). So it is not zeros that are counted, but units that never fired in any of the
-    last `patience` recorded batches.
+    last `patience` recorded batches, or of more where batches are too small for `min_observations`.
 
     A ReLU is known by the collection ``relu``, by its name, or by its behaviour: outputs that are
     never negative and often exactly zero, behind a layer with weights.
@@ -52,7 +58,10 @@ class DeadRelu(Rule):
     `threshold_layer` percent of dead units fire the rule (AWS developer guide, DeadRelu).
     """
 
-    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", "constant_output", "losses")
+    explains: ClassVar = (
+        *("vanishing_gradient", "weight_update_ratio", "constant_output", "learning_rate"),
+        *NOT_LEARNING,
+    )
 
     threshold_layer: float = 50.0
     """Dead units of a layer, percent, above which it is reported (AWS developer guide)."""
@@ -89,7 +98,12 @@ class DeadRelu(Rule):
 
     def needs(self) -> Needs:
         """Activations with statistics per channel."""
-        return Needs(kinds=(Kind.ACTIVATION,), steps=self.patience)
+        return Needs(kinds=(Kind.ACTIVATION,), steps=self._batches)
+
+    @property
+    def _batches(self) -> int:
+        """Recorded batches to look back on, at most: small ones have few observations each."""
+        return 1 if self.classic else max(self.patience, min(_MOST_BATCHES, self.min_observations))
 
     def not_applicable(self, run: RunView) -> str:
         """No activations, or none that could be a ReLU."""
@@ -101,7 +115,7 @@ class DeadRelu(Rule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Judge every ReLU layer over the last batches."""
-        frames = run.frames(Kind.ACTIVATION, 1 if self.classic else self.patience)
+        frames = run.frames(Kind.ACTIVATION, self._batches)
         if not frames or frames[-1].step != step:
             return None
         suspects = self._suspects(frames[-1])
@@ -119,7 +133,7 @@ class DeadRelu(Rule):
         if not bad:
             return None
         named = next((layer for layer in bad if layer.key.name == old), bad[0])
-        return self._found(step, named, bad, frames)
+        return self._found(step, named, bad)
 
     def _suspects(self, frame: Frame) -> set[str] | None:
         """Layers with enough units that were silent in this batch: no others can have as many dead ones.
@@ -140,7 +154,7 @@ class DeadRelu(Rule):
         percent = 100.0 * np.add.reduceat(silent, starts, dtype=np.int64) / widths
         return {frame.keys[row].name for row in rows[percent > self.threshold_layer - self.hysteresis]}
 
-    def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
+    def _found(self, step: int, layer: _Layer, bad: list[_Layer]) -> Finding:
         critical = layer.percent >= self.threshold_critical
         others = (
             f" So are {len(bad) - 1} more layers."
@@ -152,7 +166,7 @@ class DeadRelu(Rule):
         return self.finding(
             step,
             f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {layer.key.name} are dead: "
-            f"zero in all {layer.observations} observations of {len(frames)} recorded batches.{others}",
+            f"zero in all {layer.observations} observations of {layer.batches} recorded batches.{others}",
             severity=Severity.CRITICAL if critical or self.classic else Severity.WARNING,
             key=layer.key,
             evidence={
@@ -161,23 +175,28 @@ class DeadRelu(Rule):
                 "dead_units_percent": round(layer.percent, 2),
                 "zeros_percent": round(100.0 * layer.zero_frac, 2),
                 "observations_per_unit_count": layer.observations,
-                "batches_count": len(frames),
+                "batches_count": layer.batches,
                 "layers_count": len(bad),
                 "layers": ", ".join(one.key.name for one in bad[:20]),
             },
             advice=self._ADVICE,
             view=ViewRef("histogram", {"tensor": layer.key.name}),
-            step_first=frames[0].step,  # dead in all of these batches
+            step_first=layer.step_first,  # dead in all of these batches
         )
 
     def _judge(self, key: TensorKey, frames: list[Frame]) -> _Layer | None:
         """Dead units of one layer; None when too little was seen."""
-        seen = [one for frame in frames if (one := _activity(frame).get(key.name)) is not None]
-        seen = [one for one in seen if len(one.fired) == len(seen[-1].fired)]
-        observations = sum(one.observations for one in seen)
-        if not observations:
-            return None
-        if not self.classic and (len(seen) < self.patience or observations < self.min_observations):
+        seen: list[_Activity] = []
+        observations = step_first = 0
+        for frame in reversed(frames):
+            one = _activity(frame).get(key.name)
+            if one is None or (seen and len(one.fired) != len(seen[0].fired)):
+                continue
+            seen.append(one)
+            observations, step_first = observations + one.observations, frame.step
+            if enough := len(seen) >= self.patience and observations >= self.min_observations:
+                break
+        if not observations or not (self.classic or enough):
             return None
         fired = np.sum([one.fired for one in seen], axis=0)
         if self.classic:
@@ -185,7 +204,7 @@ class DeadRelu(Rule):
         else:  # shares are float32: half an observation is none
             dead = fired <= max(self.threshold_inactivity / 100.0 * observations, 0.5)
         zero_frac = sum(one.zero_count for one in seen) / max(1, sum(one.count for one in seen))
-        return _Layer(key, int(dead.sum()), len(fired), observations, zero_frac)
+        return _Layer(key, int(dead.sum()), len(fired), observations, zero_frac, len(seen), step_first)
 
     def _candidates(self, run: RunView) -> list[TensorKey]:
         """ReLU outputs in the order of the forward pass."""

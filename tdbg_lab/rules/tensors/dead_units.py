@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class DeadUnits(Rule):
 
     explains: ClassVar[tuple[str, ...]] = (
         *("vanishing_gradient", "weight_update_ratio", "unchanged_tensor", "all_zero", "constant_output"),
-        *("tensor_variance", "losses", "dead_relu"),
+        *("tensor_variance", "dead_relu", "learning_rate"),
+        *NOT_LEARNING,
     )
     _ADVICE: ClassVar = (
         "Lower the learning rate: one large step can push biases so far that units never return.",

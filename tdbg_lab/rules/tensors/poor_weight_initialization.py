@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
@@ -42,7 +43,8 @@ class PoorWeightInitialization(Rule):
     """
 
     explains: ClassVar = (
-        *("vanishing_gradient", "tensor_variance", "saturated_activation", "weight_update_ratio", "losses"),
+        *("vanishing_gradient", "tensor_variance", "saturated_activation", "weight_update_ratio"),
+        *NOT_LEARNING,
     )
 
     max_spread: float = 1e4

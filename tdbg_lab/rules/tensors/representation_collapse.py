@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 
@@ -60,7 +61,7 @@ class RepresentationCollapse(Rule):
     warm_up: int = 3
     """Recorded steps before it is judged."""
 
-    explains: ClassVar[tuple[str, ...]] = ("losses", "constant_output", "tensor_variance")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "constant_output", "tensor_variance")
     _ADVICE: ClassVar = (
         "Contrastive and self-distilling training: check the negatives, the stop-gradient and the predictor.",
         "Normalise the representation (BatchNorm before the loss), or add a term for its variance.",

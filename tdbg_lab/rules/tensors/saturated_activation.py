@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 
@@ -50,7 +51,7 @@ class SaturatedActivation(Rule):
     percent of those fire (AWS developer guide, SaturatedActivation).
     """
 
-    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", "losses")
+    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", *NOT_LEARNING)
 
     min_slope: float = 5.0
     """Mean derivative, percent of the largest possible. Healthy layers have 20 to 100; |y| = 0.975 has 5."""

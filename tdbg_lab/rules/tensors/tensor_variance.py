@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.selection import selected, why_nothing
@@ -38,7 +39,7 @@ class TensorVariance(Rule):
     TensorVariance).
     """
 
-    explains: ClassVar = ("losses", "vanishing_gradient")
+    explains: ClassVar = (*NOT_LEARNING, "vanishing_gradient")
 
     max_gain: float = 300.0
     """Largest gain, std * sqrt(inputs); embeddings with unit variance and 10,000 columns have 100."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.tensors.selection import chosen, why_nothing
@@ -38,7 +39,7 @@ class UnchangedTensor(Rule):
     developer guide, UnchangedTensor). Where only statistics were kept, these are compared.
     """
 
-    explains: ClassVar = ("weight_update_ratio", "losses")
+    explains: ClassVar = ("weight_update_ratio", *NOT_LEARNING)
 
     patience: int = 8
     """Recorded steps in a row at which a weight is exactly the same."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
@@ -46,7 +47,7 @@ class VanishingGradient(Rule):
     below `threshold` (AWS developer guide, VanishingGradient).
     """
 
-    explains: ClassVar = ("losses", "weight_update_ratio", "constant_output", "learning_rate")
+    explains: ClassVar = (*NOT_LEARNING, "weight_update_ratio", "constant_output", "learning_rate")
 
     ratio: float = 1e-4
     """Strength relative to the strongest layer below which a gradient has vanished. Healthy layers of one

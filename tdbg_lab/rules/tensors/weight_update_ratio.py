@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
@@ -41,7 +42,7 @@ class WeightUpdateRatio(Rule):
     WeightUpdateRatio).
     """
 
-    explains: ClassVar = ("losses",)
+    explains: ClassVar = NOT_LEARNING
 
     max_ratio: float = 0.1
     """Median |dw| / |w| of one step above which steps are too large: ten such steps replace the weights."""

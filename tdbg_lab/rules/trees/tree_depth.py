@@ -24,11 +24,12 @@ __all__ = ["TreeDepth"]
 @rule("tree_depth", title="Depth of trees")
 @dataclass(frozen=True, kw_only=True)
 class TreeDepth(Rule):
-    """Deep trees whose evaluation loss rises: they learn the training data by heart.
+    """Deep trees that learn the training data by heart.
 
     Deep trees alone are no trouble (XGBoost's own default is 6). A depth of at least `min_depth` is found
-    when the evaluation loss is above its best by `min_rise` percent; without an evaluation loss,
-    from `depth_notice` on, it is a notice.
+    when the evaluation loss is above its best by `min_rise` percent, or when the classes of practically all
+    training rows are told right (`by_heart`) and of the evaluation rows `min_gap` points fewer; without an
+    evaluation loss, from `depth_notice` on, it is a notice.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the binary logarithm of the largest
     node number of a tree is above `depth` (AWS developer guide, TreeDepth).
@@ -42,6 +43,12 @@ class TreeDepth(Rule):
     """Evaluation loss above its best, percent of the best."""
     patience: int = 5
     """Evaluations in a row."""
+    by_heart: float = 99.0
+    """Training rows told right, percent, from which they are known by heart."""
+    min_gap: float = 15.0
+    """Evaluation rows told right, percent points less than training rows, that are too many to be chance."""
+    min_rows: int = 100
+    """Evaluation rows with labels and predicted classes that are needed: the error of a share is 5 points."""
     classic: bool = False
     depth: float = 4.0
     """Classic: largest log2 of a node number."""
@@ -55,12 +62,13 @@ class TreeDepth(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("min_depth", "depth_notice", "patience", at_least=1)
+        self.require("min_depth", "depth_notice", "patience", "min_rows", at_least=1)
         self.require("depth", "min_rise", at_least=0)
+        self.require("by_heart", "min_gap", at_least=0, at_most=100)
 
     def needs(self) -> Needs:
         """Trees, as the callback of XGBoost or LightGBM records them."""
-        return Needs(kinds=(Kind.CUSTOM,), regex=r"(^|/)trees?/", collections=("trees",))
+        return Needs(kinds=(Kind.CUSTOM,), regex=r"(^|/)trees?/", collections=("trees",), raw=True)
 
     def not_applicable(self, run: RunView) -> str:
         """No trees."""
@@ -79,15 +87,22 @@ class TreeDepth(Rule):
             return None
         rise = self._rise_percent(run)
         if rise is not None:
-            risen = row.max >= self.min_depth and rise >= self.min_rise
-            return (
-                self._found(step, row.max, f"and the evaluation loss is {rise:.0f} % above its best")
-                if risen
-                else None
-            )
+            if row.max < self.min_depth:
+                return None
+            if rise >= self.min_rise:
+                return self._found(step, row.max, f"and the evaluation loss is {rise:.0f} % above its best")
+            return self._by_heart(step, run, row.max)
         if row.max < self.depth_notice:
             return None
         return self._found(step, row.max, "and there is no evaluation loss to judge by", Severity.NOTICE)
+
+    def _by_heart(self, step: int, run: RunView, levels: float) -> Finding | None:
+        """Training rows that are told right, and evaluation rows that are not."""
+        train, held = _right_percent(run, Mode.TRAIN), _right_percent(run, Mode.EVAL, self.min_rows)
+        if train is None or held is None or train < self.by_heart or train - held < self.min_gap:
+            return None
+        why = f"and tell {train:.0f} % of the training rows right but {held:.0f} % of the evaluation rows"
+        return self._found(step, levels, why)
 
     def _rise_percent(self, run: RunView) -> float | None:
         """Least rise of the last evaluations above the best; None without an evaluation loss."""
@@ -117,3 +132,11 @@ def _row(run: RunView, regex: str) -> Row | None:
             if row is not None:
                 return row
     return None
+
+
+def _right_percent(run: RunView, mode: Mode, min_rows: int = 1) -> float | None:
+    """Rows whose class is predicted rightly at the checked step; None without enough of them."""
+    labels, told = run.raw("labels", mode=mode), run.raw("predicted_labels", mode=mode)
+    if labels is None or told is None or labels.shape != told.shape or labels.size < min_rows:
+        return None
+    return 100.0 * float((labels == told).mean())

@@ -89,3 +89,23 @@ def test_rare_classes_are_judged_together(tmp_path: Path, wrong: int, fires: boo
     made.end()
     (finding,), _ = made.check(ClassImbalance())
     assert (finding.severity is Severity.WARNING) is fires
+
+
+@pytest.mark.parametrize(("wrong", "warned"), [(36, True), (20, False)])
+def test_class_rare_in_training_is_judged_by_its_predictions_in_evaluation(
+    tmp_path: Path,
+    wrong: int,
+    warned: bool,  # noqa: FBT001
+) -> None:
+    made = Made(tmp_path / "run")
+    taught = np.r_[np.zeros(4), np.ones(300), np.full(300, 2)]
+    held = np.repeat([0, 1, 2], 40)
+    told = held.copy()
+    told[:wrong] = 1
+    record(made, 100, {"labels": taught, "predictions": taught})
+    record(made, 100, {"labels": held, "predictions": told}, mode="eval")
+    made.end()
+    (finding,), _ = made.check(ClassImbalance())
+    assert (finding.severity is Severity.WARNING) is warned
+    assert finding.evidence["labels_count"] == 4
+    assert finding.evidence["mispredicted_percent"] == 100 * wrong / 40

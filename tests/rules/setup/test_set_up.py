@@ -214,6 +214,37 @@ def test_loss_that_stays_above_its_beginning_diverges(tmp_path, late, found):
     assert [one.step_first for one in findings] == [50] * found
 
 
+@pytest.mark.parametrize(("rate", "found"), [(1.0, 1), (1e-2, 0)])
+def test_step_that_replaces_the_weights_is_found_though_later_ones_look_healthy(tmp_path, rate, found):
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.head = nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 10)
+
+        def forward(self, x):
+            return self.head(self.rnn(x.view(-1, 8, 8))[0][:, -1])
+
+    class Digits(Loop):
+        steps, save_every = 70, 2
+
+        def make_optimizer(self):
+            torch.manual_seed(0)
+            self.model = Recurrent()
+            return torch.optim.Adam(self.model.parameters(), rate)
+
+    findings = run_rules(Digits().run(tmp_path / "run"), ["learning_rate"])
+    assert [one.evidence["update_ratio_largest"] > 1 for one in findings] == [True] * found
+
+
+@pytest.mark.parametrize(("late", "found"), [(1.0, 1), (0.99, 0)])
+def test_loss_that_comes_back_after_a_large_step_is_healthy(tmp_path, late, found):
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        ratio = 1.0 if step == 0 else 0.01
+        made.step(step, {"loss/a": 1.0 if step == 0 else late, "optimizer/update_ratio/a.weight": ratio})
+    assert len(made.check("learning_rate")[0]) == found
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "sentence"),
     [

@@ -228,10 +228,26 @@ class Twice(Loop):
         return torch.randint(0, 1500, (32,), generator=torch.Generator().manual_seed(step // 2))
 
 
+class FourTimes(Loop):
+    rule, trigger = "same_batches", 1
+
+    def rows(self, step):
+        return torch.randint(0, 1500, (32,), generator=torch.Generator().manual_seed(step // 4))
+
+
+class Ending(Loop):
+    """The loader gives its last batch again when it is used up."""
+
+    rule, trigger = "same_batches", TRIGGER
+
+    def rows(self, step):
+        return torch.randint(0, 1500, (32,), generator=torch.Generator().manual_seed(min(step, TRIGGER)))
+
+
 FAULTY = (
     *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
     *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, NotFilled, NeverScheduled, StuckAtZero),
-    *(StuckNearZero, Overflowing, Twice),
+    *(StuckNearZero, Overflowing, Twice, FourTimes, Ending),
 )
 
 
@@ -247,7 +263,7 @@ def test_fault_is_found_soon_by_its_rule_alone(tmp_path, loop):
     found = [one for one in found if one.severity is not Severity.NOTICE]
     assert [one.rule for one in found] == [loop.rule]
     finding = found[0]
-    soon = 12 if loop is Twice else SOON
+    soon = 7 if loop is Twice else SOON  # four times a batch comes again
     assert loop.trigger <= finding.step_first <= loop.trigger + soon
     assert finding.tensor == getattr(loop, "tensor", finding.tensor)
     assert finding.advice

@@ -69,6 +69,14 @@ def test_too_few_observations_are_not_judged(made: Made) -> None:
     assert len(made.check(DeadRelu(min_observations=20))[0]) == 1
 
 
+def test_small_batches_are_added_up_until_there_are_enough_observations(made: Made) -> None:
+    for step in range(40):
+        made.step(step, {"activation/relu1": outputs(step, dead=15, batch=16)})
+    (finding,), _ = made.check(DeadRelu())
+    assert (finding.evidence["batches_count"], finding.step_first) == (16, 0)
+    assert finding.evidence["observations_per_unit_count"] == 256
+
+
 def test_dead_layers_of_one_cause_are_one_finding_about_the_first(made: Made) -> None:
     for step in range(15):
         names = ("activation/relu1", "activation/relu2", "activation/relu3")

@@ -43,6 +43,29 @@ def test_deep_trees_on_noise_are_found_and_shallow_ones_on_signal_are_not(tmp_pa
     assert check_run(boost(tmp_path / "shallow", noise=0.5, depth=3), [TreeDepth()])[0] == []
 
 
+@pytest.mark.parametrize(("depth", "found"), [(14, 1), (2, 0)])
+def test_deep_trees_that_know_wrong_labels_by_heart_are_found_though_the_loss_still_falls(
+    tmp_path: Path, depth: int, found: int
+) -> None:
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(800, 4))
+    y = (x[:, 0] > 0).astype(int)
+    wrong = random.random(800) < 0.3
+    y[:400][wrong[:400]] = 1 - y[:400][wrong[:400]]
+    train, held = xgboost.DMatrix(x[:400], y[:400]), xgboost.DMatrix(x[400:], y[400:])
+    callback = tdbg.XGBoostCallback(
+        tmp_path / "run", train=train, validation=held, save_every=1, profiler=False
+    )
+    params = {"objective": "binary:logistic", "max_depth": depth, "min_child_weight": 0, "lambda": 0}
+    xgboost.train(
+        params | {"eta": 0.5, "nthread": 1}, train, 6, evals=[(train, "train"), (held, "test")],
+        callbacks=[callback], verbose_eval=False,
+    )  # fmt: skip
+    findings = check_run(callback.run.path, [TreeDepth()])[0]
+    assert ["of the training rows right" in one.message for one in findings] == [True] * found
+
+
 def test_overfit_sees_the_losses_of_boosting(tmp_path: Path) -> None:
     (finding,), _ = check_run(boost(tmp_path / "run", noise=6.0, depth=10), [Overfit()])
     assert finding.tensor == "test-logloss"
