@@ -295,6 +295,8 @@ class Engine:
         self.guard.run("store.close", self.writer.close)
         if self.chief:
             self.guard.run("store.status", self._say_status, status, error)
+        elif status is RunStatus.FAILED:
+            self.guard.run("store.status", self.writer.write_failure, error or "")
 
     def _say_status(self, status: RunStatus, error: str | None) -> None:
         self.folder.set_status(status, error, last_step=max(0, self.step - 1))

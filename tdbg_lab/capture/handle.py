@@ -183,10 +183,12 @@ class Handle:
                 engine.guard.run(f"log/{name}", self._log, name, value)
 
     def _log(self, name: str, value: Any, kind: Kind = Kind.SCALAR) -> None:
+        from tdbg_lab.capture.values import number
+
         engine = self._engine
         key, membership = engine.key(str(name), kind)
         if membership.mask & engine.mask:
-            engine.recorder.add_scalar(key, float(value))
+            engine.recorder.add_scalar(key, number(value))
 
     def log_in(self, mode: str | Mode, values: Mapping[str, Any]) -> None:
         """Log numbers with the last forward of `mode`, whatever forward came last."""

@@ -90,6 +90,9 @@ class SilentWriter:
     def write_raw(self, step: int, tensors: Any, *, mode: Mode, micro: int = 0) -> None:
         """Nothing."""
 
+    def write_failure(self, error: str) -> None:
+        """Nothing."""
+
     def close(self) -> None:
         """Nothing."""
 

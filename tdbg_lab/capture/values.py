@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import StatsBlock
 
-__all__ = ["described", "label_rows", "rows_of", "summary"]
+__all__ = ["described", "label_rows", "number", "rows_of", "summary"]
 
 
 def _is_torch(value: Any) -> bool:
@@ -26,6 +26,11 @@ def described(value: Any) -> tuple[str, tuple[int, ...]]:
         return str(value.dtype).rpartition(".")[2], tuple(value.shape)
     array = np.asarray(value)
     return str(array.dtype), array.shape
+
+
+def number(value: Any) -> float:
+    """A scalar; a tensor that still has its graph is read without a warning about it."""
+    return float(value.detach() if _is_torch(value) else value)
 
 
 def summary(value: Any) -> StatsBlock:

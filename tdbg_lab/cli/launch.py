@@ -27,6 +27,8 @@ class Launch:
 
     program: Program
     settings: Mapping[str, Any]
+    trainings: int
+    """How many to capture at most."""
     quiet: bool = False
 
     def __call__(self) -> int:
@@ -63,7 +65,7 @@ class Launch:
     def _watch(self) -> AutoWatch:
         from tdbg_lab.capture.auto import AutoWatch
 
-        watch = AutoWatch(self.settings)
+        watch = AutoWatch(self.settings, most=self.trainings)
         watch.start()
         return watch
 

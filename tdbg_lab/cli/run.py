@@ -29,13 +29,27 @@ __all__ = ["command"]
 )
 @click.option("--name", help="Name of the run.")
 @click.option("--tag", "tags", multiple=True, help="Tag of the run; may be given again.")
+@click.option(
+    "--trainings",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Capture the first N trainings of the script; a search over hyper-parameters has hundreds.",
+)
 @click.option("--no-profiler", is_flag=True, help="Do not sample CPU, GPU and memory.")
 @click.option("--quiet", is_flag=True, help="Do not say at the end what was captured.")
 @click.option("-m", "--module", is_flag=True, help="Run a module, as python -m does.")
 @click.argument("program", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
-    program: str, arguments: Sequence[str], rules: str, *, module: bool, quiet: bool, **options: Any
+    program: str,
+    arguments: Sequence[str],
+    rules: str,
+    trainings: int,
+    *,
+    module: bool,
+    quiet: bool,
+    **options: Any,
 ) -> Launch:
     """Run SCRIPT with its arguments, as python does, and capture what it trains.
 
@@ -48,4 +62,4 @@ def command(
     settings["profiler"] = not settings.pop("no_profiler")
     as_it_is = rules in {"default", "none"} or rules.endswith((".yaml", ".yml", ".json"))
     settings["rules"] = rules if as_it_is else [one for one in rules.split(",") if one]
-    return Launch(Program(program, tuple(arguments), module), settings, quiet)
+    return Launch(Program(program, tuple(arguments), module), settings, trainings, quiet)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import RunStatus
+from tdbg_lab.store.failures import first_failure
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
 
@@ -59,7 +60,17 @@ def read_info(run_path: Path) -> RunInfo:
     ValueError
         If it is not a run of ours.
     """
-    return with_edits(run_path, _parse(read_json(run_path / RUN_FILE), run_path.name))
+    info = _parse(read_json(run_path / RUN_FILE), run_path.name)
+    return with_edits(run_path, info if info.world_size == 1 else _with_failure(run_path, info))
+
+
+def _with_failure(run_path: Path, info: RunInfo) -> RunInfo:
+    """A description with the error of the process that failed before the one that describes the run."""
+    failure = None if info.status is RunStatus.STOPPED else first_failure(run_path)
+    if failure is None or (info.status is RunStatus.FAILED and failure.time_ns > (info.ended_ns or 0)):
+        return info
+    status = RunStatus.RUNNING if info.ended_ns is None else RunStatus.FAILED
+    return replace(info, status=status, error=f"rank {failure.rank}: {failure.error}")
 
 
 def with_edits(run_path: Path, info: RunInfo) -> RunInfo:

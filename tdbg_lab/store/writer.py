@@ -12,6 +12,7 @@ import pyarrow as pa
 from tdbg_lab.errors import StoreError
 from tdbg_lab.records import StatsRows
 from tdbg_lab.stats.block import scalar_block
+from tdbg_lab.store.failures import forget_failure, write_failure
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, rank_path
 from tdbg_lab.store.raw_writer import RawWriter
@@ -49,6 +50,7 @@ class RankWriter:
         self._stats = StreamWriter(place, "stats", self._sealer)
         self._spans = StreamWriter(place, "spans", self._sealer)
         self._raw = RawWriter(self.path)
+        forget_failure(self.path)
 
     @property
     def bytes_written(self) -> int:
@@ -127,6 +129,16 @@ class RankWriter:
         """
         if tensors:
             self._raw.write(step, tensors, mode, micro)
+
+    def write_failure(self, error: str) -> None:
+        """Say what ends this process; for one that does not speak for the run.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written.
+        """
+        write_failure(self.path, error)
 
     def flush(self) -> None:
         """Wait until raw values are written; rows and spans always are."""

@@ -312,7 +312,7 @@ def test_recorded_arrays_numbers_and_bfloat16_are_taken(attach):
     handle.record("array", np.arange(6.0).reshape(3, 2), labels=["a", "b", "c"])
     handle.record("half", torch.ones(4, dtype=torch.bfloat16))
     handle.record("number", 3.5)
-    handle.log({"val/accuracy": torch.tensor(0.5)}, lr=0.1, bad=float("nan"))
+    handle.log({"val/accuracy": torch.tensor(0.5, requires_grad=True)}, lr=0.1, bad=float("nan"))
     handle.detach()
     run = handle.run
     assert run.tensor("array").labels(0).tolist() == [0, 1, 2]

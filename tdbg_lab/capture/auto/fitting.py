@@ -67,7 +67,7 @@ class _FittingFinder:
         kind = self.callback_class()
         given = kwargs.get("callbacks")
         known = list(given) if isinstance(given, list | tuple) else [] if given is None else None
-        if known is None or any(isinstance(one, kind) for one in known):
+        if known is None or any(isinstance(one, kind) for one in known) or not self._watch.takes_another():
             return None
         callback = kind(**self._watch.next_settings())
         kwargs["callbacks"] = [*known, callback]

@@ -117,7 +117,7 @@ class TorchFinder:
         own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
         if own:
             self._attach(living, own, called=module)
-        elif any(one.grad is not None for one in trainable):  # trained, by hand
+        elif any(one.grad is not None for one in trainable) and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
 
     def _meet_optimizer(self, optimizer: Optimizer) -> None:
@@ -137,7 +137,7 @@ class TorchFinder:
         roots = living.roots(optimizers)
         if called is not None and not any(part is called for root in roots for part in root.modules()):
             roots.append(called)
-        if roots:
+        if roots and self._watch.takes_another():
             self._begin(roots, optimizers, called=called)
 
     def _begin(

@@ -67,7 +67,8 @@ class TransformersFinder(_TrainerFinder):
         """Give it a `TransformersCallback`."""
         from tdbg_lab.capture.adapters.transformers import TransformersCallback
 
-        if any(isinstance(one, TransformersCallback) for one in trainer.callback_handler.callbacks):
+        has_one = any(isinstance(one, TransformersCallback) for one in trainer.callback_handler.callbacks)
+        if has_one or not self._watch.takes_another():
             return None
         callback = TransformersCallback(**self._watch.next_settings())
         callback.attachment.began = self._watch.begun
@@ -89,7 +90,8 @@ class LightningFinder(_TrainerFinder):
         """Give it a `LightningCallback`."""
         from tdbg_lab.capture.adapters.lightning import LightningCallback
 
-        if any(isinstance(one, LightningCallback) for one in trainer.callbacks):
+        has_one = any(isinstance(one, LightningCallback) for one in trainer.callbacks)
+        if has_one or not self._watch.takes_another():
             return None
         callback = LightningCallback(**self._watch.next_settings())
         callback.attachment.began = self._watch.begun

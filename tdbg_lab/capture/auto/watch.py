@@ -35,6 +35,8 @@ FINDERS: Mapping[str, str] = {
 }
 """What finds trainings, by the module whose import calls for it."""
 
+MAX_TRAININGS = 20
+
 
 class Finder(Protocol):
     """Finds what one framework trains."""
@@ -55,7 +57,11 @@ class AutoWatch:
     ----------
     settings
         Those of `tdbg_lab.attach`, but model, optimizer and loss. The first training goes to `store`,
-        a second one to ``<store>-2``.
+        a second one to ``<store>-2``. A relative one is below the directory that is current now,
+        wherever the program goes.
+    most
+        Trainings to attach to; later ones are only counted. A search over hyper-parameters would
+        start a process of rules for each of its hundreds.
 
     Raises
     ------
@@ -63,10 +69,14 @@ class AutoWatch:
         A setting is wrong.
     """
 
-    def __init__(self, settings: Mapping[str, Any], *, owner: str = "tdbg run") -> None:
+    def __init__(
+        self, settings: Mapping[str, Any], *, owner: str = "tdbg run", most: int = MAX_TRAININGS
+    ) -> None:
         self._settings = checked_settings(owner, settings)
         configured = CaptureConfig.build(self._settings.get("config")).store
-        self._store = str(self._settings.pop("store", None) or configured or _default_store())
+        self._store = _placed(self._settings.pop("store", None) or configured or _default_store())
+        self._most = most
+        self._left_alone = False
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
@@ -99,14 +109,28 @@ class AutoWatch:
     def summary(self) -> str:
         """One sentence on what was captured; call it after `stop`."""
         if self.run_paths:
-            where = " and ".join(str(path) for path in self.run_paths)
-            return f"captured {where}."
+            return self._captured()
         if not self.seen:
             return "nothing to attach to: the program imported no framework that tdbg-lab knows."
         names = " and ".join(dict.fromkeys(self.seen))
         return f"nothing to attach to: the program imported {names}, but trained no model in this process."
 
+    def _captured(self) -> str:
+        first, *more = map(str, self.run_paths)
+        if len(more) > 1:
+            first = f"{len(self.run_paths)} trainings: {first} to {more[-1]}"
+        elif more:
+            first = f"{first} and {more[0]}"
+        if self._left_alone:
+            return f"captured {first}; that is the most to capture, later trainings were left alone."
+        return f"captured {first}."
+
     # -- for the finders --------------------------------------------------------------------------
+
+    def takes_another(self) -> bool:
+        """Whether the training that begins now is to be captured; `summary` tells when one is not."""
+        self._left_alone = self._left_alone or len(self.run_paths) >= self._most
+        return not self._left_alone
 
     def next_settings(self) -> dict[str, Any]:
         """Settings of the training that begins now; it gets a directory of its own."""
@@ -150,6 +174,12 @@ class AutoWatch:
         finder: Finder = getattr(import_module(where), kind)(self, name)
         self._finders.append(finder)
         finder.start()
+
+
+def _placed(store: str | Path) -> str:
+    """Where the runs go, whatever directory the program changes to."""
+    is_address = "://" in str(store)  # the store, which knows better, imports what the program may configure
+    return str(store) if is_address else str(Path(store).expanduser().absolute())
 
 
 def _default_store() -> Path:

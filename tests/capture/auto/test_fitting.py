@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+
+from tdbg_lab.capture.auto import AutoWatch
 
 
 @pytest.fixture
@@ -42,3 +46,34 @@ def test_lightgbm_training_is_a_run(watched, data):
 
     (run,) = watched(program)
     assert (run.status, run.last_step) == ("finished", 2)
+
+
+def test_search_is_captured_up_to_a_number_of_trainings_and_that_is_said(tmp_path, data):
+    xgboost = pytest.importorskip("xgboost")
+    watch = AutoWatch({"store": tmp_path / "search", "profiler": False, "strict": True}, most=3)
+    watch.start()
+    try:
+        scores = [
+            xgboost.XGBClassifier(n_estimators=2, max_depth=d, n_jobs=1).fit(*data) for d in range(1, 6)
+        ]
+    finally:
+        watch.stop()
+    assert len(scores) == 5
+    names = ["search", "search-2", "search-3"]
+    assert [path.name for path in watch.run_paths] == sorted(one.name for one in tmp_path.iterdir()) == names
+    assert watch.summary() == (
+        f"captured 3 trainings: {tmp_path / 'search'} to {tmp_path / 'search-3'}; "
+        "that is the most to capture, later trainings were left alone."
+    )
+
+
+def test_run_is_where_the_program_was_started_wherever_it_goes(watched, data, tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+
+    def program():
+        (tmp_path / "outputs").mkdir()
+        os.chdir(tmp_path / "outputs")
+        xgboost.XGBClassifier(n_estimators=2, n_jobs=1).fit(*data)
+
+    (run,) = watched(program)
+    assert run.path == tmp_path / "runs" / "auto"
