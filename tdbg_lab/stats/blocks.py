@@ -96,7 +96,7 @@ def _finite32(
         exact(x, bits, n, lanes, out, counts)
         return
     total, absolute = sums(x, n)
-    center = np.float32(total / np.float32(n))
+    center = np.float32(total / n)
     first, second = spread(x, n, center)
     count_bins(bits, n, lanes)
     integers, ends = carray(pointer(keys, np.int32), 2), carray(pointer(keys, np.float32), 2)

@@ -37,6 +37,7 @@ __all__ = [
 BLOCK = 2048
 LANES = 8
 ONE_LANE = 256
+_RUN = 512
 _WIDE_ROW = 32
 _i32: Any = np.int32
 _u32: Any = np.uint32
@@ -89,19 +90,38 @@ def bits64(bits: Any, n: int) -> Any:
 
 
 @kernel(fastmath=REASSOCIATE)
-def sums(x: Any, n: int) -> Any:
-    """(sum, sum of magnitudes) of ``(n,)`` finite floats, in their own precision."""
-    total, absolute = x[0] * 0, x[0] * 0
+def _run_sums(x: Any, n: int) -> Any:
+    total = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
     for i in range(n):
         total += x[i]
         absolute += abs(x[i])
     return total, absolute
 
 
+@kernel()
+def sums(x: Any, n: int) -> Any:
+    """(sum, sum of magnitudes) of ``(n,)`` finite floats, float64.
+
+    Runs of `_RUN` are added in the precision of the values: so short that float32 loses a millionth
+    at most, and so long that hardly anything is converted.
+    """
+    total, absolute = 0.0, 0.0
+    for i in range(0, n, _RUN):
+        run = min(_RUN, n - i)
+        part, part_absolute = _run_sums(x[i : i + run], run)
+        total += part
+        absolute += part_absolute
+    return total, absolute
+
+
 @kernel(fastmath=REASSOCIATE)
 def spread(x: Any, n: int, center: Any) -> Any:
-    """(sum, sum of squares) of the differences to `center`."""
-    first, second = x[0] * 0, x[0] * 0
+    """(sum, sum of squares) of the differences to `center`, in the precision of the values.
+
+    A center that float32 has rounded is off by some units in the last place. Where the values differ
+    by no more than that, their differences are small multiples of it, and add up exactly.
+    """
+    first = second = x[0] - x[0]
     for i in range(n):
         difference = x[i] - center
         first += difference
@@ -236,7 +256,7 @@ def _add_two_rows(x: Any, n: int, total: Any) -> None:
 
 @kernel(fastmath=REASSOCIATE)
 def _sum_run(x: Any, n: int) -> Any:
-    part = x[0] * 0
+    part = x[0] - x[0]
     for j in range(n):
         part += x[j]
     return part

@@ -67,6 +67,13 @@ def test_cpu_std_is_right_far_from_zero():
     assert cpu.summarize([array]).std[0] == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.parametrize("value", [0.1, -1e4, 3e-9, 7e11])
+def test_cpu_std_is_right_for_neighbouring_floats(value, assert_agree):
+    value = np.float32(value)
+    array = np.where(RNG.random(50_000) < 0.3, np.nextafter(value, np.float32(np.inf)), value)
+    assert_agree(cpu.summarize([array]), reference.summarize([array]), rtol=1e-5)
+
+
 def test_cpu_gives_the_exact_value_of_one_element():
     values = [0.1, -3.7, 0.0, -0.0, np.nan, np.inf, -np.inf, 1e-30, 3e38]
     block = cpu.summarize([np.array(v, np.float32) for v in values])
