@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tdbg_lab.profiler.spans import OWN_PHASES
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
@@ -15,7 +17,7 @@ __all__ = ["OUTER", "OWN", "StepTimes", "exclusive_ns", "step_times", "training_
 
 OUTER = ("profile",)
 """Phases that lie over the others and are no part of a step."""
-OWN = frozenset({"data", "forward", "backward", "optimizer", "eval", "capture", "boosting", "step"})
+OWN = OWN_PHASES
 """Phases that follow each other in the training thread; users' phases may hold them, or lie within."""
 
 

@@ -16,7 +16,7 @@ from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, STEP_KEY, CostMeter
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.plan import Due, Plan
 from tdbg_lab.capture.recorder import Recorder
-from tdbg_lab.profiler.spans import PhaseRecorder
+from tdbg_lab.profiler.spans import OWN_PHASES, PhaseRecorder
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 _CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST, Kind.CHECK)
-_OWN_PHASES = {"data", "forward", "backward", "optimizer", "eval", "capture", "boosting", "step"}
 _WARN_UNMATCHED_AFTER = 2
 
 
@@ -230,7 +229,7 @@ class Engine:
         phases = self.phases
         if phases is None:
             return
-        if phases.current in _OWN_PHASES:
+        if phases.current in OWN_PHASES:
             phases.switch(phase, self.step)
         else:
             phases.begin(phase, self.step)

@@ -13,6 +13,7 @@ from tdbg_lab.capture.profiling import Profiling
 from tdbg_lab.capture.stopping import StopReason, save_first
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.errors import CaptureError, ConflictError, TrainingStopped
+from tdbg_lab.profiler.interludes import Interludes
 from tdbg_lab.profiler.window import PROFILE, ProfileWindow
 from tdbg_lab.records import Kind, Mode, RunStatus
 from tdbg_lab.store.control import request
@@ -75,7 +76,8 @@ class Handle:
     def _parts(self) -> list[Session]:
         """Filled by `adopt`; a list, so that the finalizer sees it without holding the handle."""
         self._profiling = Profiling(self._engine)
-        self._sessions: list[Session] = [self._profiling]
+        self._interludes = Interludes(self._engine)
+        self._sessions: list[Session] = [self._profiling, self._interludes]
         return self._sessions
 
     def adopt(self, session: Session) -> None:
@@ -325,6 +327,8 @@ class Handle:
         TrainingStopped
             A stop was requested and there is no `on_stop`.
         """
+        if self._interludes:
+            self._interludes.at_step_end()
         request = self._engine.poll()
         if request is not None and self._engine.open:
             if request.kind == SET:
@@ -360,12 +364,14 @@ class Handle:
         if self._session is not None:
             self._engine.guard.run("detach", self._session.detach)
         self._engine.guard.run("profile", self._profiling.detach)
+        self._engine.guard.run("interludes", self._interludes.detach)
         self._engine.finish(status, error)
         self._finalizer.detach()
 
     def disown(self) -> None:
         """Forget the run without writing: this is a forked child, the run is the parent's."""
         self._engine.abandon()
+        self._interludes.detach()
         self._finalizer.detach()
 
     def __enter__(self) -> Self:

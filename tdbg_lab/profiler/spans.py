@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PHASES", "PhaseRecorder", "SpanWriter"]
+__all__ = ["OWN_PHASES", "PHASES", "PhaseRecorder", "SpanWriter"]
 
 log = logging.getLogger(__name__)
 
-PHASES = ("data", "forward", "backward", "optimizer", "eval", "other")
+PHASES = (
+    *("data", "forward", "backward", "optimizer", "eval"),
+    *("checkpoint", "callback", "logging", "other"),
+)
 """Phases every view knows; users add their own."""
+OWN_PHASES = frozenset({"data", "forward", "backward", "optimizer", "eval", "capture", "boosting", "step"})
+"""Phases that follow each other in the training thread; all others hold them, or lie within."""
 
 _MAX_DEPTH = 64
 _MAX_CLOCK_DRIFT_NS = 100_000_000
@@ -122,6 +127,11 @@ class PhaseRecorder:
         """Add a span that is over; `start_ns` since the Unix epoch."""
         if self.error is None:
             self._append((name or phase, phase, start_ns, duration_ns, step), time.perf_counter_ns())
+
+    def ended(self, phase: str, begin: int, now: int, step: int = -1) -> None:
+        """Add a span from `begin` to `now`, by `time.perf_counter_ns`."""
+        if self.error is None:
+            self._append((phase, phase, self._epoch + begin, now - begin, step), now)
 
     @contextmanager
     def phase(self, phase: str, step: int = -1, *, name: str = "") -> Iterator[None]:

@@ -74,6 +74,9 @@ PHASES = {
     "backward": "#8a6bd1",
     "optimizer": "#12977a",
     "eval": "#4ba3d6",
+    "checkpoint": "#a0683c",
+    "callback": "#9a8e1e",
+    "logging": "#c9449a",
     "other": MUTED,
 }
 

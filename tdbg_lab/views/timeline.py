@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["timeline"]
 
-_FIRST_PHASES = ("data", "forward", "backward", "optimizer", "eval", "other")
+_FIRST_PHASES = tuple(PHASES)
 _GROUPS = {
     "usage": ("Load", ("cpu", "memory", "gpu", "gpu_memory", "iowait", "swap"), "%"),
     "process": ("Training process", ("process_cpu",), "%"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 from torch import nn
@@ -152,6 +154,15 @@ def test_detach_leaves_the_engine_as_it_was():
     assert "run" not in vars(setup.trainer)
     left = {event: len(found) for event, found in setup.trainer._event_handlers.items() if found}
     assert left == {event: n for event, n in handlers.items() if n}
+
+
+def test_handlers_of_the_engine_are_phases():
+    setup = Setup()
+    setup.watch(profiler=True)
+    setup.trainer.add_event_handler(Events.EPOCH_COMPLETED, lambda: time.sleep(0.002))
+    setup.trainer.run(batches(), max_epochs=2)
+    phases = run_of().spans()["phase"].astype(str).value_counts()
+    assert phases["callback"] >= 2
 
 
 def test_weights_are_bitwise_the_same_with_and_without():

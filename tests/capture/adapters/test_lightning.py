@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 from torch import nn
@@ -210,6 +212,18 @@ def test_weights_and_checkpoint_places_are_the_same_with_and_without(tmp_path):
         places.append(keeper.last_model_path.removeprefix(str(tmp_path / name)))
     assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
     assert places[0] == places[1]
+
+
+def test_saving_and_callbacks_are_phases(tmp_path):
+    class Slow(Callback):
+        def on_train_epoch_end(self, trainer, pl_module):
+            time.sleep(0.002)
+
+    keeper = ModelCheckpoint(dirpath=tmp_path / "kept")
+    fit(module(), watch(profiler=True), Slow(), keeper, val=False, enable_checkpointing=True)
+    spans = tdbg.open_run("runs/pl").spans()
+    assert {"checkpoint", "callback"} <= set(spans["phase"].astype(str))
+    assert spans.loc[spans["phase"].astype(str) == "checkpoint", "step"].tolist() == [4, 8]
 
 
 def test_module_that_calls_itself_is_captured_the_same():

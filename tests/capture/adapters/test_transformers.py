@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 import torch
@@ -130,6 +131,17 @@ def test_hyperparameters_are_the_trainers_and_the_users(evaluated):
 def test_nothing_is_left_on_the_model_after_training(evaluated, hooks):
     _, model, training = evaluated
     assert hooks(model, training.optimizer.optimizer) == 0
+
+
+def test_saving_and_callbacks_are_phases():
+    class Slow(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            time.sleep(0.002)
+
+    trainer(gpt2(), watch(profiler=True), Slow(), save_strategy="steps", save_steps=2).train()
+    phases = tdbg.open_run("runs/hf").spans()["phase"].astype(str).value_counts()
+    assert phases["callback"] >= 4
+    assert phases["checkpoint"] >= 2
 
 
 def test_weights_are_bitwise_the_same_with_and_without():

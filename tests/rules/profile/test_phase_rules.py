@@ -41,6 +41,14 @@ def periodic(n: int, every: int, phase: str = "checkpoint") -> list[dict[str, fl
     return [slow if step % every == every - 1 else USUAL for step in range(n)]
 
 
+class Large:
+    """State that takes its time to be saved."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        time.sleep(0.4)
+        return (int, ())
+
+
 def test_checkpoints_of_a_real_training_are_found_with_their_period(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     model = nn.Linear(4, 2)
@@ -52,9 +60,7 @@ def test_checkpoints_of_a_real_training_are_found_with_their_period(tmp_path: Pa
             model(torch.ones(3, 4)).sum().backward()
             optimizer.step()
             if step % 10 == 9:
-                with handle.phase("checkpoint"):
-                    torch.save(model.state_dict(), tmp_path / "model.pt")
-                    time.sleep(0.4)
+                torch.save({"model": model.state_dict(), "more": Large()}, tmp_path / "model.pt")
     (finding,) = check_run(handle.run_path, [StepOutlier()])[0]
     assert finding.severity == "warning"
     assert finding.evidence["phase"] == "checkpoint"
