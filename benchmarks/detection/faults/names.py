@@ -13,6 +13,8 @@ NAMES = {
     "labels_shuffled": ("unrelated_labels",),
     "labels_out_of_range": ("label_range",),
     "output_loss_mismatch": ("wrong_output",),
+    "inputs_constant": ("constant_inputs",),
+    "batches_repeated": ("same_batches",),
 }
 
 

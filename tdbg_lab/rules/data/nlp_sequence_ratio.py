@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NLPSequenceRatio"]
 
+_SHARE = "check/token_share"
 _EXACT_BELOW = 8
 """Whole numbers below have a bin of their own."""
 
@@ -30,7 +31,9 @@ class NLPSequenceRatio(Rule):
 
     Much padding wastes time and is harmless where it is masked: that is a notice, when the share over
     `patience` recorded steps is above the threshold; above `threshold_warning` percent a warning, for
-    hardly anything but that token is learnt from.
+    hardly anything but that token is learnt from. Where token ids were not recorded, the commonest token of
+    each saved batch is known for models of PyTorch that embed their first input; if it is none of
+    `token_values` it counts from `threshold_warning` on.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the share of a token in one recorded
     step is above its threshold (AWS developer guide, NLPSequenceRatio).
@@ -40,8 +43,8 @@ class NLPSequenceRatio(Rule):
     """Token ids, joined by commas. Ids from 8 on need raw values (AWS developer guide: 0)."""
     token_thresholds_percent: str = "50"  # noqa: S105
     """Largest share of each token, percent, joined by commas (AWS developer guide: 50)."""
-    threshold_warning: float = 95.0
-    """Share, percent, from which it is a warning."""
+    threshold_warning: float = 90.0
+    """Share, percent, from which it is a warning: a step then costs ten times what its tokens need."""
     patience: int = 10
     """Recorded steps over which shares are averaged."""
     regex: str = r"(?i)embedding\d*_input|^input/.*(embed|wte|tok)|input_ids|^tokens?$"
@@ -68,11 +71,14 @@ class NLPSequenceRatio(Rule):
 
     def needs(self) -> Needs:
         """Token ids: inputs of an embedding, or recorded."""
-        return Needs(kinds=(Kind.INPUT, Kind.CUSTOM), regex=self.regex, steps=self.patience, raw=True)
+        kinds = (Kind.INPUT, Kind.CUSTOM, Kind.CHECK)
+        return Needs(kinds=kinds, regex=f"{self.regex}|^{_SHARE}$", steps=self.patience, raw=True)
 
     def not_applicable(self, run: RunView) -> str:
         """No token ids."""
         if run.tensors(Kind.INPUT, Kind.CUSTOM, regex=self.regex):
+            return ""
+        if run.tensors(Kind.CHECK, regex=f"^{_SHARE}$") and not self.classic:
             return ""
         return (
             "No token ids were recorded so far: collections={'inputs': True} in attach() captures "
@@ -81,7 +87,10 @@ class NLPSequenceRatio(Rule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Measure the share of each token."""
-        for key in run.tensors(Kind.INPUT, Kind.CUSTOM, regex=self.regex):
+        recorded = run.tensors(Kind.INPUT, Kind.CUSTOM, regex=self.regex)
+        if not recorded and not self.classic:
+            return self._commonest(step, run)
+        for key in recorded:
             for mode in run.modes or [Mode.TRAIN]:
                 frames = [one for one in run.frames(key.kind, self.patience, mode) if key.name in one.index]
                 frames = frames[-1:] if self.classic else frames
@@ -102,21 +111,48 @@ class NLPSequenceRatio(Rule):
             known = [share for share in shares if share is not None]
             percent = 100.0 * float(np.mean(known)) if known else 0.0
             if percent > limit:
-                high = self.classic or percent > self.threshold_warning
-                return self.finding(
-                    step,
-                    f"{percent:.0f} % of {key.name} is token {int(token)}, more than {limit:g} %.",
-                    severity=Severity.WARNING if high else Severity.NOTICE,
-                    key=key,
-                    evidence={
-                        "token": int(token),
-                        "share_percent": round(percent, 2),
-                        "steps_count": len(known),
-                    },
-                    advice=self._ADVICE,
-                    view=ViewRef("histogram", {"tensor": key.name}),
-                )
+                view = ViewRef("histogram", {"tensor": key.name})
+                return self._found(step, key, (int(token), percent, limit), len(known), view)
         return None
+
+    def _commonest(self, step: int, run: RunView) -> Finding | None:
+        """The token that was the commonest of the last saved batches, where it is always the same."""
+        series = run.scalars(_SHARE)
+        if not len(series.steps) or series.steps[-1] != step:
+            return run.active
+        tokens = run.scalars("check/token").values[-self.patience :]
+        if len(tokens) < self.patience or (tokens != tokens[0]).any():
+            return None
+        percent = 100.0 * float(series.values[-self.patience :].mean())
+        limits = dict(
+            zip(self._limits_of("token_values"), self._limits_of("token_thresholds_percent"), strict=True)
+        )
+        limit = limits.get(float(tokens[0]), self.threshold_warning)
+        if percent <= limit:
+            return None
+        view = ViewRef("scalars", {"tensors": [_SHARE]})
+        return self._found(step, None, (int(tokens[0]), percent, limit), len(tokens), view)
+
+    def _found(
+        self,
+        step: int,
+        key: TensorKey | None,
+        share: tuple[int, float, float],
+        steps: int,
+        view: ViewRef,
+    ) -> Finding:
+        """A token with its share and its limit, percent."""
+        token, percent, limit = share
+        high = self.classic or percent > self.threshold_warning
+        return self.finding(
+            step,
+            f"{percent:.0f} % of {key.name if key else 'the input'} is token {token}, more than {limit:g} %.",
+            severity=Severity.WARNING if high else Severity.NOTICE,
+            key=key,
+            evidence={"token": token, "share_percent": round(percent, 2), "steps_count": steps},
+            advice=self._ADVICE,
+            view=view,
+        )
 
     def _limits_of(self, name: str) -> list[float]:
         text = str(getattr(self, name))

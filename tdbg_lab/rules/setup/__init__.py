@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tdbg_lab.rules.setup.constant_inputs import ConstantInputs
 from tdbg_lab.rules.setup.constant_output import ConstantOutput
 from tdbg_lab.rules.setup.diverging_loss import DivergingLoss
 from tdbg_lab.rules.setup.label_range import LabelRange
@@ -12,6 +13,7 @@ from tdbg_lab.rules.setup.unscaled_inputs import UnscaledInputs
 from tdbg_lab.rules.setup.wrong_output import WrongOutput
 
 __all__ = [
+    "ConstantInputs",
     "ConstantOutput",
     "DivergingLoss",
     "LabelRange",

@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Kind, ViewRef
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import LossRule
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding
-    from tdbg_lab.rules.setup.given import Given
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["UnrelatedLabels"]
+
+_CROSS_ENTROPIES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+"""Losses that are the entropy of the labels, in nats, when inputs tell nothing."""
+
+
+class _Level(NamedTuple):
+    """How good predictions are over some steps, and how good they would be by chance: 0 to 1."""
+
+    right: float
+    chance: float
 
 
 @rule("unrelated_labels", title="Labels unrelated to predictions")
 @dataclass(frozen=True, kw_only=True)
 class UnrelatedLabels(LossRule):
-    """After many steps predictions are right no more often than by chance, though the weights move.
+    """After many steps predictions go with the labels no more often than by chance, though the weights move.
+
+    For classes, the share of right predictions is compared with what predictions as frequent as these would
+    have by luck (Cohen's kappa is zero), and the loss with the entropy of the labels, which is what a model
+    has that knows their frequencies and nothing else: one that predicts only the common class, yet is surer
+    about some samples than about others, has learnt something. For numbers, it is their correlation.
 
     Labels that were shuffled against the inputs look like this. So does a model that cannot learn at all:
     findings on dead layers, gradients and the learning rate come first.
@@ -31,12 +51,13 @@ class UnrelatedLabels(LossRule):
     patience: int = 20
     """Saved steps over which predictions are compared with chance."""
     least_steps: int = 150
-    """Optimizer steps before it is judged."""
+    """Optimizer steps, warm-up not counted, before it is judged."""
     calm: int = 100
     """Checked steps in a row, better than chance, that end a finding: luck comes and goes."""
     z: float = 2.0
-    """Standard errors above chance from which predictions count as better than chance."""
+    """Standard errors above chance from which predictions, or the loss, count as better than chance."""
 
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "class_imbalance", "overfit")
     _ADVICE: ClassVar = (
         "Check that inputs and labels are shuffled together, and come from the same rows.",
         "Look at some samples with their labels.",
@@ -49,55 +70,87 @@ class UnrelatedLabels(LossRule):
         self.require("least_steps", at_least=0)
         self.require("z", at_least=0)
 
+    def needs(self) -> Needs:
+        """Facts about losses, and the losses."""
+        return Needs(kinds=(Kind.CHECK, Kind.LOSS))
+
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
-        if step < self.least_steps or run.open:
+        if step < self.least_steps or self._has_another_reason(run) or is_game(run):
             return None
-        for name, given in self.given(run).items():
-            told = _by_classes(given, self.z) or _by_numbers(given, self.z)
-            if not told or not _moving(run):
+        if step < warming_up(run).until_step + self.least_steps:
+            return None
+        for key in run.tensors(Kind.CHECK, regex="^check/loss/[^/]+/(hits|correlation)$"):
+            name = key.name.split("/")[2]
+            if len(run.scalars(key.name).steps) < self.patience or not self._seen(run, key.name):
                 continue
-            what, chance = told
-            return self.finding(
-                step,
-                f"After {step} steps the predictions given to {name} are right no more often than by chance "
-                f"({100 * what:.1f} % against {100 * chance:.1f} %): labels may be shuffled against inputs.",
-                tensor=f"loss/{name}",
-                evidence={
-                    "right_percent": round(100 * what, 2),
-                    "chance_percent": round(100 * chance, 2),
-                    "saved_steps_count": len(given),
-                },
-                advice=self._ADVICE,
-                view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
-            )
+            level = self._of_classes(run, name) if key.name.endswith("hits") else self._of_numbers(run, name)
+            if level is not None and self._is_lost(run, name) and _moving(run):
+                return self._found(step, name, level)
         return None
 
+    def _has_another_reason(self, run: RunView) -> bool:
+        """Whether another rule has found why nothing is learnt."""
+        known = {self.name, *self.explains}
+        return any(one.severity is not Severity.NOTICE and one.rule not in known for one in run.open)
 
-def _by_classes(given: list[Given], z: float) -> tuple[float, float] | None:
-    """Share of right predictions and of the commonest label, when the first is not above the second."""
-    hits = np.array([one.number("hits") for one in given])
-    chance = np.array([one.number("majority") for one in given])
-    samples = np.array([one.number("samples") for one in given])
-    if not np.isfinite(hits).all() or not np.isfinite(chance).all():
-        return None
-    labels = np.array([one.number("labels", 2.0) for one in given])
-    if labels.mean() < 2:
-        return None
-    right, common = float(hits.mean()), float(chance.mean())
-    error = float(np.sqrt(max(right * (1 - right), 1e-4) / samples.sum()))
-    return (right, common) if right < common + z * error and right < 0.9 else None
+    def _seen(self, run: RunView, name: str) -> bool:
+        """Whether the fact is of this step; while a finding is open silence is no all-clear."""
+        return run.active is not None or int(run.scalars(name).steps[-1]) == run.step
 
+    def _last(self, run: RunView, name: str, fact: str) -> NDArray[np.float64]:
+        return run.scalars(f"check/loss/{name}/{fact}").values[-self.patience :]
 
-def _by_numbers(given: list[Given], z: float) -> tuple[float, float] | None:
-    """The same for the correlation of numbers."""
-    found = np.array([one.number("correlation") for one in given])
-    samples = np.array([one.number("samples") for one in given])
-    if not np.isfinite(found).all():
-        return None
-    error = 1.0 / float(np.sqrt(max(4.0, samples.sum())))
-    mean = float(found.mean())
-    return (max(mean, 0.0), 0.0) if mean < z * error else None
+    def _of_classes(self, run: RunView, name: str) -> _Level | None:
+        """Share of right predictions, when it is no larger than by chance."""
+        hits, chance = self._last(run, name, "hits"), self._last(run, name, "chance")
+        samples, labels = self._last(run, name, "samples"), self._last(run, name, "labels")
+        if not len(hits) == len(chance) == len(samples) == len(labels) or labels.mean() < 2:
+            return None
+        right, lucky = float(hits.mean()), float(chance.mean())
+        error = float(np.sqrt(max(lucky * (1 - lucky), 1e-4) / samples.sum()))
+        return _Level(right, lucky) if right < lucky + self.z * error and right < 0.95 else None
+
+    def _of_numbers(self, run: RunView, name: str) -> _Level | None:
+        """Correlation, when there is none. Targets that never vary have none by nature."""
+        found, samples = self._last(run, name, "correlation"), self._last(run, name, "samples")
+        least, most = self._last(run, name, "target_min"), self._last(run, name, "target_max")
+        if not len(found) == len(samples) == len(least) == len(most) or not (least < most).all():
+            return None
+        error = 1.0 / float(np.sqrt(max(4.0, samples.sum())))
+        mean = float(found.mean())
+        return _Level(max(mean, 0.0), 0.0) if mean < self.z * error else None
+
+    def _is_lost(self, run: RunView, name: str) -> bool:
+        """Whether the loss does not fall, and is (where that is told) as high as without the inputs."""
+        since = run.scalars(f"check/loss/{name}/samples").steps[-self.patience]
+        loss = run.scalars(f"loss/{name}")
+        values = loss.values[loss.steps >= since]
+        if len(values) < 4 or not np.isfinite(values).all():
+            return True
+        half = len(values) // 2
+        error = float(values.std()) / np.sqrt(half)
+        if values[:half].mean() - values[half:].mean() > self.z * np.sqrt(2.0) * error:
+            return False
+        entropy = self._last(run, name, "entropy")
+        told = len(entropy) == self.patience and name in _CROSS_ENTROPIES
+        return not told or bool(values.mean() + self.z * error / np.sqrt(2.0) >= entropy.mean())
+
+    def _found(self, step: int, name: str, level: _Level) -> Finding:
+        return self.finding(
+            step,
+            f"After {step} steps the predictions given to {name} are right no more often than by chance "
+            f"({100 * level.right:.1f} % against {100 * level.chance:.1f} %): labels may be shuffled against "
+            "inputs.",
+            tensor=f"loss/{name}",
+            evidence={
+                "right_percent": round(100 * level.right, 2),
+                "chance_percent": round(100 * level.chance, 2),
+                "saved_steps_count": self.patience,
+            },
+            advice=self._ADVICE,
+            view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+        )
 
 
 def _moving(run: RunView) -> bool:

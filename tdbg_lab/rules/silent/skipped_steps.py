@@ -36,6 +36,7 @@ class SkippedSteps(LoopRule):
         "Call optimizer.step() after each backward pass, before gradients are reset.",
         "To accumulate over micro-batches, call zero_grad only when a step was made.",
         "Check the condition under which step() is called.",
+        "With a GradScaler look at scaler.get_scale(): where it is infinite every step is left out.",
     )
 
     def __post_init__(self) -> None:

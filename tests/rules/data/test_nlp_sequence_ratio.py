@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from torch import nn
 
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
-from tdbg_lab.records import Severity
+from tdbg_lab.records import RuleStatus, Severity
 from tdbg_lab.rules import NLPSequenceRatio, check_run
 from tests.rules.made import Made
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def train(path: Path, length: int) -> Path:
+def train(path: Path, length: int, pad: int = 0, **more: Any) -> Path:
     """Sequences of 100 tokens of which `length` are words."""
     torch.manual_seed(0)
     model = nn.Sequential()
-    model.add_module("embedding", nn.Embedding(50, 4, padding_idx=0))
+    model.add_module("embedding", nn.Embedding(50, 4, padding_idx=pad))
     model.add_module("flat", nn.Flatten())
     model.add_module("head", nn.Linear(400, 2))
     optimizer, criterion = torch.optim.SGD(model.parameters(), 0.1), nn.CrossEntropyLoss()
-    settings = {"collections": ["inputs", "losses"], "save_every": 1, "profiler": False}
+    settings = {"collections": ["inputs", "losses"], "save_every": 1, "profiler": False} | more
     with tdbg.attach(model, optimizer=optimizer, loss=criterion, store=path, **settings) as handle:
         for _ in range(20):
-            ids = torch.zeros(8, 100, dtype=torch.long)
+            ids = torch.full((8, 100), pad)
             ids[:, :length] = torch.randint(1, 50, (8, length))
             optimizer.zero_grad()
             criterion(model(ids), ids[:, 0] % 2).backward()
@@ -42,6 +42,51 @@ def train(path: Path, length: int) -> Path:
 def test_padding_is_measured(tmp_path: Path, length: int, severities) -> None:
     findings = check_run(train(tmp_path / "run", length), [NLPSequenceRatio()])[0]
     assert [one.severity for one in findings] == severities
+
+
+@pytest.mark.parametrize(
+    ("length", "pad", "severities"),
+    [
+        (5, 0, [Severity.WARNING]),
+        (30, 0, [Severity.NOTICE]),
+        (80, 0, []),
+        (5, 49, [Severity.WARNING]),
+        (30, 49, []),
+    ],
+)
+def test_padding_is_known_without_recording_inputs(
+    tmp_path: Path, length: int, pad: int, severities: list[Severity]
+) -> None:
+    path = train(tmp_path / "run", length, pad, collections={"inputs": False})
+    findings = check_run(path, [NLPSequenceRatio()])[0]
+    assert [(one.severity, one.evidence["token"]) for one in findings] == [(one, pad) for one in severities]
+
+
+def test_counts_that_are_mostly_zero_are_no_tokens(tmp_path: Path) -> None:
+    model, criterion = nn.Linear(100, 2), nn.CrossEntropyLoss()
+
+    class Counted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = model
+
+        def forward(self, words: torch.Tensor) -> torch.Tensor:
+            return self.head(words.float())
+
+    whole = Counted()
+    optimizer = torch.optim.SGD(whole.parameters(), 0.1)
+    settings = {"save_every": 1, "profiler": False}
+    with tdbg.attach(
+        whole, optimizer=optimizer, loss=criterion, store=tmp_path / "run", **settings
+    ) as handle:
+        for _ in range(12):
+            words = torch.zeros(8, 100, dtype=torch.long)
+            words[:, :3] = 2
+            criterion(whole(words), torch.randint(0, 2, (8,))).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    state = check_run(handle.run_path, [NLPSequenceRatio()])[1][0]
+    assert state.status is RuleStatus.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(("unknown", "fires"), [(30, False), (31, True)])

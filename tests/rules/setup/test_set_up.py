@@ -68,7 +68,53 @@ class Narrow(Healthy):
         return torch.optim.SGD(self.model.parameters(), lr=0.02)
 
 
-HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Narrow)
+class Rare(Healthy):
+    """A class that is never predicted, though its samples get larger outputs than others."""
+
+    steps, save_every = 240, 4
+
+    def set_up(self):
+        self.y = (self.y == 0).long()
+
+    def rows(self, step):
+        rows = super().rows(step)
+        few = self.y[rows].cumsum(0) <= 1
+        return rows[(self.y[rows] == 0) | few]
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=2e-3)
+
+
+class OwnLoss(Numbers):
+    """A loss that is given more than it compares with the labels."""
+
+    def set_up(self):
+        super().set_up()
+        self.model.append(Doubled())
+        self.loss = FirstHalf()
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return torch.cat([x, x, x], 1)
+
+
+class FirstHalf(nn.Module):
+    def forward(self, told, wanted):
+        return nn.functional.mse_loss(told[:, :2], wanted.expand(-1, 2))
+
+
+class Residue(Numbers):
+    """Labels that are always zero: what is learnt is a function that vanishes."""
+
+    steps, save_every = 240, 4
+
+    def set_up(self):
+        super().set_up()
+        self.y = torch.zeros_like(self.y)
+
+
+HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Narrow, Rare, OwnLoss, Residue)
 
 
 class SoftmaxTwice(Healthy):
@@ -172,6 +218,15 @@ class Shuffled(Healthy):
         return super().forward(self.x[self.shuffled], step)
 
 
+class Empty(Healthy):
+    """From a step on nothing is read."""
+
+    rule, save_every = "constant_inputs", 2
+
+    def forward(self, x, step):
+        return super().forward(x if step < 60 else torch.zeros_like(x), step)
+
+
 class TooLow(Healthy):
     rule = "learning_rate"
 
@@ -181,7 +236,7 @@ class TooLow(Healthy):
 
 FAULTY = (
     *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, NotBinary, Constant, Equal),
-    *(Pictures, Shuffled, TooLow),
+    *(Pictures, Shuffled, Empty, TooLow),
 )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+import numpy as np
 import torch
+from torch import nn
 
 from tdbg_lab.capture.pytorch.checks.notes import check_key
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
@@ -26,29 +28,62 @@ _DESCRIBED = 65_536
 """The same for what is described, at saved steps."""
 _MAX_TENSORS = 4
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
+_TOKEN = (check_key("token"), check_key("token_share"))
+_TOKEN_TYPES = (torch.int64, torch.int32)
+_MAX_TOKEN = 1 << 20
 
 
 class BatchWatch:
-    """One number a step for the inputs of its train forwards. Inputs on another device are not looked at."""
+    """One number a step for the inputs of its train forwards. Inputs on another device are not looked at.
 
-    __slots__ = ("_digest", "_engine", "_notes", "_seen")
+    At saved steps the first input is described: its size and limits, or where the model embeds whole
+    numbers, the commonest of them.
+    """
+
+    __slots__ = ("_digest", "_embeds", "_engine", "_notes", "_seen")
 
     def __init__(self, engine: Engine, notes: Notes) -> None:
         self._engine = engine
         self._notes = notes
         self._digest = 0
         self._seen = False
+        self._embeds: dict[int, bool] = {}
+        """Whether a root has an embedding, by its id."""
 
-    def forward(self, inputs: Any) -> None:
+    def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called with these arguments."""
         if self._engine.recorder.mode is not Mode.TRAIN or not torch.is_grad_enabled():
             return
         for index, tensor in enumerate(tensors_in(inputs)[:_MAX_TENSORS]):
-            if index == 0 and self._engine.mask & self._engine.costly and tensor.is_floating_point():
-                self._describe(tensor.detach())
+            if index == 0 and self._engine.mask & self._engine.costly:
+                self._look(module, tensor.detach())
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
                 self._seen = True
+
+    def _look(self, module: nn.Module, tensor: torch.Tensor) -> None:
+        if tensor.is_floating_point():
+            self._describe(tensor)
+        elif tensor.dtype in _TOKEN_TYPES and tensor.ndim > 1 and readable(tensor) and self._reads(module):
+            self._count(tensor)
+
+    def _reads(self, module: nn.Module) -> bool:
+        """Whether a root embeds whole numbers: others may be given counts, most of which are zero."""
+        known = self._embeds.get(id(module))
+        if known is None:
+            known = any(isinstance(one, nn.Embedding | nn.EmbeddingBag) for one in module.modules())
+            self._embeds[id(module)] = known
+        return known
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        """Note the commonest token of some rows, and its share. A mask of zeros and ones has no tokens."""
+        some = tensor[:: _stride(len(tensor), tensor.numel(), _DESCRIBED)].numpy().ravel()
+        if not some.size or some.min() < 0 or not 1 < some.max() < _MAX_TOKEN:
+            return
+        counts = np.bincount(some)
+        token = int(counts.argmax())
+        for key, value in zip(_TOKEN, (float(token), float(counts[token]) / some.size), strict=True):
+            self._engine.recorder.add_scalar(key, value)
 
     def _describe(self, tensor: torch.Tensor) -> None:
         """Note the size and the limits of the first input, by some of its rows."""

@@ -33,8 +33,10 @@ class PredictionProbe:
     largest value (``target_min``, ...), root mean square (``_size``), share of zeros (``_zeros``) and a
     count of values that are not finite (``_broken``). ``spread`` is the largest standard deviation over
     the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
-    ``majority`` the share of the commonest label, ``classes`` the outputs for each sample, ``broadcast``
-    whether the shapes differ.
+    ``chance`` the share that would be right if they had nothing to do with the labels, ``majority`` the
+    share of the commonest label, ``labels`` how many different ones there are, ``entropy`` theirs (nats,
+    what a cross-entropy is when the inputs tell nothing), ``classes`` the outputs for each sample,
+    ``broadcast`` whether the shapes differ so that each is spread over the other.
     """
 
     def __init__(self, engine: Engine, name: str, module: nn.Module) -> None:
@@ -55,7 +57,7 @@ class PredictionProbe:
 
     def _record(self, prediction: torch.Tensor, target: torch.Tensor) -> None:
         classes = self._class in _CLASSIFY
-        numbers = {} if classes else {"broadcast": float(prediction.shape != target.shape)}
+        numbers = {} if classes else {"broadcast": float(_spread(prediction, target))}
         if not prediction.ndim or not len(prediction) or not target.numel():
             return
         keep = max(1, len(prediction) * _MAX_ELEMENTS // prediction.numel())
@@ -93,23 +95,61 @@ class PredictionProbe:
             labels = y[valid]
             if not labels.size:
                 return {"ignored": 1.0}
-            counts = np.bincount(np.clip(labels, -1, 100_000).astype(np.int64) + 1)
-            return {
-                "ignored": 1.0 - labels.size / y.size,
-                "hits": float((x.argmax(1)[valid] == labels).mean()),
-                "majority": float(counts.max()) / labels.size,
-                "labels": float(np.count_nonzero(counts)),
-            }
+            told = x.argmax(1)[valid]
+            ignored = 1.0 - labels.size / y.size
+            return {"ignored": ignored, **_luck(told, np.clip(labels, -1, 100_000).astype(np.int64) + 1, 1)}
         if y.shape != x.shape:
             return {}
         if self._class in _BINARY:
             middle = 0.5 if self._class == "BCELoss" else 0.0
-            share = float((y > 0.5).mean())
-            return {"hits": float(((x > middle) == (y > 0.5)).mean()), "majority": max(share, 1.0 - share)}
+            return _luck((x > middle).ravel().astype(np.int64), (y > 0.5).ravel().astype(np.int64), 0)
         x, y = x.ravel().astype(np.float64), y.ravel().astype(np.float64)
         x, y = x - x.mean(), y - y.mean()
         scale = float(np.linalg.norm(x) * np.linalg.norm(y))
         return {"correlation": float(x @ y) / scale if scale > 0 else 0.0}
+
+
+def _spread(prediction: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether each is repeated to fit the other, ``(N, 1)`` and ``(N,)`` to ``(N, N)``: nobody means that.
+
+    Several predictions for one label (quantiles), and shapes that do not fit, are for the loss to know.
+    """
+    if prediction.shape == target.shape or not target.is_floating_point():
+        return False
+    try:
+        both = torch.broadcast_shapes(prediction.shape, target.shape)
+    except RuntimeError:
+        return False
+    return both.numel() > max(prediction.numel(), target.numel())
+
+
+def _luck(told: NDArray[np.int64], labels: NDArray[np.int64], first: int) -> dict[str, float]:
+    """How many predictions are right, how many would be by chance, and how much labels tell.
+
+    Parameters
+    ----------
+    told
+        Predicted classes, from 0 on.
+    labels
+        Classes, from `first` on.
+    first
+        Number of class 0 among the labels.
+    """
+    told = told.ravel() + first
+    labels = labels.ravel()
+    counts = np.bincount(labels)
+    shares = counts / labels.size
+    predicted = np.bincount(told, minlength=len(counts))[: len(counts)] / labels.size
+    known = shares[shares > 0]
+    # Miller and Madow's correction: the entropy of a few samples is too small.
+    entropy = -float(known @ np.log(known)) + (len(known) - 1) / (2 * labels.size)
+    return {
+        "hits": float((told == labels).mean()),
+        "chance": float(predicted @ shares),
+        "majority": float(shares.max()),
+        "labels": float(len(known)),
+        "entropy": entropy,
+    }
 
 
 def _array(tensor: torch.Tensor) -> NDArray[Any]:

@@ -66,7 +66,7 @@ class CheckWatch:
             self._begun = True
             run("check/initial", record_initial, self._engine, self._parameters)
         run("check/modes", self._modes.forward, module)
-        run("check/batch", self._batches.forward, inputs)
+        run("check/batch", self._batches.forward, module, inputs)
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
         """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
