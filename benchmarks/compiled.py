@@ -11,14 +11,13 @@ machine; it is shown beside). Losses are recorded every step, as they are by def
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import torch
-from overhead import RESULTS, Training, alternating, machine, table
+from machine import described, loads, machine, publish, table
+from overhead import RESULTS, Training, alternating
 from torch._dynamo.utils import counters
 
 import tdbg_lab as tdbg
@@ -96,7 +95,6 @@ def measure(model, form, backend, pairs):
 
 
 def as_markdown(result):
-    facts = result["machine"]
     rows = [
         [
             *(row["model"], row["form"], row["backend"]),
@@ -109,9 +107,8 @@ def as_markdown(result):
     return "\n".join(
         [
             "# What steps that are not saved cost a compiled model\n",
-            f"{facts['cpu']}, {facts['cores']} cores, one thread.",
-            f"Python {facts['python']}, torch {facts['torch']}.",
-            f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
+            f"{described(result['machine'])} One thread.",
+            loads(result),
             "Medians of paired blocks of compiled steps with and without capture; the quietest tenth",
             "compares the fastest blocks. Losses wait 50 ms to be written together, so where a busy machine",
             "makes a step take that long, each is written alone and costs more than on a quiet one.",
@@ -148,7 +145,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=30)
     parser.add_argument("--out", type=Path, default=RESULTS / "compiled")
     options = parser.parse_args()
-    result = {"machine": machine(), "rows": []}
+    result = {"machine": machine("torch"), "rows": []}
     for model in options.models.split(","):
         for form in options.forms.split(","):
             row = measure(model, form, options.backend, options.pairs)
@@ -159,10 +156,7 @@ def main():
                 f"  quiet {row['overhead_quiet']:+.1%}  {verdict(row)}",
                 flush=True,
             )
-    result["load_after"] = os.getloadavg()[0]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    options.out.with_suffix(".md").write_text(as_markdown(result))
+    publish(result, options.out, as_markdown)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
-"""What capture costs where something else trains: compiled, distributed, Trainer, Keras, XGBoost.
+"""What capture costs where something else trains: compiled, distributed, Trainer, Lightning, Keras, XGBoost.
 
-Each case runs in processes of its own. A model for each arm trains in blocks that take turns: bare,
-with tdbg-lab saving every step and every 10th, and with each peer that can. The first round warms up
-and is left out; clocks run only inside a training, after the first saved step, so that opening a run
-and compiling are not in them. The figure is the median of the paired differences over the median bare
-step, in process CPU time; wall time beside. The sampler is off: it is a process of its own.
+Each case runs in processes of its own. A training for each arm (`trainings.py`) runs in blocks that
+take turns: bare, with tdbg-lab saving every step and every 10th, and with each peer that can. The
+first round warms up and is left out. The figure is the median of the paired differences over the
+median bare step, in process CPU time; wall time beside. The sampler is off: it is a process of its
+own. About five minutes on a quiet machine.
 
     python benchmarks/frameworks.py                                 # all cases, writes results/
     python benchmarks/frameworks.py --smdebug-python PATH           # adds smdebug, where it runs
-    python benchmarks/frameworks.py --quick --cases hf,keras-jax --out /tmp/frameworks
+    python benchmarks/frameworks.py --quick --cases hf-trainer,keras-jax --out /tmp/frameworks
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
 import os
 import shutil
@@ -27,313 +25,26 @@ import time
 from pathlib import Path
 
 import numpy as np
+from machine import described, loads, machine, publish, table
+from trainings import OURS, TRAININGS
 
 RESULTS = Path(__file__).parent / "results"
-OURS = {"tdbg-1": 1, "tdbg-10": 10}
 PEERS = {
-    "compiled-gpt": ("tensorboard", "wandb"),
+    "compiled-gpt": ("tensorboard",),
     "ddp-2": ("tensorboard", "wandb"),
     "hf-trainer": ("wandb",),
+    "lightning": ("tensorboard",),
     "keras-torch": ("tensorboard-10",),
     "keras-tensorflow": ("tensorboard-10",),
     "keras-jax": ("tensorboard-10",),
     "xgboost": ("wandb",),
 }
-SMDEBUG_RUNS = ("compiled-gpt", "ddp-2")
+SMDEBUG_RUNS = ("ddp-2",)
 WHAT = {
     "tensorboard": "histograms of weights and gradients, every step",
     "wandb": "`wandb.watch(log='all', log_freq=1)`, offline; XGBoost: its callback",
     "tensorboard-10": "Keras's callback, histograms of the weights every 10th step",
     "smdebug": "weights, gradients and losses, four reductions and two norms, every step",
-}
-WARM_UP = 11
-"""Steps of a block before the clocks start: 0 and 10 are saved in every arm."""
-
-
-def clocks():
-    return np.array([time.process_time(), time.perf_counter()])
-
-
-class Stopwatch:
-    """Runs from the end of the warm-up to the last step of a block."""
-
-    def __init__(self, steps):
-        self.steps = steps
-        self.done = 0
-
-    def step(self):
-        """A step is over."""
-        self.done += 1
-        if self.done == WARM_UP:
-            self._start = clocks()
-        elif self.done == WARM_UP + self.steps:
-            self.spent = (clocks() - self._start) / self.steps
-
-
-def no_problems(handle):
-    if handle.problems:
-        raise RuntimeError(handle.problems)
-
-
-# -- PyTorch: the same model trains on ----------------------------------------------------------------
-
-
-class Loop:
-    """A small GPT in a loop of one's own; `wrap` compiles or distributes it."""
-
-    def __init__(self, arm, folder, wrap):
-        import torch
-        from overhead import Gpt
-
-        torch.manual_seed(0)
-        torch.set_num_threads(1)
-        self.net = Gpt(vocabulary=256, width=128, depth=2, length=64)
-        self.x, self.y = torch.randint(0, 256, (2, 8, 64))
-        self.criterion = torch.nn.CrossEntropyLoss()
-        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=1e-4)
-        self.after = self.close = lambda: None
-        self.chief = int(os.environ.get("RANK", "0")) == 0
-        self.model = wrap(self.net)
-        if arm in OURS:
-            self._ours(folder, OURS[arm])
-        elif arm != "bare" and self.chief:
-            {"tensorboard": self._tensorboard, "wandb": self._wandb, "smdebug": self._smdebug}[arm](folder)
-
-    def _ours(self, folder, every):
-        import tdbg_lab as tdbg
-
-        handle = tdbg.attach(
-            self.model,
-            optimizer=self.optimizer,
-            loss=self.criterion,
-            store=folder / "run",
-            save_every=every,
-            profiler=False,
-        )
-        self.close = lambda: (handle.detach(), no_problems(handle))
-
-    def _tensorboard(self, folder):
-        from torch.utils.tensorboard import SummaryWriter
-
-        writer = SummaryWriter(folder)
-
-        def after():
-            for name, value in self.net.named_parameters():
-                writer.add_histogram(name, value.detach(), 0)
-                writer.add_histogram(f"gradient/{name}", value.grad, 0)
-
-        self.after, self.close = after, writer.close
-
-    def _wandb(self, folder):
-        run = wandb_run(folder)
-        run.watch(self.net, log="all", log_freq=1)
-        self.after, self.close = lambda: run.log({"step": 0}), run.finish
-
-    def _smdebug(self, folder):
-        import smdebug.pytorch as smd
-
-        hook = smd.Hook(
-            str(folder / "smd"),
-            save_config=smd.SaveConfig(save_interval=1),
-            include_collections=["weights", "biases", "gradients", "losses"],
-            reduction_config=smd.ReductionConfig(
-                reductions=["min", "max", "mean", "std"], norms=["l1", "l2"]
-            ),
-        )
-        hook.register_module(self.net)
-        hook.register_loss(self.criterion)
-        self.close = hook.close
-
-    def block(self, steps):
-        watch = Stopwatch(steps)
-        for _ in range(WARM_UP + steps):
-            self.optimizer.zero_grad()
-            loss = self.criterion(self.model(self.x).flatten(0, -2), self.y.flatten())
-            loss.backward()
-            self.optimizer.step()
-            self.after()
-            watch.step()
-        return watch.spent
-
-
-def wandb_run(folder):
-    os.environ.update(WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DIR=str(folder))
-    import wandb
-
-    return wandb.init(project="frameworks", dir=str(folder), settings=wandb.Settings(silent=True))
-
-
-def compiled_gpt(arm, folder):
-    import torch
-
-    return Loop(arm, folder, torch.compile)
-
-
-def ddp(arm, folder):
-    import torch
-
-    if not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("gloo")
-    return Loop(arm, folder, torch.nn.parallel.DistributedDataParallel)
-
-
-# -- libraries that train by themselves ---------------------------------------------------------------
-
-
-class HuggingFace:
-    """`transformers.Trainer` with a small GPT-2."""
-
-    def __init__(self, arm, folder):
-        import torch
-        from transformers import GPT2Config, GPT2LMHeadModel
-
-        torch.manual_seed(0)
-        torch.set_num_threads(1)
-        self.arm, self.folder = arm, folder
-        config = GPT2Config(n_layer=2, n_head=4, n_embd=128, n_positions=64, vocab_size=256)
-        self.model = GPT2LMHeadModel(config)
-        self.rows = [{"input_ids": row, "labels": row} for row in torch.randint(0, 256, (64, 64))]
-        self.run = wandb_run(folder) if arm == "wandb" else None
-        if self.run is not None:
-            self.run.watch(self.model, log="all", log_freq=1)
-
-    def block(self, steps):
-        from transformers import Trainer, TrainerCallback, TrainingArguments
-
-        watch, run = Stopwatch(steps), self.run
-
-        class Watching(TrainerCallback):
-            def on_step_end(self, args, state, control, **kwargs):
-                if run is not None:
-                    run.log({"step": state.global_step})
-                watch.step()
-
-        arguments = {"per_device_train_batch_size": 8, "max_steps": WARM_UP + steps, "use_cpu": True}
-        arguments |= {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "logging_steps": 10}
-        own = self._own()
-        trainer = Trainer(
-            self.model,
-            TrainingArguments(str(self.folder / "out"), **arguments),
-            train_dataset=self.rows,
-            callbacks=[*own, Watching()],
-        )
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints its logs
-            trainer.train()
-        return watch.spent
-
-    def _own(self):
-        import tdbg_lab as tdbg
-
-        if self.arm not in OURS:
-            return []
-        every = OURS[self.arm]
-        return [tdbg.TransformersCallback(store=self.folder / "run", save_every=every, profiler=False)]
-
-    def close(self):
-        if self.run is not None:
-            self.run.finish()
-
-
-class Keras:
-    """``fit`` with a small classifier; epochs of 10 steps."""
-
-    def __init__(self, arm, folder):
-        import keras
-
-        import tdbg_lab as tdbg
-
-        keras.utils.set_random_seed(0)
-        random = np.random.default_rng(0)
-        rows, features, classes = 256, 64, 10
-        self.data = (
-            random.random((rows * 10, features), dtype=np.float32),
-            random.integers(0, classes, rows * 10),
-        )
-        layers = [keras.layers.Dense(512, activation="relu") for _ in range(3)]
-        self.model = keras.Sequential([keras.Input((features,)), *layers, keras.layers.Dense(classes)])
-        self.model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-        self.own = []
-        if arm in OURS:
-            self.own = [tdbg.KerasCallback(folder / "run", save_every=OURS[arm], profiler=False)]
-        elif arm == "tensorboard-10":
-            self.own = [keras.callbacks.TensorBoard(folder / "board", histogram_freq=1)]
-
-    def block(self, steps):
-        import keras
-
-        watch = Stopwatch(steps)
-
-        class Watching(keras.callbacks.Callback):
-            def on_train_batch_end(self, batch, logs=None):
-                watch.step()
-
-        x, y = self.data
-        epochs = -(-(WARM_UP + steps) // 10)
-        self.model.fit(x, y, batch_size=256, epochs=epochs, verbose=0, callbacks=[*self.own, Watching()])
-        return watch.spent
-
-    def close(self):
-        for one in self.own:
-            if hasattr(one, "handle"):
-                no_problems(one.handle)
-
-
-class Boosting:
-    """`xgboost.train` with metrics of the training data."""
-
-    def __init__(self, arm, folder):
-        import xgboost
-
-        self.arm, self.folder = arm, folder
-        x = np.random.default_rng(0).normal(size=(10_000, 30))
-        self.matrix = xgboost.DMatrix(x, (x[:, 0] * x[:, 1] > 0).astype(int))
-        self.run = wandb_run(folder) if arm == "wandb" else None
-
-    def block(self, steps):
-        import xgboost
-
-        watch = Stopwatch(steps)
-
-        class Watching(xgboost.callback.TrainingCallback):
-            def after_iteration(self, model, epoch, evals_log):
-                watch.step()
-                return False
-
-        parameters = {"objective": "binary:logistic", "nthread": 1, "max_depth": 6}
-        xgboost.train(
-            parameters,
-            self.matrix,
-            num_boost_round=WARM_UP + steps,
-            evals=[(self.matrix, "train")],
-            verbose_eval=False,
-            callbacks=[*self._own(), Watching()],
-        )
-        return watch.spent
-
-    def _own(self):
-        import tdbg_lab as tdbg
-
-        if self.arm in OURS:
-            return [tdbg.XGBoostCallback(self.folder / "run", save_every=OURS[self.arm], profiler=False)]
-        if self.run is not None:
-            from wandb.integration.xgboost import WandbCallback
-
-            return [WandbCallback(log_feature_importance=False)]
-        return []
-
-    def close(self):
-        if self.run is not None:
-            self.run.finish()
-
-
-CASES = {
-    "compiled-gpt": compiled_gpt,
-    "ddp-2": ddp,
-    "hf-trainer": HuggingFace,
-    "keras-torch": Keras,
-    "keras-tensorflow": Keras,
-    "keras-jax": Keras,
-    "xgboost": Boosting,
 }
 
 
@@ -348,7 +59,7 @@ def measure(case, arms, rounds, steps, folder):
             try:
                 if arm not in trainings and arm not in failed:
                     (folder / arm).mkdir(exist_ok=True)
-                    trainings[arm] = CASES[case](arm, folder / arm)
+                    trainings[arm] = TRAININGS[case](arm, folder / arm)
                 spent = trainings[arm].block(steps) if arm in trainings else None
             except Exception as error:  # noqa: BLE001 - said in the table
                 failed[arm] = f"{type(error).__name__}: {error}"[:300]
@@ -436,9 +147,6 @@ def ratios(rows):
 
 
 def as_markdown(result):
-    from overhead import table
-
-    facts = result["machine"]
     rows = [
         [
             *(row["case"], row["arm"], f"{row['bare_cpu_ms']:.2f}", f"{row['extra_cpu_ms']:.2f}"),
@@ -458,12 +166,13 @@ def as_markdown(result):
     return "\n".join(
         [
             "# What capture costs where something else trains\n",
-            f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}, torch {facts['torch']}.",
-            f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
+            described(result["machine"]),
+            loads(result),
             f"Medians of {result['rounds'] or 1} paired blocks of {result['steps']} steps,",
-            "in process CPU time;",
+            f"in process CPU time, measured in {result['seconds'] / 60:.0f} minutes;",
             "two processes each on one core for `ddp-2`, of which the first is shown.",
-            "`tdbg-1` and `tdbg-10` save every step and every 10th with all that is on by default. Peers:\n",
+            "`tdbg-1` and `tdbg-10` save every step and every 10th with all that is on by default:",
+            "weights, gradients, outputs of the layers, their histograms. Peers:\n",
             *(f"- `{name}`: {what}." for name, what in WHAT.items()),
             "",
             *table(head, rows),
@@ -476,13 +185,28 @@ def as_markdown(result):
     )
 
 
+def report(result, case, found):
+    """Add what was found of a case, and show it."""
+    result["failed"] += [(case, arm, why) for arm, why in found["failed"].items()]
+    for row in rows_of(case, found):
+        result["rows"].append(row)
+        print(
+            f"{case:16} {row['arm']:14} bare {row['bare_cpu_ms']:8.2f} ms"
+            f"  extra {row['extra_cpu_ms']:8.2f} ms  {row['overhead_cpu']:+8.1%}"
+            f"  (noise {row['noise_cpu']:.0%}; wall {row['overhead_wall']:+.1%})",
+            flush=True,
+        )
+    for arm, why in found["failed"].items():
+        print(f"{case:16} {arm:14} did not run: {why}", flush=True)
+
+
 def options_of():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--rounds", type=int, default=4, help="paired blocks of each arm")
-    parser.add_argument("--steps", type=int, default=40, help="of a block, besides its warm-up; tens")
+    parser.add_argument("--cases", default=",".join(TRAININGS))
+    parser.add_argument("--rounds", type=int, default=5, help="paired blocks of each arm")
+    parser.add_argument("--steps", type=int, default=20, help="of a block, besides its warm-up; tens")
     parser.add_argument("--quick", action="store_true", help="one cold block of 10 steps: does it work")
-    parser.add_argument("--timeout", type=int, default=600, help="seconds for one case")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for one case")
     parser.add_argument("--smdebug-python", default="", help="interpreter of a venv with smdebug")
     parser.add_argument("--out", type=Path, default=RESULTS / "frameworks")
     parser.add_argument("--one", default="", help="measure one case here and print a JSON line")
@@ -500,32 +224,18 @@ def main():
         found = measure(options.one, options.arms.split(","), options.rounds, options.steps, options.folder)
         print("\n" + json.dumps(found), flush=True)
         return
-    from overhead import machine
-
-    result = {"machine": machine(), "rounds": options.rounds, "steps": options.steps, "rows": []}
-    result["failed"] = []
+    start = time.perf_counter()
+    result = {"machine": machine("torch", "keras", "tensorflow-cpu", "jax", "xgboost"), "rows": []}
+    result |= {"rounds": options.rounds, "steps": options.steps, "failed": []}
     for case in options.cases.split(","):
-        parts = [(("bare", *OURS, *PEERS[case]), sys.executable)]
+        began = time.perf_counter()
+        report(result, case, in_processes(case, ("bare", *OURS, *PEERS[case]), sys.executable, options))
         if options.smdebug_python and case in SMDEBUG_RUNS:
-            parts.append((("bare", "smdebug"), options.smdebug_python))
-        for arms, python in parts:
-            found = in_processes(case, arms, python, options)
-            result["failed"] += [(case, arm, why) for arm, why in found["failed"].items()]
-            for row in rows_of(case, found):
-                result["rows"].append(row)
-                print(
-                    f"{case:16} {row['arm']:14} bare {row['bare_cpu_ms']:8.2f} ms"
-                    f"  extra {row['extra_cpu_ms']:8.2f} ms  {row['overhead_cpu']:+8.1%}"
-                    f"  (noise {row['noise_cpu']:.0%}; wall {row['overhead_wall']:+.1%})",
-                    flush=True,
-                )
-        for _, arm, why in (one for one in result["failed"] if one[0] == case):
-            print(f"{case:16} {arm:14} did not run: {why}", flush=True)
+            report(result, case, in_processes(case, ("bare", "smdebug"), options.smdebug_python, options))
+        print(f"{case:16} took {time.perf_counter() - began:.0f} s", flush=True)
     result["ratios"] = list(ratios(result["rows"]))
-    result["load_after"] = os.getloadavg()[0]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    options.out.with_suffix(".md").write_text(as_markdown(result))
+    result["seconds"] = time.perf_counter() - start
+    publish(result, options.out, as_markdown)
 
 
 if __name__ == "__main__":

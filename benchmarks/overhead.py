@@ -17,14 +17,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import torch
+from machine import described, loads, machine, publish, table
 from torch import nn
 
 RESULTS = Path(__file__).parent / "results"
@@ -333,23 +332,6 @@ def measured_elsewhere(python, model, threads, pairs):
 # -- reporting ------------------------------------------------------------------------------------
 
 
-def machine():
-    name = ""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.partition(":")[2].strip()
-                break
-    return {
-        "cpu": name,
-        "cores": os.cpu_count(),
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "load_average": os.getloadavg()[0],
-    }
-
-
 def verdict(row):
     target = TARGETS.get((row["model"], row["arm"]))
     if target is None or row["threads"] != 2:
@@ -383,14 +365,7 @@ def ratios(rows):
     return found
 
 
-def table(head, rows):
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
 def as_markdown(result):
-    facts = result["machine"]
     clock = ("overhead_thread_cpu", "overhead_process_cpu", "overhead_quiet")
     rows = [
         [
@@ -412,8 +387,8 @@ def as_markdown(result):
         [
             "# What capture costs\n",
             *([f"**{result['note']}**\n"] if "note" in result else []),
-            f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}, torch {facts['torch']}.",
-            f"Load average {facts['load_average']:.1f} at the start, {result['load_after']:.1f} at the end.",
+            described(result["machine"]),
+            loads(result),
             "Every weight, gradient and leaf output (wandb.watch: no outputs; smdebug: no histogram).",
             "Medians of paired blocks; noise is the median deviation of the bare step. The quietest tenth",
             "compares the thread CPU time of the fastest blocks: the fairest figure on a busy machine.\n",
@@ -447,7 +422,7 @@ def main():
         model, arm, threads, pairs = options.one.split(",")
         print(json.dumps(measure(model, arm, int(threads), int(pairs))))
         return
-    result = {"machine": machine(), "rows": []}
+    result = {"machine": machine("torch", "numpy"), "rows": []}
     for model in options.models.split(","):
         for threads in map(int, options.threads.split(",")):
             for arm in options.arms.split(","):
@@ -459,10 +434,7 @@ def main():
                 if row:
                     report(result, row)
     result["ratios"] = ratios(result["rows"])
-    result["load_after"] = os.getloadavg()[0]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    options.out.with_suffix(".md").write_text(as_markdown(result))
+    publish(result, options.out, as_markdown)
 
 
 def report(result, row):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from machine import described, machine
 
 from tdbg_lab.stats import cpu, reference
 from tdbg_lab.stats.tensors import summarize_tensors
@@ -193,25 +193,6 @@ def precision():
     }
 
 
-def machine():
-    model = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-    import numba
-
-    return {
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "load at the start": round(os.getloadavg()[0], 1),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "torch": torch.__version__,
-    }
-
-
 def table(rows):
     def cell(value):
         return f"{value:.3g}" if isinstance(value, float) else str(value)
@@ -228,7 +209,7 @@ def main():
     quick = parser.parse_args().quick
     rounds = 3 if quick else 9
     torch.set_num_threads(1)
-    facts = machine()
+    facts = machine("numpy", "numba", "torch")
     cpu.engine().compile()
     results = {
         "machine": facts,
@@ -243,7 +224,7 @@ def main():
         "# Statistics kernels",
         "",
         "Measured by `benchmarks/stats.py`: medians of interleaved rounds; `cpu` is CPU time of the calling",
-        "thread. " + "; ".join(f"{name} {value}" for name, value in facts.items()) + ".",
+        f"thread. {described(facts)} Load average {facts['load_average']:.1f} at the start.",
         "",
         "All statistics and the histogram, float32, one thread unless noted, GB/s. Ratios are of CPU time.",
         "Targets at 64 MB: 3 GB/s, 8 x TensorBoard's `make_histogram`, 15 x numpy with `np.histogram`.",

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from machine import described, loads, machine, publish
 
 from tdbg_lab.records import Kind, Mode, StatsBlock, StatsRows, TensorKey
 from tdbg_lab.run import open_run
@@ -176,31 +175,11 @@ def opening(path: Path) -> dict[str, float]:
     return sorted(runs, key=lambda run: run["open_s"])[1]
 
 
-def machine() -> dict[str, object]:
-    import pandas as pd
-    import pyarrow as pa
-
-    model = platform.processor()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-        model = lines[0].partition(":")[2].strip() if lines else model
-    return {
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "pandas": pd.__version__,
-        "pyarrow": pa.__version__,
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10^6 rows instead of 10^7")
     quick = parser.parse_args().quick
-    result: dict[str, object] = {"machine": machine(), "tensors": TENSORS}
+    result: dict[str, object] = {"machine": machine("numpy", "pandas", "pyarrow"), "tensors": TENSORS}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "thousand"
         result["write_1000_steps"] = write(path, 1000, 64)
@@ -209,10 +188,7 @@ def main() -> None:
         seal._lower_priority = lambda: None  # on a busy machine sealing would take for ever
         result["write_large"] = write(large, 2000 if quick else 20_000, 8)
         result["open_large"] = opening(large)
-    result["machine_after"] = {"load": round(os.getloadavg()[0], 1)}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "store.json").write_text(json.dumps(result, indent=1) + "\n")
-    (RESULTS / "store.md").write_text(report(result))
+    publish(result, RESULTS / "store", report)
     print(report(result))
 
 
@@ -226,7 +202,6 @@ def both(times) -> str:
 
 def report(result) -> str:
     write_, read, large = result["write_1000_steps"], result["read_1000_steps"], result["open_large"]
-    facts = result["machine"]
     rows = [
         (
             "append, CPU of the calling thread, median (best tenth)",
@@ -276,10 +251,8 @@ def report(result) -> str:
     lines = [
         "# Store",
         "",
-        f"{facts['cpu']}, {facts['cores']} cores, load average {facts['load']} to "
-        f"{result['machine_after']['load']}; "
-        + ", ".join(f"{name} {facts[name]}" for name in ("python", "pyarrow", "numpy", "pandas"))
-        + ".",
+        described(result["machine"]),
+        loads(result),
         "",
         "500 tensors a step, 64 histogram bins each, 1,000 steps, sealed (the large run: 8 bins).",
         "",

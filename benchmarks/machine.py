@@ -1,0 +1,66 @@
+"""The machine that a figure was measured on, and how a report says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_TOLD = {"cpu", "cores", "python", "load_average"}
+
+
+def machine(*packages):
+    """Processor, cores, Python, versions of packages, and the load average of this moment."""
+    return {
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in packages},
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def _processor():
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def described(facts):
+    """One line on the machine."""
+    versions = [f"{name} {facts[name]}" for name in facts if name not in _TOLD]
+    return ", ".join([facts["cpu"], f"{facts['cores']} cores", f"Python {facts['python']}", *versions]) + "."
+
+
+def loads(result):
+    """One line on what else the machine did: `publish` notes the load at the end."""
+    return (
+        f"Load average {result['machine']['load_average']:.1f} at the start, "
+        f"{result['load_after']:.1f} at the end."
+    )
+
+
+def table(head, rows):
+    """Lines of a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def publish(result, out, as_markdown):
+    """Write a result as ``out.json`` and, in words, as ``out.md``."""
+    result["load_after"] = os.getloadavg()[0]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    out.with_suffix(".md").write_text(as_markdown(result))
