@@ -53,7 +53,7 @@ ALLOWED_HEAVY = {
     "numba": {"stats", "cli", "exchange"},
     "tornado": {"server"},
     "jupyter_server": {"server", "cli"},
-    "IPython": {"notebook"},
+    "IPython": {"notebook", "smdebug"},
     "ipywidgets": {"notebook"},
     "plotly": {"views", "server", "notebook"},
     "sklearn": {"analysis"},
