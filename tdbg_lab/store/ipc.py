@@ -203,7 +203,7 @@ def _message_size(data: bytes, at: int) -> int | None:
     return int(_PREFIX.size + header + body)
 
 
-def _field(message: bytes, table: int, slot: int) -> int | None:
+def field_position(message: bytes, table: int, slot: int) -> int | None:
     """Position of a field of the flatbuffer table at `table`, or None when it is absent."""
     vtable = table - struct.unpack_from("<i", message, table)[0]
     if vtable < 0:
@@ -217,13 +217,13 @@ def _field(message: bytes, table: int, slot: int) -> int | None:
 def _body_size(message: bytes) -> int:
     """Body length a message declares; compressed bodies are refused, we never write them."""
     root = struct.unpack_from("<I", message, 0)[0]
-    kind_at, header_at, length_at = (_field(message, root, slot) for slot in (1, 2, 3))
+    kind_at, header_at, length_at = (field_position(message, root, slot) for slot in (1, 2, 3))
     if kind_at is None or header_at is None:
         raise _BadStreamError("has a broken message header")
     kind = struct.unpack_from("<B", message, kind_at)[0]
     if kind == 3:  # RecordBatch
         batch = header_at + struct.unpack_from("<I", message, header_at)[0]
-        if _field(message, batch, 3) is not None:
+        if field_position(message, batch, 3) is not None:
             raise _BadStreamError("holds compressed batches")
     elif kind != 1:  # Schema
         raise _BadStreamError("holds messages that tdbg-lab does not write")

@@ -129,6 +129,10 @@ class StatsEncoder:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
+    def knows(self, keys: tuple[TensorKey, ...]) -> bool:
+        """Whether the columns of these keys, this very tuple, are kept."""
+        return id(keys) in self._keys
+
     def _key_columns(self, keys: tuple[TensorKey, ...]) -> list[pa.Array]:
         cached = self._keys.get(id(keys))
         if cached is not None:  # the tuple is kept alive here, so its id is not used again
@@ -183,30 +187,39 @@ def _fixed(rows: StatsRows, seq: int) -> list[pa.Array]:
 
 
 def _lists(block: StatsBlock, n: int) -> list[pa.Array]:
-    hist = _offsets(block.hist_offsets, len(block.hist_bins), n)
-    channel = _offsets(block.channel_offsets, len(block.channel_mean), n)
+    hist = checked_offsets(block.hist_offsets, len(block.hist_bins), n)
+    channel = checked_offsets(block.channel_offsets, len(block.channel_mean), n)
     columns = (
         (hist, _UINT16, np.asarray(block.hist_bins, np.uint16)),
-        (hist, _UINT32, _narrow(block)),
+        (hist, _UINT32, narrow_counts(block).astype(np.uint32)),
         (channel, _FLOAT32, np.asarray(block.channel_zero_frac, np.float32)),
         (channel, _FLOAT32, np.asarray(block.channel_mean, np.float32)),
     )
     return [
-        pa.Array.from_buffers(pa.list_(kind), n, [None, offsets], children=[_numbers(values, kind)])
+        pa.Array.from_buffers(
+            pa.list_(kind), n, [None, pa.py_buffer(offsets)], children=[_numbers(values, kind)]
+        )
         for offsets, kind, values in columns
     ]
 
 
-def _narrow(block: StatsBlock) -> NDArray[np.uint32]:
+def narrow_counts(block: StatsBlock) -> NDArray[np.int64]:
     """Counts of the histograms; one beyond 2**32 - 1, of a tensor that large, is cut to that."""
     counts = np.asarray(block.hist_counts)
     if len(block.count) and block.count.max() > _MOST:
         counts = np.minimum(counts, _MOST)
-    return counts.astype(np.uint32)
+    return counts
 
 
-def _offsets(offsets: NDArray[np.int64], n_values: int, n: int) -> pa.Buffer:
+def checked_offsets(offsets: NDArray[np.int64], n_values: int, n: int) -> NDArray[np.int32]:
+    """Offsets of `n` lists that hold `n_values` together.
+
+    Raises
+    ------
+    ValueError
+        If they do not.
+    """
     found = np.ascontiguousarray(offsets, np.int32)
     if len(found) != n + 1 or found[0] != 0 or found[-1] != n_values or (found[1:] < found[:-1]).any():
         raise ValueError("offsets do not fit the values")
-    return pa.py_buffer(found)
+    return found

@@ -62,8 +62,8 @@ class StreamWriter:
         self.failed: str | None = None
         self._closed = False
 
-    def append(self, encode: Callable[[int, pa.Schema], pa.RecordBatch]) -> None:
-        """Write the batch that `encode(seq, schema)` returns, whole, before returning.
+    def append(self, encode: Callable[[int, pa.Schema], memoryview]) -> None:
+        """Write the message that `encode(seq, schema)` returns, whole, before returning.
 
         Raises
         ------
@@ -78,8 +78,7 @@ class StreamWriter:
                 return
             try:
                 self._rotate()
-                batch = encode(self._batches, self.schema)
-                self._write(memoryview(batch.serialize()))
+                self._write(encode(self._batches, self.schema))
             except OSError as error:
                 self.failed = error.strerror or str(error)
                 self.dropped += 1

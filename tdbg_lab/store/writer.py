@@ -15,8 +15,8 @@ from tdbg_lab.stats.block import scalar_block
 from tdbg_lab.store.failures import forget_failure, write_failure
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, rank_path
+from tdbg_lab.store.messages import StatsMessages
 from tdbg_lab.store.raw_writer import RawWriter
-from tdbg_lab.store.schema import StatsEncoder
 from tdbg_lab.store.seal import Sealer
 from tdbg_lab.store.stream import RankPlace, StreamWriter
 
@@ -46,7 +46,7 @@ class RankWriter:
         place = _rank_place(Path(run_path), rank, ("stats", "spans"))
         self.path = place.path
         self._sealer = Sealer() if seal else None
-        self._encoder = StatsEncoder()
+        self._messages = StatsMessages()
         self._stats = StreamWriter(place, "stats", self._sealer)
         self._spans = StreamWriter(place, "spans", self._sealer)
         self._raw = RawWriter(self.path)
@@ -71,7 +71,7 @@ class RankWriter:
             Once, when it cannot be written; afterwards rows are dropped and counted.
         """
         if rows.keys:
-            self._stats.append(lambda seq, schema: self._encoder.encode(rows, seq, schema))
+            self._stats.append(lambda seq, schema: self._messages.encode(rows, seq, schema))
 
     def append_scalars(
         self,
@@ -213,8 +213,8 @@ def _spread(value: Any, n: int) -> Any:
     return [value] * n if isinstance(value, (str, int)) else value
 
 
-def _encode_events(columns: Sequence[Any], seq: int, schema: pa.Schema) -> pa.RecordBatch:
+def _encode_events(columns: Sequence[Any], seq: int, schema: pa.Schema) -> memoryview:
     types = schema.types
     arrays = [pa.array(column, types[i]) for i, column in enumerate(columns)]
     arrays.append(pa.array(np.full(len(arrays[0]), seq, np.int64)))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return memoryview(pa.RecordBatch.from_arrays(arrays, schema=schema).serialize())

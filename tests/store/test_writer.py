@@ -18,7 +18,7 @@ from tdbg_lab.store import RankWriter, SystemWriter, create_run
 from tdbg_lab.store import stream as stream_module
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.layout import SegmentFile
-from tdbg_lab.store.schema import STATS
+from tdbg_lab.store.schema import STATS, StatsEncoder
 from tdbg_lab.store.seal import seal_segment
 
 from .rows import KEYS, rows
@@ -170,10 +170,10 @@ def test_rows_of_other_length_than_keys_are_refused_and_the_writer_goes_on(run_p
     assert set(pq.read_table(run_path / "rank-00000" / "stats-000001.parquet")["step"].to_pylist()) == {1}
 
 
-def test_encoded_keys_are_kept_per_tuple(run_path):
-    writer = RankWriter(run_path)
-    first = writer._encoder.encode(rows(0), 0, STATS)
-    second = writer._encoder.encode(rows(1), 1, STATS)
+def test_encoded_keys_are_kept_per_tuple():
+    encoder = StatsEncoder()
+    first = encoder.encode(rows(0), 0, STATS)
+    second = encoder.encode(rows(1), 1, STATS)
     assert first["tensor"].buffers()[2].address == second["tensor"].buffers()[2].address
 
 
