@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:  # run as `python benchmarks/detection`
     sys.path.insert(0, str(ROOT))
 
-from benchmarks.detection.catalog import programs  # noqa: E402
+from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs  # noqa: E402
 from benchmarks.detection.judging import SETS  # noqa: E402
 from benchmarks.detection.pool import kept, outcomes  # noqa: E402
 from benchmarks.detection.report import details, write  # noqa: E402
@@ -21,9 +21,7 @@ CACHE = Path.home() / ".cache" / "tdbg-lab" / "detection"
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.detection", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument(
-        "--half", choices=["tuned", "reported"], help="only this half; nothing is written then"
-    )
+    parser.add_argument("--half", choices=SETS_OF_PROGRAMS, help="only this set; nothing is written then")
     parser.add_argument(
         "--only", default="", help="only programs whose name holds this; nothing is written then"
     )
@@ -74,7 +72,7 @@ def main() -> int:
         print(one["program"], one["seed"], one["failed"], file=sys.stderr)
     found = [one for one in found if "failed" not in one]
     if given.half or given.only or parts > 1 or sets != SETS:
-        print(details(found, sets, blind=given.half == "reported"))
+        print(details(found, sets, blind=given.half == HELD_OUT))
     elif not failed:
         print(write(found))
     return 1 if failed else 0

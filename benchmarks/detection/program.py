@@ -45,7 +45,7 @@ class Task:
     variants: dict[str, Change]
     faults: tuple[Fault, ...]
     half: str = ""
-    """``tuned`` or ``reported``: the tasks of each family take turns in the order they are listed."""
+    """``tuned``, ``seen`` or ``held_out``, see `benchmarks.detection.catalog`."""
 
 
 @dataclass(frozen=True)

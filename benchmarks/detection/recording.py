@@ -65,6 +65,10 @@ def _parts(program: Program) -> Iterable[str]:
         "benchmarks/detection/programs/data.py", "benchmarks/detection/programs/networks.py",
         "benchmarks/detection/faults/parts.py",
     )  # fmt: skip
+    if program.task.half == "held_out":
+        yield _digest_of_code(
+            "benchmarks/detection/programs/held/data.py", "benchmarks/detection/programs/held/networks.py"
+        )
     yield program.name
     yield _source(program.task.build)
     if program.variant:
