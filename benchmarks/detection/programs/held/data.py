@@ -11,8 +11,8 @@ from sklearn import datasets
 from benchmarks.detection.programs.data import Split, split
 
 __all__ = [
-    "added", "bags", "bins", "blobs", "brackets", "circles", "digits", "forecast", "friedman", "made_classes",
-    "moons", "noisy_patches", "recalled", "several_labels", "textures",
+    "added", "bags", "bins", "blobs", "brackets", "circles", "counted", "digits", "forecast", "friedman",
+    "made_classes", "moons", "noisy_patches", "several_labels", "textures",
 ]  # fmt: skip
 
 
@@ -144,13 +144,15 @@ def brackets(length: int = 14) -> Split:
 
 
 @cache
-def recalled(length: int = 12) -> Split:
-    """Rows of tokens; the class is the token behind the only mark (token 1)."""
+def counted(length: int = 12) -> Split:
+    """Rows of tokens; the class is the commonest of four, between fillers (token 1)."""
     random = np.random.default_rng(33)
-    x = random.integers(2, 10, (2400, length))
-    places = random.integers(0, length - 1, 2400)
-    x[np.arange(2400), places] = 1
-    return split(torch.tensor(x), torch.tensor(x[np.arange(2400), places + 1] - 2))
+    label = random.integers(0, 4, 2000)
+    x = random.integers(1, 6, (2000, length))
+    x = np.where(random.random((2000, length)) < 0.3, label[:, None] + 2, x)
+    counts = (x[..., None] == np.arange(2, 6)).sum(1)
+    clear = np.sort(counts)[:, -1] > np.sort(counts)[:, -2]
+    return split(torch.tensor(x[clear]), torch.tensor(counts[clear].argmax(1)))
 
 
 @cache

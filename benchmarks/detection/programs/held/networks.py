@@ -9,10 +9,10 @@ __all__ = [
     "Adder",
     "Basket",
     "BracketNet",
+    "Counter",
     "Dilated",
     "Gated",
     "PatchReader",
-    "Recaller",
     "Stairs",
     "denoiser",
     "normalised",
@@ -127,10 +127,10 @@ class BracketNet(nn.Module):
         return self.head(self.rnn(self.embed(x))[0].amax(1))
 
 
-class Recaller(nn.Module):
+class Counter(nn.Module):
     """PyTorch's own transformer encoder over tokens."""
 
-    def __init__(self, tokens: int, outputs: int, length: int, width: int = 32) -> None:
+    def __init__(self, tokens: int, outputs: int, length: int, width: int = 24) -> None:
         super().__init__()
         self.embed = nn.Embedding(tokens, width)
         self.place = nn.Parameter(torch.randn(length, width) * 0.3)

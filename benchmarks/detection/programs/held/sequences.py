@@ -9,7 +9,7 @@ from benchmarks.detection.faults import held, sagemaker, setup, silent
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.held import data
-from benchmarks.detection.programs.held.networks import Adder, Basket, BracketNet, Dilated, Recaller
+from benchmarks.detection.programs.held.networks import Adder, Basket, BracketNet, Counter, Dilated
 from benchmarks.detection.recipe import Recipe, fit_of
 
 __all__ = ["TASKS"]
@@ -26,9 +26,9 @@ def brackets_lstm(seed: int) -> Recipe:
     return Recipe(BracketNet(), *data.brackets(), steps=240, optimizer=lambda p: torch.optim.Adam(p, 1e-2))
 
 
-def recalled_encoder(seed: int) -> Recipe:
+def counted_encoder(seed: int) -> Recipe:
     return Recipe(
-        Recaller(10, 8, 12), *data.recalled(), steps=300, batch=64,
+        Counter(6, 4, 12), *data.counted(), steps=160,
         schedule=lambda step: min(1.0, (step + 1) / 40), optimizer=lambda p: torch.optim.Adam(p, 3e-3),
     )  # fmt: skip
 
@@ -55,7 +55,7 @@ TASKS = (
     Task("brackets_lstm", "recurrent", brackets_lstm, {"adamw": v.adamw(1e-2)},
          (sagemaker.padded(0.93), held.rolled_labels(), silent.initialised_again("head", 110),
           silent.other_model())),
-    Task("recalled_encoder", "transformer", recalled_encoder, {"bf16": v.bf16},
+    Task("counted_encoder", "transformer", counted_encoder, {"bf16": v.bf16},
          (held.unknown_words(), setup.oscillating(100.0), silent.skipped(80), held.clipped_away())),
     Task("forecast_dilated", "convolution", forecast_dilated, {"decayed": v.clipped},
          (sagemaker.dead_units("layers.2", 50), silent.workers_alike(4), silent.scaler_stuck(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,11 +118,10 @@ def _spread(prediction: torch.Tensor, target: torch.Tensor) -> bool:
     """
     if prediction.shape == target.shape or not target.is_floating_point():
         return False
-    try:
-        both = torch.broadcast_shapes(prediction.shape, target.shape)
-    except RuntimeError:
+    pairs = list(zip_longest(reversed(prediction.shape), reversed(target.shape), fillvalue=1))
+    if any(one != other and 1 not in {one, other} for one, other in pairs):
         return False
-    return both.numel() > max(prediction.numel(), target.numel())
+    return prod(max(pair) for pair in pairs) > max(prediction.numel(), target.numel())
 
 
 def _luck(told: NDArray[np.int64], labels: NDArray[np.int64], first: int) -> dict[str, float]:
