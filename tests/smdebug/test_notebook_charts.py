@@ -109,6 +109,7 @@ def test_timelines_answer_which_phases_ran_meanwhile(job):
     cpu, gpu = chart.figure.data
     assert (cpu.yaxis, gpu.yaxis) == ("y", "y2")
     assert set(cpu.y) == {50.0}
+    assert (cpu.showlegend, gpu.showlegend) == (True, True)
     took = chart.find_time_annotations(range(30))  # 0 to 290 ms: eight steps begin, seven are followed
     assert took == pytest.approx(
         {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from plotly import graph_objects as go
 
-__all__ = ["NotebookChart", "tiles"]
+__all__ = ["NotebookChart", "heading", "tiles"]
 
 _TILE_PX = 230
 
@@ -50,7 +50,7 @@ def tiles(traces: Mapping[str, Mapping[str, Any]], axis_title: str, *, columns: 
         grid={"rows": rows, "columns": across, "pattern": "independent", "xgap": 0.16, "ygap": 0.34},
         height=90 + _TILE_PX * rows,
         showlegend=False,
-        annotations=[_heading(name, at) for at, name in enumerate(traces, start=1)],
+        annotations=[heading(name, at) for at, name in enumerate(traces, start=1)],
     )
     for at, trace in enumerate(traces.values(), start=1):
         axis = "" if at == 1 else str(at)
@@ -64,11 +64,12 @@ def tiles(traces: Mapping[str, Mapping[str, Any]], axis_title: str, *, columns: 
     return figure
 
 
-def _heading(name: str, at: int) -> dict[str, Any]:
+def heading(name: str, at: int, *, x: str = "") -> dict[str, Any]:
+    """The name of the plot on the `at`-th y axis, above it; `x` is its x axis, if that has another number."""
     axis = "" if at == 1 else str(at)
     return {
         "text": safe(name),
-        "xref": f"x{axis} domain",
+        "xref": f"{x or f'x{axis}'} domain",
         "yref": f"y{axis} domain",
         "x": 0.5,
         "y": 1.02,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
-from tdbg_lab.smdebug.profiler.analysis.notebook_utils.chart import NotebookChart
+from tdbg_lab.smdebug.profiler.analysis.notebook_utils.chart import NotebookChart, heading
 from tdbg_lab.smdebug.profiler.analysis.notebook_utils.selection import (
     Series,
     chosen_metrics,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["TimelineCharts"]
 
 _ROW_PX = 110
+_HEADING = 0.25
+"""Part of a row that is left for its heading."""
 _MOST_ROWS = 40
 
 
@@ -87,15 +89,21 @@ class TimelineCharts(NotebookChart):
             self._show(empty("Nothing fits the selection.", "Choose other dimensions, or wait for data."))
             return
         zero = self._zero()
-        figure = new_figure(self._lines(dimensions, zero), heights=[1.0] * len(dimensions))
-        for at, dimension in enumerate(dimensions):
-            axis = f"yaxis{at + 1 if at else ''}"
-            figure.update_layout({axis: {"title": {"text": safe(dimension)}, "rangemode": "tozero"}})
+        figure = new_figure(self._lines(dimensions, zero))
+        for at in range(len(dimensions)):
+            bottom, top = (1 - (at + part) / len(dimensions) for part in (1.0, _HEADING))
+            axis = {"domain": [max(bottom, 0.0), top], "anchor": "x", "rangemode": "tozero"}
+            figure.update_layout({f"yaxis{at + 1 if at else ''}": axis})
         last = max(one.seconds[-1] for one in self.system_metrics.values())
         first = min(one.seconds[-self.width :][0] for one in self.system_metrics.values())
         figure.update_layout(
             height=120 + _ROW_PX * len(dimensions),
-            xaxis={"title": {"text": "Time since start (s)"}, "range": [first - zero, last - zero]},
+            annotations=[heading(name, at, x="x") for at, name in enumerate(dimensions, start=1)],
+            xaxis={
+                "title": {"text": "Time since start (s)"},
+                "range": [first - zero, last - zero],
+                "anchor": f"y{len(dimensions)}" if len(dimensions) > 1 else "y",
+            },
         )
         self._show(figure)
 
@@ -148,13 +156,14 @@ class TimelineCharts(NotebookChart):
 
     def _lines(self, dimensions: list[str], zero: float) -> list[dict[str, Any]]:
         events = list(dict.fromkeys(event for _, event in self.system_metrics))
+        first = {event: dimension for dimension, event in reversed(self.system_metrics)}
         return [
             {
                 "type": "scattergl",
                 "mode": "lines",
                 "name": safe(event),
                 "legendgroup": safe(event),
-                "showlegend": dimension == dimensions[0],
+                "showlegend": first[event] == dimension,
                 "x": one.seconds - zero,
                 "y": one.values,
                 "yaxis": f"y{place + 1 if (place := dimensions.index(dimension)) else ''}",
