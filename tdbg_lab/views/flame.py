@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.views.labels import count, number, percent, safe, short
+from tdbg_lab.views.labels import count, duration, percent, safe, short
 from tdbg_lab.views.palette import MUTED, SERIES
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.profiles import PROFILE, RANK_OF_PROFILE, Chosen, choose
@@ -25,7 +25,7 @@ _NO_TREE = {
 }
 _MOST_NODES = 4000
 _LEAST_SHARE = 0.001
-_PYTHON, _OPERATOR, _BUILTIN, _OWN = SERIES[0], SERIES[1], SERIES[4], MUTED
+_PYTHON, _OPERATOR, _BUILTIN, _MODULE, _OWN = SERIES[0], SERIES[1], SERIES[4], SERIES[2], MUTED
 
 
 @view(
@@ -77,6 +77,7 @@ def flame_view(
         "%{customdata[1]:.4~g} ms in itself<extra></extra>",
     }
     figure = new_figure([trace], margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    figure.update_layout(uniformtext={"minsize": 10, "mode": "hide"})  # else it shrinks until it fits
     return describe(figure, _caption(nodes, which, chosen), x_axes=())
 
 
@@ -123,6 +124,8 @@ def _colour(name: str) -> str:
         return _OWN
     if name.startswith("<"):
         return _BUILTIN
+    if name.startswith("nn.Module: "):
+        return _MODULE
     return _PYTHON if "): " in name else _OPERATOR
 
 
@@ -130,6 +133,6 @@ def _caption(nodes: list[_Node], which: str, chosen: Chosen) -> str:
     hot = max(nodes[1:], key=lambda one: one[3])
     what = {"cpu": "Operators and Python calls", "gpu": "GPU kernels", "python": "Python samples"}[which]
     return (
-        f"{what} of {chosen.title}: {number(nodes[0][2] / 1e3, 3)} ms in {count(len(nodes) - 1, 'call')}; "
+        f"{what} of {chosen.title}: {duration(nodes[0][2] / 1e6)} in {count(len(nodes) - 1, 'call')}; "
         f"{hot[4][:80]} itself takes {percent(hot[3] / (nodes[0][2] or 1.0))}."
     )

@@ -12,7 +12,19 @@ from tdbg_lab.records import Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["KIND_TITLES", "MINUS", "count", "full", "number", "percent", "safe", "short", "short_unique"]
+__all__ = [
+    "KIND_TITLES",
+    "MINUS",
+    "count",
+    "cut",
+    "duration",
+    "full",
+    "number",
+    "percent",
+    "safe",
+    "short",
+    "short_unique",
+]
 
 MINUS = "\N{MINUS SIGN}"
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -47,12 +59,12 @@ def safe(text: object) -> str:
 
 def full(name: str) -> str:
     """A whole name, safe; only a monstrous one is cut."""
-    return safe(_cut(name, _MAX_NAME))
+    return safe(cut(name, _MAX_NAME))
 
 
 def short(name: str, length: int = 36) -> str:
     """A name cut in the middle (its end tells more than its start), safe."""
-    return safe(_cut(name, length))
+    return safe(cut(name, length))
 
 
 def short_unique(names: Sequence[str], length: int = 36) -> list[str]:
@@ -82,6 +94,14 @@ def number(value: float, digits: int = 4) -> str:
     return f"{MINUS}{text}" if value < 0 else text
 
 
+def duration(seconds: float) -> str:
+    """A time in its own unit: ``320 us``, ``45.1 ms``, ``1.2 s``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{number(seconds / size, 3 if seconds < 1000 * size else 12)} {unit}"
+    return f"{number(seconds / 1e-6, 3)} us"
+
+
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """``1 step``, ``12,000 steps``."""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
@@ -96,7 +116,8 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def _cut(name: str, length: int) -> str:
+def cut(name: str, length: int) -> str:
+    """A name cut in the middle, not safe yet."""
     if len(name) <= length:
         return name
     head = (length - 1) // 3

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.views.labels import count, number, percent, safe, short
+from tdbg_lab.views.labels import count, cut, duration, number, percent, safe, short
 from tdbg_lab.views.palette import GRID
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.profiles import PROFILE, RANK_OF_PROFILE, Chosen, choose
@@ -33,6 +34,9 @@ _SORTS = {
     "calls": lambda row: -_number(row, "calls"),
     "memory": lambda row: -_number(row, "bytes"),
 }
+_LINE_CHARS = 26
+_PARTS = re.compile(r".*?(?:::|[ ,/_<]|$)")
+"""Parts of a name that may stand in lines of their own."""
 
 
 @view(
@@ -92,9 +96,9 @@ def _table(
     own_key = "total_us" if show == "kernels" else "self_us"
     whole = sum(_number(row, own_key) for row in found) or 1.0
     columns: list[tuple[str, list[str], float, str]] = [
-        ("Name", [short(str(row.get("name", "")), 70) for row in shown], 4.0, "left"),
-        ("Calls", [f"{int(_number(row, 'calls')):,}" for row in shown], 1.0, "right"),
-        ("Own", [percent(_number(row, own_key) / whole) for row in shown], 1.0, "right"),
+        ("Name", [_lines(str(row.get("name", ""))) for row in shown], 4.2, "left"),
+        ("Calls", [f"{int(_number(row, 'calls')):,}" for row in shown], 1.1, "right"),
+        ("Own", [percent(_number(row, own_key) / whole) for row in shown], 1.1, "right"),
     ]
     if show == "kernels":
         columns.append(("Device", [safe(str(row.get("device", ""))) for row in shown], 1.0, "left"))
@@ -104,9 +108,9 @@ def _table(
     if show == "operators":
         if on_gpu:
             columns.append(("GPU ms", [_ms(row, "gpu_us") for row in shown], 1.1, "right"))
-        columns.append(("Memory", [_bytes(_number(row, "bytes")) for row in shown], 1.1, "right"))
+        columns.append(("Memory", [_bytes(_number(row, "bytes")) for row in shown], 1.6, "right"))
         columns.append(
-            ("Input shapes", [short(str(row.get("shapes", "")), 48) for row in shown], 3.0, "left")
+            ("Input shapes", [short(str(row.get("shapes", "")), 48) for row in shown], 2.8, "left")
         )
     line = {"color": GRID, "width": 1}
     return {
@@ -130,6 +134,16 @@ def _table(
     }
 
 
+def _lines(name: str) -> str:
+    """A name in lines: a table breaks texts at spaces only, and a long name would run out of its cell."""
+    lines = [""]
+    for part in _PARTS.findall(cut(name, 70)):
+        if lines[-1] and len(lines[-1]) + len(part) > _LINE_CHARS:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(map(safe, lines))
+
+
 def _caption(
     found: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]], show: str, chosen: Chosen
 ) -> str:
@@ -139,7 +153,7 @@ def _caption(
     name = str(first.get("name", ""))[:80]
     text = (
         f"{len(shown)} of {count(len(found), show[:-1])} in {chosen.title}: {name} takes "
-        f"{percent(_number(first, key) / whole)} of {number(whole / 1e3, 3)} ms."
+        f"{percent(_number(first, key) / whole)} of {duration(whole / 1e6)}."
     )
     problems = [*chosen.info.problems, *map(str, chosen.digest.get("problems", []))]
     return f"{text} Not recorded: {'; '.join(problems[:3])}." if problems else text
@@ -157,7 +171,7 @@ def _number(row: dict[str, Any], key: str) -> float:
 
 
 def _ms(row: dict[str, Any], key: str) -> str:
-    return number(_number(row, key) / 1e3, 4)
+    return number(_number(row, key) / 1e3, 3)
 
 
 def _bytes(value: float) -> str:

@@ -93,17 +93,20 @@ test('a run deleted under the panel is taken away with a word', async ({
   await picturesDrawn(panel, 4);
 });
 
-test('a run is found, opened, looked through and stopped by the keyboard alone', async ({
+test('a run is found, profiled, opened, looked through and stopped by the keyboard alone', async ({
   page
 }) => {
   const { keyboard } = page;
   train('keys');
 
   // To the side bar by the command palette.
-  await keyboard.press('Control+Shift+C');
-  await expect(page.locator('.lm-CommandPalette-input')).toBeFocused();
-  await keyboard.type('Show Tensor Debugger');
-  await keyboard.press('Enter');
+  const toSideBar = async (): Promise<void> => {
+    await keyboard.press('Control+Shift+C');
+    await expect(page.locator('.lm-CommandPalette-input')).toBeFocused();
+    await keyboard.type('Show Tensor Debugger');
+    await keyboard.press('Enter');
+  };
+  await toSideBar();
   const bar = page.getByRole('region', {
     name: 'Tensor Debugger',
     exact: true
@@ -118,6 +121,21 @@ test('a run is found, opened, looked through and stopped by the keyboard alone',
   await keyboard.press('ArrowDown');
   await keyboard.press('Enter');
   await expect(open).toBeVisible();
+
+  // Some steps are profiled while the training goes on, and shown when they are there.
+  const profile = bar.getByRole('button', { name: 'Profile the next steps' });
+  await tabTo(profile);
+  await keyboard.press('Enter');
+  await expect(profile).toBeDisabled();
+  await expect(bar.getByText('Profile ready:')).toBeVisible({ timeout: SLOW });
+  await expect(profile).toBeEnabled();
+  await tabTo(bar.getByRole('button', { name: 'Operators' }));
+  await keyboard.press('Enter');
+  await expect(
+    page.getByRole('img', { name: /operators in steps .* takes/ })
+  ).toBeVisible({ timeout: SLOW });
+
+  await toSideBar();
   await tabTo(open);
   await keyboard.press('Enter');
   const panel = dashboard(page, 'keys');
