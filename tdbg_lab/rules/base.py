@@ -27,6 +27,15 @@ _COLLECTIONS = {
     Kind.BUFFER: "buffers",
 }
 """Collections that capture these kinds."""
+_WORDS = {
+    Kind.BIAS: "biases",
+    Kind.LOSS: "losses",
+    Kind.OPTIMIZER: "numbers of the optimizer",
+    Kind.CUSTOM: "recorded tensors",
+    Kind.COST: "costs",
+    Kind.CHECK: "facts about the loop",
+}
+"""Kinds in the plural where an s does not make it."""
 GROUPS = ("tensors", "losses", "data", "setup", "silent", "trees", "profile", "custom")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OWN_GROUP = re.compile(r"tdbg_lab\.rules\.(\w+)\.")
@@ -68,7 +77,7 @@ class Needs:
         return f"; capture them with attach(collections={{{name!r}: True}})" if name else ""
 
     def __str__(self) -> str:
-        wanted = [f"{kind}s" for kind in self.kinds]
+        wanted = [_WORDS.get(kind, f"{kind}s") for kind in self.kinds]
         wanted += [f"collection {name}" for name in self.collections]
         text = " or ".join(wanted) or "tensors"
         return text if self.regex is None else f"{text} named like {self.regex!r}"

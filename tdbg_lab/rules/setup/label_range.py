@@ -42,6 +42,12 @@ class LabelRange(LossRule):
         "Look at a batch of labels: handle.record('labels', y).",
     )
 
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("reach", above=0)
+        self.require("patience_bound", at_least=1)
+
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
         bounded = self.given(run, last=self.patience_bound)

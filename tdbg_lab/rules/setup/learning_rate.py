@@ -79,6 +79,12 @@ class LearningRate(Rule):
         """Update ratios."""
         return Needs(kinds=(Kind.OPTIMIZER,), regex=_RATIOS, steps=max(4, self.patience))
 
+    def not_applicable(self, run: RunView) -> str:
+        """Without an optimizer, or without a loss to judge its steps by."""
+        if not run.tensors(Kind.OPTIMIZER, regex=_RATIOS):
+            return "No update ratios were recorded so far: give attach() the optimizer."
+        return "" if run.losses() else "No training loss was recorded so far."
+
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the ratios of the last saved steps, and look at the loss."""
         if not len(run.frame().rows(Kind.OPTIMIZER)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule
 
@@ -26,7 +27,8 @@ class ClippingDiffers(LoopRule):
     """After clipping, the norm of the gradients is not the same on all ranks, or one of them does not clip.
 
     Replicas average their gradients before they are clipped, so both norms must be equal; if not, the
-    ranks take different steps.
+    ranks take different steps and drift apart. Gradients that differ before they are clipped were not
+    averaged, or each rank has a part of them: that is not for this rule to say.
     """
 
     tolerance: float = 1e-3
@@ -34,6 +36,7 @@ class ClippingDiffers(LoopRule):
     confirmations: int = 2
     """Saved steps in a row."""
 
+    explains: ClassVar[tuple[str, ...]] = ("diverging_replicas", *NOT_LEARNING)
     _ADVICE: ClassVar = (
         "Clip after the gradients were averaged (after backward), with the same limit on all ranks.",
         "With a gradient scaler call scaler.unscale_(optimizer) before clipping, on all ranks.",
@@ -61,19 +64,18 @@ class ClippingDiffers(LoopRule):
         frames = {rank: found[-1] for rank, found in run.rank_frames(Kind.OPTIMIZER, 1).items()}
         if len(frames) < 2 or any(frame.step != step for frame in frames.values()):
             return None
-        norms: dict[int, float] = {}
-        unclipped: list[int] = []
-        for rank, frame in frames.items():
-            row, plain = frame.get(_CLIPPED), frame.get(_NORM)
-            if row is None:
-                unclipped.append(rank)
-            row = row or plain
-            if row is not None:
-                norms[rank] = row.value
-        low, high = min(norms.values(), default=0.0), max(norms.values(), default=0.0)
-        difference = (high - low) / high if high > 0 else 0.0
+        rows = {rank: frame.get(_CLIPPED) for rank, frame in frames.items()}
+        plain = [row.value for frame in frames.values() if (row := frame.get(_NORM)) is not None]
+        unclipped = [rank for rank, row in rows.items() if row is None]
+        norms = [row.value for row in rows.values() if row is not None]
+        low, high = min(norms, default=0.0), max(norms, default=0.0)
+        if _difference(plain) > self.tolerance:
+            return None
         some = 0 < len(unclipped) < len(frames)
-        if difference <= self.tolerance and not some:
+        if some:
+            low, high = min([low, *plain]), max([high, *plain])
+        difference = _difference([low, high])
+        if difference <= self.tolerance:
             return None
         what = f"rank {unclipped[0]} did not clip" if some else f"norms from {low:.3g} to {high:.3g}"
         return self.finding(
@@ -88,3 +90,9 @@ class ClippingDiffers(LoopRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {"tensors": [_CLIPPED]}),
         )
+
+
+def _difference(norms: list[float]) -> float:
+    """Relative difference of the largest and the smallest."""
+    high = max(norms, default=0.0)
+    return (high - min(norms)) / high if high > 0 else 0.0

@@ -36,7 +36,7 @@ class DivergingReplicas(LoopRule):
     confirmations: int = 2
     """Checked steps in a row."""
 
-    explains: ClassVar[tuple[str, ...]] = ("clipping_differs", *NOT_LEARNING)
+    explains: ClassVar[tuple[str, ...]] = NOT_LEARNING
     _ADVICE: ClassVar = (
         "Wrap the model in DistributedDataParallel and call the wrapper, not model.module, in training.",
         "Start all ranks from the same weights: same seed, or broadcast them from rank 0.",

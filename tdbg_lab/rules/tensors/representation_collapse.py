@@ -79,6 +79,12 @@ class RepresentationCollapse(Rule):
         """Raw values of layers or of what was recorded by hand."""
         return Needs(kinds=_KINDS, regex=self.regex, steps=self.patience, raw=True)
 
+    def not_applicable(self, run: RunView) -> str:
+        """Nothing that could be a representation."""
+        if run.tensors(*_KINDS, regex=self.regex):
+            return ""
+        return "No representations were recorded so far: handle.record('embedding', code) does."
+
     def check(self, step: int, run: RunView) -> Finding | None:
         """Judge each representation at the last recorded steps."""
         for key in run.tensors(*_KINDS, regex=self.regex):

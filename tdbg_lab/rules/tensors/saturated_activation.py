@@ -94,6 +94,8 @@ class SaturatedActivation(Rule):
         self.require("unit_limit", above=0, at_most=1)
         self.require("loss_low", at_least=0)
         self.require("patience", at_least=1)
+        self.require("threshold_tanh_max", above=self.threshold_tanh_min)
+        self.require("threshold_sigmoid_max", above=self.threshold_sigmoid_min)
 
     def needs(self) -> Needs:
         """Outputs, or (classic) raw inputs of tanh and sigmoid."""

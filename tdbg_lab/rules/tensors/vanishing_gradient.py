@@ -83,7 +83,7 @@ class VanishingGradient(Rule):
         super().__post_init__()
         self.require("patience", "patience_zero", "patience_critical", at_least=1)
         self.require("ratio", at_least=0, at_most=1)
-        self.require("floor", "loss_high", "min_z", "threshold", at_least=0)
+        self.require("floor", "loss_high", "min_z", "threshold", "start_step", at_least=0)
 
     def needs(self) -> Needs:
         """Gradients; weights and a loss make it sharper."""
