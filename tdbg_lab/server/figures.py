@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.server.jobs import Job, JobTask
 from tdbg_lab.server.memory import FreedMemory
+from tdbg_lab.server.turns import ShortTurns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -77,6 +78,7 @@ class Figures:
         self._drawing: dict[Hashable, asyncio.Future[_Drawn]] = {}
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
         self._freed = FreedMemory()
+        self._turns = ShortTurns()
 
     async def answer(self, entry: Entry, run: Run, view: str, params: Mapping[str, Any]) -> bytes:
         """The answer to a request for a figure, as JSON.
@@ -120,7 +122,8 @@ class Figures:
 
     def _draw(self, run: Run, view: str, params: Mapping[str, Any], prepared: Any) -> _Drawn:
         try:
-            return _draw(run, view, params, prepared)
+            with self._turns:
+                return _draw(run, view, params, prepared)
         finally:
             self._freed.give_back()
 

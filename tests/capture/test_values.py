@@ -61,6 +61,42 @@ def test_unit_that_never_fires_shows_in_its_channel(attach):
     assert handle.run.tensor("activation/1").stats(0).channel_zero_frac[1] == 1.0
 
 
+class Flattening(nn.Module):
+    """Hands on what its convolution returns, changed in between or not."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.conv, self.keep, self.flat = nn.Conv2d(1, 6, 1), nn.Identity(), nn.Flatten()
+        self.factor = factor
+
+    def forward(self, x):
+        h = self.conv(x)
+        with torch.no_grad():
+            if self.factor != 1:
+                h.mul_(self.factor)
+        return self.flat(self.keep(h)).sum()
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_output_that_was_handed_on_is_measured_again_only_when_it_changed(attach, factor, monkeypatch):
+    from tdbg_lab.capture.pytorch import last_measured
+
+    measured = []
+    honest = last_measured.summarize_tensors
+    monkeypatch.setattr(
+        last_measured, "summarize_tensors", lambda tensors, **k: measured.append(1) or honest(tensors, **k)
+    )
+    handle = attach(model := Flattening(factor))
+    x = torch.rand(2, 1, 40, 40)
+    model(x)
+    handle.detach()
+    stats = {name: handle.run.tensor(f"activation/{name}").stats(0) for name in ("conv", "keep", "flat")}
+    assert stats["keep"].l2[0] == stats["flat"].l2[0] == pytest.approx(factor * stats["conv"].l2[0])
+    assert stats["flat"].hist_counts.sum() == 2 * 6 * 40 * 40
+    assert [len(one.channel_mean) for one in stats.values()] == [6, 6, 0]
+    assert len(measured) == 2  # the channels of the identity are wanted, those of 9600 units are not
+
+
 @dataclass
 class Output:
     logits: torch.Tensor

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from tdbg_lab.capture.pytorch.hook import ModuleHook
+from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
-from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
+from tdbg_lab.stats.tensors import default_channel_axis
 from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ _MAX_SHAPES = 64
 def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> list[RemovableHandle]:
     """Hook every module whose outputs or inputs some collection wants."""
     handles = []
+    last = LastMeasured()
     for site in sites:
         module = site.module()
         if module is None or site.is_loss or not (site.leaf or engine.plan.wants_module(site.path, module)):
             continue
         for kind in (Kind.ACTIVATION, Kind.INPUT):
-            probe = ModuleProbe(engine, kind, site.label)
+            probe = ModuleProbe(engine, kind, site.label, last)
             mask = probe.possible(module)
             if mask:
                 handles.append(
@@ -73,10 +75,11 @@ def marks_of(module: nn.Module) -> tuple[str, ...]:
 class ModuleProbe:
     """What passes through one module: its outputs or its inputs."""
 
-    __slots__ = ("_calls", "_engine", "_known", "_visit", "base", "kind", "path")
+    __slots__ = ("_calls", "_engine", "_known", "_last", "_visit", "base", "kind", "path")
 
-    def __init__(self, engine: Engine, kind: Kind, path: str) -> None:
+    def __init__(self, engine: Engine, kind: Kind, path: str, last: LastMeasured) -> None:
         self._engine = engine
+        self._last = last
         self.kind = kind
         self.path = path
         self.base = f"{kind}/{path}"
@@ -119,7 +122,7 @@ class ModuleProbe:
                 chosen.append(tensor)
                 axes.append(axis)
         if keys:
-            engine.recorder.add(keys, summarize_tensors(chosen, channel_axes=axes))
+            engine.recorder.add(keys, self._last.measure(module, values[0], chosen, axes))
 
     def _key(
         self, index: int, tensor: torch.Tensor, module: nn.Module
