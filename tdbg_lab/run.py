@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tdbg_lab.store.profiles import ProfileInfo
     from tdbg_lab.store.reader import Steps
     from tdbg_lab.store.remote.origin import Origin
+    from tdbg_lab.store.series import SampleSeries
 
 __all__ = [
     "HistogramSeries",
@@ -374,6 +375,15 @@ class Run:
     ) -> pd.DataFrame:
         """Samples of system metrics, by time: ``time_ns``, ``metric``, ``device``, ``value``, ``rank``."""
         return _only(self._reader.events("system", start_ns, end_ns), metric=metrics, device=devices)
+
+    def sample_series(
+        self, metrics: Sequence[str], *, start_ns: int | None = None, end_ns: int | None = None
+    ) -> list[SampleSeries]:
+        """Samples of some metrics, one series for each rank, metric and device, by these.
+
+        For drawing: what was read once stays in memory, and any part of it is there at once.
+        """
+        return self._reader.samples(metrics, start_ns, end_ns)
 
     def findings(self) -> list[Finding]:
         """What rules found so far."""

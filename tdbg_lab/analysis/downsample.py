@@ -72,12 +72,14 @@ def _extremes(
         bucket = np.minimum(((where - where[0]) / span * buckets).astype(np.int64), buckets - 1)
     else:
         bucket = np.zeros(len(inner), dtype=np.int64)
-    order = np.lexsort((inner, values[inner], bucket))
-    ranked = bucket[order]
-    edge = np.flatnonzero(np.diff(ranked)) + 1
-    first = np.concatenate(([0], edge))
-    last = np.concatenate((edge - 1, [len(order) - 1]))
-    return np.asarray(inner[order[np.concatenate((first, last))]])
+    first = np.flatnonzero(np.diff(bucket, prepend=-1))  # buckets ascend, as `where` does
+    place = np.repeat(np.arange(len(first)), np.diff(first, append=len(bucket)))
+    own = values[inner]
+    found = []
+    for ufunc in (np.minimum, np.maximum):
+        hits = np.flatnonzero(own == ufunc.reduceat(own, first)[place])
+        found.append(hits[np.flatnonzero(np.diff(place[hits], prepend=-1))])
+    return np.asarray(inner[np.concatenate(found)])
 
 
 def _not_finite(values: NDArray[np.float64], finite: NDArray[np.bool_], n_out: int) -> NDArray[np.int64]:

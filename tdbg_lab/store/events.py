@@ -24,6 +24,8 @@ TIME = {"spans": "start_ns", "system": "time_ns"}
 class LiveEvents:
     """A live segment of spans or samples, held in memory."""
 
+    is_sealed = False
+
     def __init__(self, path: Path, stream: str) -> None:
         self.path = path
         self._stream = stream
@@ -49,8 +51,11 @@ class LiveEvents:
 
     def read(self, first_ns: int, last_ns: int) -> pa.Table:
         """Rows whose time lies between, both inclusive."""
-        table = pa.Table.from_batches(self._batches, SCHEMAS[self._stream])
-        return _between(table, TIME[self._stream], first_ns, last_ns)
+        return _between(self.whole(), TIME[self._stream], first_ns, last_ns)
+
+    def whole(self) -> pa.Table:
+        """All rows so far."""
+        return pa.Table.from_batches(self._batches, SCHEMAS[self._stream])
 
 
 class SealedEvents:
@@ -63,6 +68,8 @@ class SealedEvents:
     ValueError
         If it is not a segment of ours.
     """
+
+    is_sealed = True
 
     def __init__(self, path: Path, stream: str, cache: ColumnCache, footers: FooterCache) -> None:
         self.path = path
@@ -90,6 +97,10 @@ class SealedEvents:
             column = (self._file.read_all(),)
             self._cache.put(key, column)
         return _between(column[0], TIME[self._stream], first_ns, last_ns)
+
+    def whole(self) -> pa.Table:
+        """All rows, read from the file; raises as `SealedFile.read_all`."""
+        return self._file.read_all()
 
 
 def _between(table: pa.Table, column: str, first_ns: int, last_ns: int) -> pa.Table:

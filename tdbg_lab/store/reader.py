@@ -15,11 +15,12 @@ from tdbg_lab.store.parts import Part, Query
 from tdbg_lab.store.raw_index import RawIndex
 from tdbg_lab.store.results import Overview
 from tdbg_lab.store.schema import MODE_CODE, MODES, SCHEMAS
+from tdbg_lab.store.series import SampleSeries, split_series
 from tdbg_lab.store.state import RunState
 from tdbg_lab.store.table import derive, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -234,6 +235,22 @@ class Reader:
         tables = [table.cast(nothing.schema) for table in tables]
         frame: pd.DataFrame = pa.concat_tables([nothing, *tables]).drop_columns(["seq"]).to_pandas()
         return frame.sort_values(TIME[stream], kind="stable", ignore_index=True)
+
+    def samples(
+        self, metrics: Collection[str], start_ns: int | None, end_ns: int | None
+    ) -> list[SampleSeries]:
+        """Samples of some metrics between two moments, both inclusive, by rank, metric and device."""
+        first = -_FOREVER if start_ns is None else int(start_ns)
+        last = _FOREVER if end_ns is None else int(end_ns)
+        with self.lock:
+            if isinstance(self.state, RunState):
+                return self.state.samples(metrics, first, last)
+            tables = self.state.events("system", first, last)
+        return [
+            SampleSeries(*key, *columns)
+            for rank, table in tables
+            for key, columns in split_series(rank, table, metrics).items()
+        ]
 
     def _query(self, names: Sequence[str], code: int, columns: Sequence[str], steps: Steps | None) -> Query:
         ids = self.state.names.ids

@@ -17,13 +17,17 @@ from tdbg_lab.store.parquet import FooterCache
 from tdbg_lab.store.parts import Names, Part, Query
 from tdbg_lab.store.seal import step_table
 from tdbg_lab.store.sealed import SealedStats
+from tdbg_lab.store.series import SeriesCache
 from tdbg_lab.store.table import read_merged
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from tdbg_lab.store.series import SampleSeries
 
 Segment = LiveStats | SealedStats | LiveEvents | SealedEvents
 _LIVE = (LiveStats, LiveEvents)
@@ -45,6 +49,7 @@ class RunState:
         self._cache = ColumnCache()
         self._footers = FooterCache()
         self._segments: dict[_Place, Segment] = {}
+        self._series = SeriesCache()
         self._refused: dict[Path, int] = {}
         """Files that cannot be read, with their modification time: tried again when they change."""
         self._steps: dict[int | None, NDArray[np.int64]] = {}
@@ -141,6 +146,17 @@ class RunState:
                 except (OSError, ValueError) as error:
                     self._problem(_said(error))
         return found
+
+    def samples(self, metrics: Collection[str], first_ns: int, last_ns: int) -> list[SampleSeries]:
+        """Samples of some metrics between two moments, both inclusive."""
+        places = sorted(place for place in self._segments if place[1] == "system")
+        found = [((place[0], place[2]), self._segments[place]) for place in places]
+        segments = [(place, one) for place, one in found if isinstance(one, (LiveEvents, SealedEvents))]
+        try:
+            return self._series.read(segments, metrics, first_ns, last_ns)
+        except (OSError, ValueError) as error:
+            self._problem(_said(error))
+            return []
 
     def _stats(self, rank: int | None) -> list[LiveStats | SealedStats]:
         """Segments of the stats stream, in the order they were written."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.analysis.spans import Bars
     from tdbg_lab.run import Run
+    from tdbg_lab.store.series import SampleSeries
 
 __all__ = ["timeline"]
 
@@ -120,13 +121,14 @@ def timeline(
     start, end = zero + int(low * _NS), zero + int(high * _NS)
     spans = run.spans(start_ns=start - _LONGEST_NS, end_ns=end)
     spans = spans[spans["start_ns"] + spans["duration_ns"] >= start]  # those that reach into the picture
-    samples = run.samples(start_ns=start, end_ns=end)
+    asked = [name for name in (_GROUPS if metrics == "all" else (metrics,)) if name in _GROUPS]
+    wanted = {"cpu", *(metric for name in asked for metric in _GROUPS[name][1])}
+    samples = _by_device(run.sample_series(sorted(wanted), start_ns=start, end_ns=end))
     steps, seconds = _steps(run, zero, low, high)
     tracks, phases = _tracks(spans, zero, (high - low) / n_out)
     marks = _step_marks(steps, seconds)
-    groups = [name for name in (_GROUPS if metrics == "all" else (metrics,)) if name in _GROUPS]
-    present = set(samples["metric"].astype(str)) if len(samples) else set()
-    groups = [name for name in groups if present & set(_GROUPS[name][1])]
+    present = {metric for metric, _ in samples}
+    groups = [name for name in asked if present & set(_GROUPS[name][1])]
     traces = [*tracks, *marks]
     for row, name in enumerate(groups):
         traces += _lines(samples, name, zero, n_out, f"y{row + 2}")
@@ -157,9 +159,8 @@ def _bounds(
     last = run.last_time_ns
     ends = [last] if last is not None else []
     # samples and spans go on after the last row, and begin before the first
-    samples, spans = run.samples(start_ns=last), run.spans(start_ns=last)
-    if len(samples):
-        ends.append(int(samples["time_ns"].max()))
+    samples, spans = run.sample_series(("cpu", "memory"), start_ns=last), run.spans(start_ns=last)
+    ends += [int(one.time_ns[-1]) for one in samples]
     if len(spans):
         ends.append(int((spans["start_ns"] + spans["duration_ns"]).max()))
     if not ends:
@@ -251,22 +252,36 @@ def _step_marks(steps: NDArray[np.int64], seconds: NDArray[np.float64]) -> list[
     ]
 
 
-def _lines(samples: DataFrame, group: str, zero: int, n_out: int, yaxis: str) -> list[dict[str, Any]]:
+_Samples = dict[tuple[str, str], "tuple[NDArray[np.int64], NDArray[np.float64]]"]
+"""Time and values by metric and device."""
+
+
+def _by_device(series: Sequence[SampleSeries]) -> _Samples:
+    """Series of all ranks together; of the cores only their mean, for single ones would hide the rest."""
+    found: dict[tuple[str, str], list[SampleSeries]] = {}
+    for one in series:
+        if one.metric != "cpu" or one.device == "cpu":
+            found.setdefault((one.metric, one.device), []).append(one)
+    return {
+        key: (own[0].time_ns, own[0].value) if len(own) == 1 else _together(own) for key, own in found.items()
+    }
+
+
+def _together(series: Sequence[SampleSeries]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    time_ns = np.concatenate([one.time_ns for one in series])
+    order = np.argsort(time_ns, kind="stable")
+    return time_ns[order], np.concatenate([one.value for one in series])[order]
+
+
+def _lines(samples: _Samples, group: str, zero: int, n_out: int, yaxis: str) -> list[dict[str, Any]]:
     """Lines of one group of metrics: a colour for each metric, a line style for each device."""
     _, wanted, unit = _GROUPS[group]
-    metric = np.asarray(samples["metric"].astype(str))
-    device = np.asarray(samples["device"].astype(str))
-    when = (np.asarray(samples["time_ns"], dtype=np.int64) - zero) / _NS
-    value = np.asarray(samples["value"], dtype=np.float64)
     traces: list[dict[str, Any]] = []
     for name in wanted:
-        rows = metric == name
-        if name == "cpu":
-            rows &= device == "cpu"  # single cores would hide the rest
-        for index, each in enumerate(dict.fromkeys(device[rows].tolist())):
-            at = np.flatnonzero(rows & (device == each))
-            at = at[np.argsort(when[at], kind="stable")]
-            at = at[min_max(value[at], max(n_out, 4), x=when[at])]
+        for index, each in enumerate(device for metric, device in samples if metric == name):
+            time_ns, value = samples[name, each]
+            when = (time_ns - zero) / _NS
+            at = min_max(value, max(n_out, 4), x=when)
             which = f" {safe(each)}" if name.startswith("gpu") else ""
             traces.append(
                 {
@@ -343,7 +358,7 @@ def _mark_step(
     )
 
 
-def _caption(spans: DataFrame, samples: DataFrame, low: float, high: float) -> str:
+def _caption(spans: DataFrame, samples: _Samples, low: float, high: float) -> str:
     """Shares of the phases, and the mean load."""
     words = []
     if len(spans):
@@ -352,12 +367,8 @@ def _caption(spans: DataFrame, samples: DataFrame, low: float, high: float) -> s
         words.append(
             ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
         )
-    if len(samples):
-        cpu = samples.loc[
-            (samples["metric"].astype(str) == "cpu") & (samples["device"].astype(str) == "cpu"), "value"
-        ]
-        if len(cpu):
-            words.append(f"CPU {number(float(cpu.mean()), 3)}% on average")
+    if ("cpu", "cpu") in samples:
+        words.append(f"CPU {number(float(samples['cpu', 'cpu'][1].mean()), 3)}% on average")
     shown = f"{number(high - low, 3)} s up to {_clock(high)}"
     return f"{shown}: {'; '.join(words)}." if words else f"{shown}; {count(len(spans), 'span')}."
 

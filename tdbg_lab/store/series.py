@@ -1,0 +1,147 @@
+"""Samples as series, one a metric and device: kept in memory, so that any part of them is at hand at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.store.events import LiveEvents, SealedEvents
+
+__all__ = ["SampleSeries", "SeriesCache", "split_series"]
+
+_MAX_ROWS = 20_000_000
+"""Rows that are kept: 320 MB."""
+
+_Key = tuple[int, str, str]
+"""Rank, metric and device."""
+_Columns = tuple["NDArray[np.int64]", "NDArray[np.float64]"]
+_Place = tuple[int, int]
+"""Rank and number of a segment."""
+
+
+class SampleSeries(NamedTuple):
+    """One metric of one device, as one rank sampled it."""
+
+    rank: int
+    metric: str
+    device: str
+    time_ns: NDArray[np.int64]
+    """Since the Unix epoch, ascending, shape ``(N,)``."""
+    value: NDArray[np.float64]
+    """Shape ``(N,)``."""
+
+
+class SeriesCache:
+    """Series of the metrics that were asked for; segments are decoded once, or while they grow.
+
+    Not thread-safe: the reader holds its lock.
+    """
+
+    def __init__(self) -> None:
+        self._metrics: set[str] = set()
+        self._sealed: dict[_Place, object] = {}
+        """Segments that are in `_whole`."""
+        self._whole: dict[_Key, _Columns] = {}
+
+    def read(
+        self,
+        segments: Sequence[tuple[_Place, LiveEvents | SealedEvents]],
+        metrics: Collection[str],
+        first_ns: int,
+        last_ns: int,
+    ) -> list[SampleSeries]:
+        """Samples of these metrics between two moments, both inclusive, by rank, metric and device.
+
+        Parameters
+        ----------
+        segments
+            All there are, in the order they were written.
+
+        Raises
+        ------
+        OSError, ValueError
+            A segment cannot be read.
+        """
+        sealed = {place: one for place, one in segments if one.is_sealed}
+        gone = any(sealed.get(place) is not one for place, one in self._sealed.items())
+        if gone or not self._metrics.issuperset(metrics):
+            self._metrics |= set(metrics)
+            self._sealed, self._whole = {}, {}
+        new = {place: one for place, one in sealed.items() if place not in self._sealed}
+        self._whole = _joined([self._whole, *(self._split(place, one) for place, one in new.items())])
+        self._sealed.update(new)
+        live = [self._split(place, one) for place, one in segments if not one.is_sealed]
+        shown = _joined(_between(part, metrics, first_ns, last_ns) for part in (self._whole, *live))
+        if sum(len(columns[0]) for columns in self._whole.values()) > _MAX_ROWS:
+            self._metrics, self._sealed, self._whole = set(), {}, {}
+        return [SampleSeries(*key, *columns) for key, columns in sorted(shown.items())]
+
+    def _split(self, place: _Place, segment: LiveEvents | SealedEvents) -> dict[_Key, _Columns]:
+        return split_series(place[0], segment.whole(), self._metrics)
+
+
+def split_series(rank: int, table: pa.Table, metrics: Collection[str]) -> dict[_Key, _Columns]:
+    """The rows of some metrics, by metric and device, in the order of their time."""
+    table = table.filter(pc.is_in(table["metric"], value_set=pa.array(sorted(metrics), pa.utf8())))
+    if not table.num_rows:
+        return {}
+    metric, device = (_codes(table[name]) for name in ("metric", "device"))
+    time_ns = table["time_ns"].to_numpy().astype(np.int64, copy=False)
+    values = table["value"].to_numpy().astype(np.float64, copy=False)
+    code = metric[0] * len(device[1]) + device[0]
+    order = np.lexsort((time_ns, code))
+    code, time_ns, values = code[order], time_ns[order], values[order]
+    first = np.flatnonzero(np.diff(code, prepend=-1))
+    return {
+        (rank, metric[1][at // len(device[1])], device[1][at % len(device[1])]): (time_ns[rows], values[rows])
+        for at, rows in zip(code[first].tolist(), _slices(first, len(code)), strict=True)
+    }
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
+    encoded = pa.chunked_array(column).combine_chunks().dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), [str(one) for one in encoded.dictionary.to_pylist()]
+
+
+def _slices(first: NDArray[np.int64], end: int) -> list[slice]:
+    return [slice(a, b) for a, b in zip(first.tolist(), [*first[1:].tolist(), end], strict=True)]
+
+
+def _joined(parts: Iterable[dict[_Key, _Columns]]) -> dict[_Key, _Columns]:
+    """Parts one after the other; what a clock that was set back has mixed up is put in order."""
+    chunks: dict[_Key, list[_Columns]] = {}
+    for part in parts:
+        for key, columns in part.items():
+            chunks.setdefault(key, []).append(columns)
+    return {key: own[0] if len(own) == 1 else _in_order(own) for key, own in chunks.items()}
+
+
+def _in_order(chunks: Sequence[_Columns]) -> _Columns:
+    time_ns = np.concatenate([time for time, _ in chunks])
+    values = np.concatenate([value for _, value in chunks])
+    if np.all(time_ns[1:] >= time_ns[:-1]):
+        return time_ns, values
+    order = np.argsort(time_ns, kind="stable")
+    return time_ns[order], values[order]
+
+
+def _between(
+    part: dict[_Key, _Columns], metrics: Collection[str], first_ns: int, last_ns: int
+) -> dict[_Key, _Columns]:
+    """Some metrics between two moments; what has nothing there is left out."""
+    found: dict[_Key, _Columns] = {}
+    for key, (time_ns, values) in part.items():
+        if key[1] in metrics:
+            low = int(np.searchsorted(time_ns, first_ns, side="left"))
+            high = int(np.searchsorted(time_ns, last_ns, side="right"))
+            if low < high:
+                found[key] = time_ns[low:high], values[low:high]
+    return found
