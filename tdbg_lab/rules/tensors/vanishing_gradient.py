@@ -47,7 +47,10 @@ class VanishingGradient(Rule):
     below `threshold` (AWS developer guide, VanishingGradient).
     """
 
-    explains: ClassVar = (*NOT_LEARNING, "weight_update_ratio", "constant_output", "learning_rate")
+    explains: ClassVar = (
+        *("weight_update_ratio", "constant_output", "learning_rate", "unchanged_tensor"),
+        *NOT_LEARNING,
+    )
 
     ratio: float = 1e-4
     """Strength relative to the strongest layer below which a gradient has vanished. Healthy layers of one
