@@ -66,19 +66,18 @@ def _extremes(
     values: NDArray[np.float64], inner: NDArray[np.int64], buckets: int, x: NDArray[np.float64] | None
 ) -> NDArray[np.int64]:
     """Index of the smallest and the largest value in each bucket."""
-    where = inner.astype(np.float64) if x is None else np.asarray(x, dtype=np.float64)[inner]
-    span = where[-1] - where[0]
-    if span > 0:
-        bucket = np.minimum(((where - where[0]) / span * buckets).astype(np.int64), buckets - 1)
-    else:
-        bucket = np.zeros(len(inner), dtype=np.int64)
-    first = np.flatnonzero(np.diff(bucket, prepend=-1))  # buckets ascend, as `where` does
-    place = np.repeat(np.arange(len(first)), np.diff(first, append=len(bucket)))
-    own = values[inner]
+    everything = len(inner) == len(values)
+    own = values if everything else values[inner]
+    where = inner if x is None else np.asarray(x, dtype=np.float64)[slice(None) if everything else inner]
+    span = float(where[-1]) - float(where[0])
+    edges = where[0] + span / buckets * np.arange(buckets)
+    first = np.unique(np.searchsorted(where, edges)) if span > 0 else np.zeros(1, dtype=np.int64)
+    first = first[first < len(own)]
+    lengths = np.diff(first, append=len(own))
     found = []
     for ufunc in (np.minimum, np.maximum):
-        hits = np.flatnonzero(own == ufunc.reduceat(own, first)[place])
-        found.append(hits[np.flatnonzero(np.diff(place[hits], prepend=-1))])
+        hits = np.flatnonzero(own == np.repeat(ufunc.reduceat(own, first), lengths))
+        found.append(hits[np.diff(np.searchsorted(first, hits, side="right"), prepend=0) > 0])
     return np.asarray(inner[np.concatenate(found)])
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tdbg_lab.background import stay_behind
 from tdbg_lab.errors import StoreError
+from tdbg_lab.profiler.clock import ClockProbe
 from tdbg_lab.profiler.gpu import GpuProbe
 from tdbg_lab.profiler.host import HostProbe
 from tdbg_lab.profiler.lifetime import Lifetime, find_process
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     lifetime = Lifetime(options.run, process)
     if lifetime.over() is not None or process is None:
         return 0
-    probes: list[Probe] = [HostProbe(), ProcessProbe(process)]
+    probes: list[Probe] = [HostProbe(), ProcessProbe(process), ClockProbe()]
     gpu = GpuProbe.open()
     if gpu is not None:
         probes.append(gpu)

@@ -95,10 +95,11 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in its own unit: ``320 us``, ``45.1 ms``, ``1.2 s``."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{number(seconds / size, 3 if seconds < 1000 * size else 12)} {unit}"
+    """A time in its own unit: ``320 us``, ``45.1 ms``, ``1.2 s``, ``5 min``, ``2.5 h``."""
+    units = (("h", 3600.0, 7200.0), ("min", 60.0, 120.0), ("s", 1.0, 1.0), ("ms", 1e-3, 1e-3))
+    for unit, size, least in units:
+        if seconds >= least:
+            return f"{number(seconds / size, 3)} {unit}"
     return f"{number(seconds / 1e-6, 3)} us"
 
 

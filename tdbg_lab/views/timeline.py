@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.analysis.downsample import evenly, min_max
 from tdbg_lab.analysis.spans import merge_narrow
 from tdbg_lab.views.common import STEP, points
-from tdbg_lab.views.labels import count, number, percent, safe
+from tdbg_lab.views.labels import count, duration, number, percent, safe
 from tdbg_lab.views.palette import MUTED, PHASES, pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
@@ -55,6 +55,7 @@ _WORDS = {
     "gpu_power_w": "power (W)",
     "gpu_temperature_c": "temperature (\N{DEGREE SIGN}C)",
 }
+_CLOCKS = ("suspended_s", "clock_jump_s")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TRACKS = 16
 _MOST_LINES = 24
@@ -122,7 +123,7 @@ def timeline(
     spans = run.spans(start_ns=start - _LONGEST_NS, end_ns=end)
     spans = spans[spans["start_ns"] + spans["duration_ns"] >= start]  # those that reach into the picture
     asked = [name for name in (_GROUPS if metrics == "all" else (metrics,)) if name in _GROUPS]
-    wanted = {"cpu", *(metric for name in asked for metric in _GROUPS[name][1])}
+    wanted = {"cpu", *_CLOCKS, *(metric for name in asked for metric in _GROUPS[name][1])}
     samples = _by_device(run.sample_series(sorted(wanted), start_ns=start, end_ns=end))
     steps, seconds = _steps(run, zero, low, high)
     tracks, phases = _tracks(spans, zero, (high - low) / n_out)
@@ -367,10 +368,24 @@ def _caption(spans: DataFrame, samples: _Samples, low: float, high: float) -> st
         words.append(
             ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
         )
+    words += _clock_words(samples)
     if ("cpu", "cpu") in samples:
         words.append(f"CPU {number(float(samples['cpu', 'cpu'][1].mean()), 3)}% on average")
     shown = f"{number(high - low, 3)} s up to {_clock(high)}"
     return f"{shown}: {'; '.join(words)}." if words else f"{shown}; {count(len(spans), 'span')}."
+
+
+def _clock_words(samples: _Samples) -> list[str]:
+    """What makes times look odd: a machine that slept, a clock that was set."""
+    nothing = np.empty(0, np.int64), np.empty(0)
+    slept = samples.get(("suspended_s", "clock"), nothing)[1]
+    jumped = samples.get(("clock_jump_s", "clock"), nothing)[1]
+    words = [f"the machine was suspended for {duration(float(slept.sum()))}"] if len(slept) else []
+    words += [
+        f"the clock was set {'forward' if one > 0 else 'back'} by {duration(abs(one))}"
+        for one in jumped[:3].tolist()
+    ]
+    return words
 
 
 def _clock(seconds: float) -> str:

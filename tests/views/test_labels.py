@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tdbg_lab.views.labels import count, number, percent, safe, short, short_unique
+from tdbg_lab.views.labels import count, duration, number, percent, safe, short, short_unique
 
 
 def test_safe_takes_the_meaning_out_of_html_and_templates():
@@ -40,3 +40,18 @@ def test_count_and_percent_agree_with_the_number():
     assert percent(1e-6) == "<0.1%"
     assert percent(0.99999) == ">99.9%"
     assert percent(1.0) == "100.0%"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 us"),
+        (3.2e-4, "320 us"),
+        (0.0451, "45.1 ms"),
+        (1.2, "1.2 s"),
+        (119, "119 s"),
+        (9000, "2.5 h"),
+    ],
+)
+def test_duration_has_its_own_unit(seconds, text):
+    assert duration(seconds) == text

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from tdbg_lab.analysis.spans import merge_narrow
+from tdbg_lab.run import open_run
+from tdbg_lab.store import SystemWriter, create_run
 from tdbg_lab.views import call_view
 
 
@@ -33,6 +35,19 @@ def test_timeline_marks_the_shared_step(plain):
     figure = call_view(plain, "timeline", {"step": 20})
     seconds = dict(map(tuple, figure.layout.meta["tdbg"]["step_seconds"]))
     assert abs(figure.layout.shapes[0].x0 - seconds[20]) < 1e-3
+
+
+def test_timeline_says_that_the_machine_slept_and_its_clock_was_set(tmp_path):
+    folder = create_run(tmp_path / "run")
+    writer = SystemWriter(folder.path)
+    for second, odd in enumerate([(), ("suspended_s", 7200.0), ("clock_jump_s", -90.0)]):
+        metrics, devices, values = ["cpu"], ["cpu"], [50.0]
+        if odd:
+            metrics, devices, values = [*metrics, odd[0]], [*devices, "clock"], [*values, odd[1]]
+        writer.append(folder.info.created_ns + second * 10**9, metrics, devices, values)
+    writer.close()
+    caption = call_view(open_run(folder.path), "timeline").layout.meta["tdbg"]["caption"]
+    assert "the machine was suspended for 2 h; the clock was set back by 90 s" in caption
 
 
 def test_merge_narrow_loses_no_span_and_stays_small():
