@@ -32,13 +32,14 @@ def description_of(cls: type[Rule]) -> list[str]:
 
 
 def thresholds_of(cls: type[Rule]) -> list[Threshold]:
-    """Thresholds of a rule, in the order of its fields."""
+    """Thresholds of a rule, in the order of its fields: its own before those of its bases."""
+    own = inspect.get_annotations(cls)
     helps: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         helps |= _field_docs(base)
     return [
         Threshold(one.name, str(one.type), _simple(one.default), helps.get(one.name, ""))
-        for one in fields(cls)
+        for one in sorted(fields(cls), key=lambda one: one.name not in own)
         if one.name != "actions"
     ]
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from tdbg_lab.rules.base import Needs, Rule
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.view import RunView
     from tdbg_lab.store.profile_use import ProfileUse
 
-__all__ = ["ActivityRule", "GpuRule", "PhaseRule", "WindowRule"]
+__all__ = ["ActivityRule", "GpuRule", "PhaseRule", "SampledRule", "WindowRule"]
 
 _NOT_SAMPLED = (
     "The load of the machine was not sampled so far; attach(..., profiler=True), the default, does."
@@ -69,6 +72,33 @@ class GpuRule(ActivityRule):
         if run.activity.samples.devices("gpu"):
             return ""
         return "No GPU was found on the machines of this run: NVML sees none."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledRule(ActivityRule):
+    """A rule on the last samples of some load, with a second condition: that of SageMaker Debugger."""
+
+    window: int = 500
+    """Last samples that are looked at."""
+    least: int = 120
+    """Least number of samples."""
+    classic: bool = False
+    patience: int = 1000
+    """Classic: samples before the rule speaks."""
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("window", "least", "patience", at_least=1)
+
+    def last(self, run: RunView, metric: str, device: str, rank: int) -> NDArray[np.float64] | None:
+        """The last `window` samples, since training has begun or (classic) of all; None when too few."""
+        samples = run.samples(metric, device, rank)
+        if self.classic:
+            return samples.values[-self.window :] if len(samples.values) > self.patience else None
+        begun = run.activity.spans.first_ns if run.activity else None
+        values = samples.values[samples.time_ns >= (begun or 0)]
+        return values[-self.window :] if len(values) >= self.least else None
 
 
 @dataclass(frozen=True, kw_only=True)

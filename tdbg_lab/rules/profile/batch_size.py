@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.records import Severity, ViewRef
-from tdbg_lab.rules.profile.activity_rule import GpuRule
+from tdbg_lab.rules.profile.activity_rule import GpuRule, SampledRule
 from tdbg_lab.rules.profile.machine import devices
 from tdbg_lab.rules.registry import rule
 
@@ -24,7 +24,7 @@ _ROOM = 85.0
 
 @rule("batch_size", title="Batch size")
 @dataclass(frozen=True, kw_only=True)
-class BatchSize(GpuRule):
+class BatchSize(SampledRule, GpuRule):
     """Processor, GPU and GPU memory have room at the same time: a larger batch would use them.
 
     Frameworks that take all GPU memory at once (TensorFlow, JAX, by default) show nothing of this. Ours is a
@@ -38,13 +38,8 @@ class BatchSize(GpuRule):
     """Load of a GPU, 95th percentile, percent."""
     gpu_memory_threshold_p95: float = 70.0
     """Memory of the GPU in use, 95th percentile, percent."""
-    window: int = 500
-    """Last samples that are looked at."""
     least: int = 240
     """Least number of samples."""
-    classic: bool = False
-    patience: int = 1000
-    """Classic: samples before the rule speaks."""
 
     def __post_init__(self) -> None:
         """Check the thresholds."""
@@ -52,7 +47,6 @@ class BatchSize(GpuRule):
         self.require(
             "cpu_threshold_p95", "gpu_threshold_p95", "gpu_memory_threshold_p95", at_least=0, at_most=100
         )
-        self.require("window", "least", "patience", at_least=1)
 
     def judge(self, run: RunView) -> Finding | None:
         """Look at each GPU with its machine."""
@@ -72,15 +66,10 @@ class BatchSize(GpuRule):
         return None
 
     def _p95(self, run: RunView, metric: str, device: str, rank: int) -> float | None:
-        samples = run.samples(metric, device, rank)
-        values = samples.values
-        if self.classic:
-            enough = len(values) > self.window and len(values) > self.patience
-        else:
-            first = run.activity.spans.first_ns if run.activity else None
-            values = values[samples.time_ns >= (first or 0)]
-            enough = len(values) >= self.least
-        return float(np.percentile(values[-self.window :], 95)) if enough else None
+        values = self.last(run, metric, device, rank)
+        if values is None or (self.classic and len(run.samples(metric, device, rank).values) <= self.window):
+            return None
+        return float(np.percentile(values, 95))
 
     def _found(  # noqa: PLR0917 - one GPU and its numbers
         self, run: RunView, rank: int, device: str, cpu: float, gpu: float, memory: float

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import ViewRef
-from tdbg_lab.rules.profile.activity_rule import GpuRule
+from tdbg_lab.rules.profile.activity_rule import GpuRule, SampledRule
 from tdbg_lab.rules.profile.bottleneck import find_bottleneck
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.sample_log import BUSIEST
@@ -20,7 +20,7 @@ __all__ = ["CPUBottleneck"]
 
 @rule("cpu_bottleneck", title="CPU bottleneck")
 @dataclass(frozen=True, kw_only=True)
-class CPUBottleneck(GpuRule):
+class CPUBottleneck(SampledRule, GpuRule):
     """A GPU has next to nothing to do while a core of the processor is busy, most of the time.
 
     Ours looks at the last `window` moments since training has begun. With `classic`, the condition of
@@ -38,15 +38,11 @@ class CPUBottleneck(GpuRule):
     """Last moments that are looked at: 2 minutes at a sample each half a second."""
     least: int = 60
     """Least number of moments."""
-    classic: bool = False
-    patience: int = 1000
-    """Classic: moments before the rule speaks."""
 
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
         self.require("threshold", "gpu_threshold", "cpu_threshold", at_least=0, at_most=100)
-        self.require("window", "least", "patience", at_least=1)
 
     def judge(self, run: RunView) -> Finding | None:
         """Look at the moments of each machine."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tdbg_lab.records import ViewRef
-from tdbg_lab.rules.profile.activity_rule import ActivityRule
+from tdbg_lab.rules.profile.activity_rule import SampledRule
 from tdbg_lab.rules.profile.bottleneck import find_bottleneck
 from tdbg_lab.rules.profile.machine import devices, machines
 from tdbg_lab.rules.registry import rule
@@ -23,7 +23,7 @@ __all__ = ["IOBottleneck"]
 
 @rule("io_bottleneck", title="I/O bottleneck")
 @dataclass(frozen=True, kw_only=True)
-class IOBottleneck(ActivityRule):
+class IOBottleneck(SampledRule):
     """Most of the time, cores have nothing to do but wait for disks, while a GPU, or each step, waits too.
 
     I/O wait is sampled as the mean of all cores; here it is counted in cores: 100 % is one core that waits
@@ -45,9 +45,6 @@ class IOBottleneck(ActivityRule):
     """Last moments that are looked at."""
     least: int = 60
     """Least number of moments."""
-    classic: bool = False
-    patience: int = 1000
-    """Classic: moments before the rule speaks."""
 
     explains: ClassVar[tuple[str, ...]] = (
         "input_bound",
@@ -61,7 +58,6 @@ class IOBottleneck(ActivityRule):
         super().__post_init__()
         self.require("threshold", "gpu_threshold", "io_threshold", at_least=0, at_most=100)
         self.require("min_wait", above=0, below=1)
-        self.require("window", "least", "patience", at_least=1)
 
     def not_applicable(self, run: RunView) -> str:
         """Where the system counts no I/O wait; the classic condition also wants a GPU."""

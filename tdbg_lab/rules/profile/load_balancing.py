@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.records import Severity, ViewRef
-from tdbg_lab.rules.profile.activity_rule import GpuRule
+from tdbg_lab.rules.profile.activity_rule import GpuRule, SampledRule
 from tdbg_lab.rules.profile.machine import devices, gpu_load, machines
 from tdbg_lab.rules.registry import rule
 
@@ -28,7 +28,7 @@ _EDGES = np.arange(0.0, 100.0, 2.0)
 
 @rule("load_balancing", title="Load balancing")
 @dataclass(frozen=True, kw_only=True)
-class LoadBalancing(GpuRule):
+class LoadBalancing(SampledRule, GpuRule):
     """GPUs of one machine are used to a different degree.
 
     How two GPUs are loaded is compared by the Jensen-Shannon distance of their histograms (natural logarithm:
@@ -42,20 +42,12 @@ class LoadBalancing(GpuRule):
     """Distance of the histograms."""
     min_difference: float = 20.0
     """Difference of the mean loads, points of percent."""
-    window: int = 500
-    """Last samples that are looked at."""
-    least: int = 120
-    """Least number of samples."""
-    classic: bool = False
-    patience: int = 1000
-    """Classic: samples before the rule speaks."""
 
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
         self.require("threshold", at_least=0, at_most=1)
         self.require("min_difference", at_least=0, at_most=100)
-        self.require("window", "least", "patience", at_least=1)
 
     def not_applicable(self, run: RunView) -> str:
         """On machines with one GPU each."""

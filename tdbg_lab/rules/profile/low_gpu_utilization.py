@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.records import Severity, ViewRef
-from tdbg_lab.rules.profile.activity_rule import GpuRule
+from tdbg_lab.rules.profile.activity_rule import GpuRule, SampledRule
 from tdbg_lab.rules.profile.machine import devices
 from tdbg_lab.rules.registry import rule
 
@@ -25,7 +25,7 @@ _VERY_LOW = 40.0
 
 @rule("low_gpu_utilization", title="Low GPU utilization")
 @dataclass(frozen=True, kw_only=True)
-class LowGPUUtilization(GpuRule):
+class LowGPUUtilization(SampledRule, GpuRule):
     """A GPU is never much used, goes up and down between idle and busy, or is not used at all.
 
     Ours looks at the last `window` samples since training has begun, from `least` on. With `classic`, the
@@ -36,26 +36,18 @@ class LowGPUUtilization(GpuRule):
     """A GPU whose 95th percentile is lower is under-used, percent."""
     threshold_p5: float = 10.0
     """One whose 5th percentile is lower, and whose 95th is not, goes up and down, percent."""
-    window: int = 500
-    """Last samples that are looked at."""
-    least: int = 120
-    """Least number of samples."""
-    classic: bool = False
-    patience: int = 1000
-    """Classic: samples before the rule speaks."""
 
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
         self.require("threshold_p95", "threshold_p5", at_least=0, at_most=100)
-        self.require("window", "least", "patience", at_least=1)
 
     def judge(self, run: RunView) -> Finding | None:
         """Look at each GPU; the least used one that is used at all is told first."""
         loads = {
             place: values
             for place in devices(run, "gpu")
-            if (values := self._values(run, *place)) is not None
+            if (values := self.last(run, "gpu", place[1], place[0])) is not None
         }
         used = {place: values for place, values in loads.items() if float(values.max()) > 0}
         if loads and not used:
@@ -66,14 +58,6 @@ class LowGPUUtilization(GpuRule):
             if high < self.threshold_p95 or (high > self.threshold_p95 and low < self.threshold_p5):
                 found.append((high, low, rank, device, values))
         return self._low(run, *min(found, key=lambda one: one[0])) if found else None
-
-    def _values(self, run: RunView, rank: int, device: str) -> NDArray[np.float64] | None:
-        samples = run.samples("gpu", device, rank)
-        if self.classic:
-            return samples.values[-self.window :] if len(samples.values) > self.patience else None
-        first = run.activity.spans.first_ns if run.activity else None
-        values = samples.values[samples.time_ns >= (first or 0)][-self.window :]
-        return values if len(values) >= self.least else None
 
     def _unused(self, run: RunView, gpus: int) -> Finding:
         return self.finding(
