@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LossNotDecreasing"]
 
+_FIRST = 5
+"""Losses of the untrained model, nearly: the rate is least when it begins to warm up."""
+
 
 @rule("loss_not_decreasing", title="Loss not decreasing")
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +143,22 @@ class LossNotDecreasing(Rule):
         if warm.now:
             return None
         after = loss.steps >= warm.until_step
-        return self._stuck(name, loss.steps[after], loss.values[after]) or self._rising(name, loss, run)
+        stuck = (
+            None
+            if self._fell_before(loss, after)
+            else self._stuck(name, loss.steps[after], loss.values[after])
+        )
+        return stuck or self._rising(name, loss, run)
+
+    def _fell_before(self, loss: Scalars, after: np.ndarray) -> bool:
+        """Whether something was learnt while the rate warmed up: the loss began higher and is lower still."""
+        first = loss.values[~after][:_FIRST]
+        first = first[np.isfinite(first)]
+        trend = trend_of(loss.values[after])
+        if not len(first) or trend is None:
+            return False
+        start = float(np.median(first))
+        return start - trend.now > max(self.min_drop / 100.0 * abs(start), self.min_z * trend.noise)
 
     def _stuck(self, name: str, steps: np.ndarray, values: np.ndarray) -> Finding | None:
         if len(steps) < self.min_points or steps[-1] - steps[0] < self.patience:

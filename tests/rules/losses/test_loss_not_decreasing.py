@@ -57,6 +57,16 @@ def test_healthy_losses_are_left_alone(made: Made, loss) -> None:
     assert made.check(LossNotDecreasing())[0] == []
 
 
+@pytest.mark.parametrize(("start", "found"), [(0.7, 0), (0.31, 1)])
+def test_what_was_learnt_in_the_warm_up_counts(made: Made, start: float, found: int) -> None:
+    random = np.random.default_rng(1)
+    for step in range(260):
+        level = max(0.3, start - step * (start - 0.3) / 15)
+        rate = 0.1 * min(1.0, (step + 1) / 16)
+        made.step(step, {"loss/x": level + 0.05 * random.normal(), "optimizer/lr/0": rate})
+    assert len(made.check(LossNotDecreasing())[0]) == found
+
+
 def test_warm_up_of_the_learning_rate_is_waited_for(made: Made) -> None:
     for step in range(500):
         rate = min(1.0, step / 300)

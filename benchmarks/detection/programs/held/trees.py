@@ -55,8 +55,7 @@ def boosted_moons(seed: int) -> Recipe:
 def deep_light(recipe: Recipe) -> None:
     """Leaves for single rows, and labels of which many are wrong."""
     boosting._noise(recipe, 0.45)
-    recipe.options |= {"num_leaves": 400, "min_data_in_leaf": 1, "learning_rate": 0.5,
-                       "min_sum_hessian_in_leaf": 0.0}  # fmt: skip
+    recipe.options |= {"num_leaves": 400, "min_data_in_leaf": 2, "learning_rate": 0.5}
 
 
 def rare_class(recipe: Recipe) -> None:
