@@ -153,9 +153,15 @@ class SealedStats:
 
 
 def _column(array: Any, name: str) -> Column:
+    """A column as arrays of its own.
+
+    Views of what Arrow has decoded would stay scattered among what it decodes and frees from picture to
+    picture, and keep all those pages.
+    """
     if name in LISTS:
-        return list_values(array, name)
-    values = reason_values(array) if name == REASON else number_values(array)
+        lengths, values = list_values(array, name)
+        return lengths, values.copy()
+    values = reason_values(array) if name == REASON else number_values(array).copy()
     values.flags.writeable = False  # readers get views of what is cached
     return (values,)
 
