@@ -131,10 +131,10 @@ class LearningRate(Rule):
         """
         values = run.scalars(loss).values
         points = len(values)
+        if points > self.min_points and points % max(1, points // 100):
+            return run.active
         if points <= self.min_points or not np.median(values[-self.min_points :]) >= values[0]:
             return None
-        if points % max(1, points // 100):
-            return run.active
         series = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS)]
         largest = [float(known.max()) for one in series if len(known := one[np.isfinite(one)])]
         ratio = float(np.median(largest)) if largest else 0.0
