@@ -31,7 +31,7 @@ from trainings import OURS, TRAININGS
 RESULTS = Path(__file__).parent / "results"
 PEERS = {
     "compiled-gpt": ("tensorboard",),
-    "ddp-2": ("tensorboard", "wandb"),
+    "ddp-2": ("wandb",),
     "hf-trainer": ("wandb",),
     "lightning": ("tensorboard",),
     "keras-torch": ("tensorboard-10",),
@@ -52,10 +52,15 @@ WHAT = {
 
 
 def measure(case, arms, rounds, steps, folder):
-    """Seconds a step by arm, (rounds, 2) process CPU and wall; or why an arm did not run."""
+    """Seconds a step by arm: rows of round, process CPU and wall; or why an arm did not run.
+
+    Peers take part in every other round: what they cost shows in fewer of them.
+    """
     trainings, times, failed = {}, {arm: [] for arm in arms}, {}
     for turn in range(rounds + 1):
         for arm in arms if turn % 2 else arms[::-1]:
+            if turn and turn % 2 == 0 and arm != "bare" and arm not in OURS:
+                continue
             try:
                 if arm not in trainings and arm not in failed:
                     (folder / arm).mkdir(exist_ok=True)
@@ -66,7 +71,7 @@ def measure(case, arms, rounds, steps, folder):
                 trainings.pop(arm, None)
                 continue
             if (turn or not rounds) and spent is not None:
-                times[arm].append(spent.tolist())
+                times[arm].append([turn, *spent.tolist()])
     for arm, training in trainings.items():
         try:
             training.close()
@@ -117,13 +122,13 @@ def in_processes(case, arms, python, options):
 def rows_of(case, found):
     if "bare" not in found["times"]:
         return
-    bare = np.array(found["times"]["bare"]) * 1000
-    step = np.median(bare, axis=0)
-    noise = np.median(np.abs(bare - step), axis=0)
+    bare = {turn: np.array(spent) * 1000 for turn, *spent in found["times"]["bare"]}
+    step = np.median(list(bare.values()), axis=0)
+    noise = np.median(np.abs(np.array(list(bare.values())) - step), axis=0)
     for arm, times in found["times"].items():
         if arm == "bare":
             continue
-        extra = np.median(np.array(times) * 1000 - bare, axis=0)
+        extra = np.median([np.array(spent) * 1000 - bare[turn] for turn, *spent in times], axis=0)
         yield {
             "case": case,
             "arm": arm,
@@ -168,7 +173,7 @@ def as_markdown(result):
             "# What capture costs where something else trains\n",
             described(result["machine"]),
             loads(result),
-            f"Medians of {result['rounds'] or 1} paired blocks of {result['steps']} steps,",
+            f"Medians of {result['rounds'] or 1} paired blocks of {result['steps']} steps (peers: of every 2nd),",
             f"in process CPU time, measured in {result['seconds'] / 60:.0f} minutes;",
             "two processes each on one core for `ddp-2`, of which the first is shown.",
             "`tdbg-1` and `tdbg-10` save every step and every 10th with all that is on by default:",
@@ -224,6 +229,9 @@ def main():
         found = measure(options.one, options.arms.split(","), options.rounds, options.steps, options.folder)
         print("\n" + json.dumps(found), flush=True)
         return
+    from tdbg_lab.stats import cpu
+
+    cpu.engine().compile()  # what every process loads; else each of them compiles
     start = time.perf_counter()
     result = {"machine": machine("torch", "keras", "tensorflow-cpu", "jax", "xgboost"), "rows": []}
     result |= {"rounds": options.rounds, "steps": options.steps, "failed": []}

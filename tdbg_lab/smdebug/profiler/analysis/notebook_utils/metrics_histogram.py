@@ -27,7 +27,11 @@ class MetricsHistogram(NotebookChart):
     def __init__(self, metrics_reader: LocalSystemMetricsReader) -> None:
         super().__init__()
         self.metrics_reader = metrics_reader
-        self.clear()
+        self.system_metrics: dict[tuple[str, str], Series] = {}
+        self.select_dimensions: Sequence[str] = (".*",)
+        self.select_events: Sequence[str] = (".*",)
+        self.show_workers = True
+        self._start: float = 0
 
     def plot(
         self,
@@ -51,12 +55,8 @@ class MetricsHistogram(NotebookChart):
         self.update_data(endtime)
 
     def clear(self) -> None:
-        """Forget what was drawn."""
-        self.system_metrics: dict[tuple[str, str], Series] = {}
-        self.select_dimensions: Sequence[str] = (".*",)
-        self.select_events: Sequence[str] = (".*",)
-        self.show_workers = True
-        self._start: float = 0
+        """Forget what was read."""
+        self.system_metrics = {}
 
     def update_data(self, current_timestamp: float) -> None:
         """Draw what there is up to a time, us since the epoch."""

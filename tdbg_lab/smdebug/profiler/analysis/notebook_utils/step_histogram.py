@@ -35,7 +35,10 @@ class StepHistogram(NotebookChart):
         self.metrics_reader = metrics_reader
         self.width = width
         self.last_timestamp: float = metrics_reader.get_timestamp_of_latest_available_file()
-        self.clear()
+        self.step_metrics: dict[str, Series] = {}
+        self.select_metrics: Sequence[str] = _SELECTED
+        self.show_workers = True
+        self._start: float = 0
 
     def plot(
         self,
@@ -57,11 +60,8 @@ class StepHistogram(NotebookChart):
         self.update_data(endtime)
 
     def clear(self) -> None:
-        """Forget what was drawn."""
-        self.step_metrics: dict[str, Series] = {}
-        self.select_metrics: Sequence[str] = _SELECTED
-        self.show_workers = True
-        self._start: float = 0
+        """Forget what was read."""
+        self.step_metrics = {}
 
     def update_data(self, current_timestamp: float) -> None:
         """Draw what there is up to a time, us since the epoch."""
