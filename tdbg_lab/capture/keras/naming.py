@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ _WHOLE = (keras.layers.RNN, keras.layers.TimeDistributed)
 """Layers that call their children in a loop: what passes through those cannot be told apart."""
 _GATED = (keras.layers.LSTM, keras.layers.GRU)
 """Layers whose `activation` is not the last thing they do."""
-_OTHERS = frozenset(
-    {"gelu", "silu", "mish", "leakyrelu", "elu", "selu", "celu", "softplus", "hardswish", "hardsilu"}
-)
-"""Other activation functions, whose units may die or saturate, too."""
 _MAX_CHANNELS = 4096
 
 
@@ -182,5 +179,5 @@ def marks_of(layer: Any) -> tuple[str, ...]:
         return ("tanh",)
     if activation is keras.activations.sigmoid:
         return ("sigmoid",)
-    name = getattr(activation, "__name__", type(layer).__name__).lower().replace("_", "")
-    return ("activation_function",) if name in _OTHERS else ()
+    name = getattr(activation, "__name__", type(layer).__name__)
+    return (ACTIVATION_FUNCTION,) if has_units(name) else ()

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 from torch.overrides import TorchFunctionMode
 
-from tdbg_lab.capture.pytorch.modules import ACTIVATION_FUNCTION
+from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
@@ -37,13 +37,12 @@ _NAMES = (
     "sigmoid", "logsigmoid", "hardsigmoid", "tanh", "hardtanh", "softplus", "softsign", "softmax",
     "log_softmax", "softmin", "gumbel_softmax", "hardswish", "tanhshrink", "softshrink", "hardshrink",
 )  # fmt: skip
-_UNITS = ("gelu", "silu", "mish", "leaky_relu", "elu", "selu", "celu", "softplus", "hardswish", "hardtanh")
 _MARKS = {
     "relu": ("relu",),
     "relu6": ("relu",),
     "tanh": ("tanh",),
     "sigmoid": ("sigmoid",),
-    **dict.fromkeys(_UNITS, (ACTIVATION_FUNCTION,)),
+    **{name: (ACTIVATION_FUNCTION,) for name in _NAMES if has_units(name)},
 }
 _CLAMPS = {"clamp", "clip", "clamp_min"}
 """Rectifiers when they cut off at zero, and nothing above."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
 
-__all__ = ["ACTIVATION_FUNCTION", "ModuleProbe", "hook_modules", "is_relu", "marks_of"]
-
-ACTIVATION_FUNCTION = "activation_function"
-"""Collection of the outputs of other activation functions, unit by unit."""
-_OTHERS = ("gelu", "silu", "mish", "leakyrelu", "elu", "softplus", "hardswish", "hardtanh")
+__all__ = ["ModuleProbe", "hook_modules", "is_relu", "marks_of"]
 
 _MAX_CALLS = 64
 _MAX_SHAPES = 64
@@ -67,8 +64,7 @@ def marks_of(module: nn.Module) -> tuple[str, ...]:
         return ("tanh",)
     if isinstance(module, nn.Sigmoid):
         return ("sigmoid",)
-    kind = type(module).__name__.lower()  # libraries have classes of their own: NewGELUActivation
-    known = any(one in kind for one in _OTHERS) and next(module.parameters(), None) is None
+    known = named_after_one(type(module).__name__) and next(module.parameters(), None) is None
     return (ACTIVATION_FUNCTION,) if known else ()
 
 
