@@ -14,6 +14,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.rules import check_run, list_rules
 from tdbg_lab.rules.registry import DEFAULT
 
+from .profiled import add_profile, item, kernel, step_events
 from .recorded import Recorded, healthy
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ OURS = [rule.name for rule in list_rules() if rule.group == "profile" and rule.n
 
 
 def test_default_rules_have_a_group_for_the_profiler() -> None:
-    assert len(OURS) == 14
+    assert len(OURS) == 16
 
 
 @pytest.mark.parametrize("save_every", [1, 50])
@@ -51,6 +52,14 @@ def test_a_usual_training_is_silent(tmp_path: Path, save_every: int) -> None:
     assert {state.rule for state in states} == set(OURS)
 
 
+def busy_step(step: int) -> list[dict[str, object]]:
+    """A step of 400 ms: 190 kernels one after the other, and one look at the loss while they run."""
+    at, events = step * 400_000, []
+    for place in range(190):
+        events += kernel(at + 2000 * place, 2000, 1000 * step + place + 1)
+    return [*step_events(step, at, 399_000), *events, *item(at + 370_000, 5000, 1000 * step + 500)]
+
+
 def test_a_healthy_day_of_a_busy_gpu_is_silent(tmp_path: Path) -> None:
     made = Recorded(tmp_path / "run").steps(healthy(300, 10)).loader(num_workers=4, pin_memory=True)
     moments = 240
@@ -71,6 +80,7 @@ def test_a_healthy_day_of_a_busy_gpu_is_silent(tmp_path: Path) -> None:
             ("gpu_throttled_thermal", "gpu0"): [0.0] * moments,
         }
     )
+    add_profile(made, [busy_step(step) for step in range(3)])
     found, states = made.check(*OURS)
     assert not [one.message for one in found]
     out = {rule for rule, state in states.items() if state.status == "not_applicable"}
