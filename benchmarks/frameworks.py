@@ -42,7 +42,7 @@ PEERS = {
 SMDEBUG_RUNS = ("ddp-2",)
 WHAT = {
     "tensorboard": "histograms of weights and gradients, every step",
-    "wandb": "`wandb.watch(log='all', log_freq=1)`, offline; XGBoost: its callback",
+    "wandb": "`wandb.watch(log='all', log_freq=1)`, offline; XGBoost: its callback, which logs metrics only",
     "tensorboard-10": "Keras's callback, histograms of the weights every 10th step",
     "smdebug": "weights, gradients and losses, four reductions and two norms, every step",
 }
