@@ -14,14 +14,14 @@ from capture_training import Net, train
 from torch import nn
 
 from tdbg_lab.capture import cost, plan, recorder
-from tdbg_lab.capture.pytorch import losses, modules, optimizers, parameters, scaler, updates
+from tdbg_lab.capture.pytorch import last_measured, losses, modules, optimizers, parameters, scaler, updates
 from tdbg_lab.errors import StoreError
 from tdbg_lab.profiler.spans import PhaseRecorder
 from tdbg_lab.store import RankWriter, RunFolder, tail
 
 WRITERS = ["append", "append_spans", "write_raw", "flush", "close"]
 PLACES = [
-    (modules, "summarize_tensors"),
+    (last_measured, "summarize_tensors"),
     (modules, "tensors_in"),
     (modules.ModuleProbe, "take"),
     (modules.ModuleProbe, "_key"),
@@ -136,7 +136,7 @@ def test_interrupt_by_the_user_passes_through(attach, monkeypatch):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     handle = attach(model, optimizer=optimizer, strict=False)
-    monkeypatch.setattr(modules, "summarize_tensors", interrupt)
+    monkeypatch.setattr(last_measured, "summarize_tensors", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(model, optimizer, 1)
     monkeypatch.undo()
