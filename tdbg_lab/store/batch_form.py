@@ -52,7 +52,7 @@ class BatchForm:
         self.rows = batch.num_rows
         message = np.frombuffer(batch.serialize(), np.uint8)
         self._places = _Places(batch.schema)
-        self._body = _PREFIX_BYTES + struct.unpack_from("<Ii", message)[1]
+        self._body = _PREFIX_BYTES + struct.unpack_from("<Ii", message.data)[1]
         self._space = np.concatenate([message, np.zeros(len(message) // _SPARE, np.uint8)])
         contents = message[_PREFIX_BYTES : self._body].tobytes()
         self._length_at, self._nodes_at, self._buffers_at = _positions(contents)
@@ -113,11 +113,14 @@ class BatchForm:
         self._step[:], self._time_ns[:], self._micro[:] = rows.step, rows.time_ns, rows.micro
         for name, column in self._columns:
             column[:] = getattr(block, name)
-        for (offsets, _), found in zip(self._lists, (hist, hist, channel, channel), strict=True):
-            offsets[:] = found
-        values = (block.hist_bins, narrow_counts(block), block.channel_zero_frac, block.channel_mean)
-        for (_, numbers), found in zip(self._lists, values, strict=True):
-            numbers[:] = found
+        found = (
+            (hist, block.hist_bins),
+            (hist, narrow_counts(block)),
+            (channel, block.channel_zero_frac),
+            (channel, block.channel_mean),
+        )
+        for (offsets, numbers), (starts, values) in zip(self._lists, found, strict=True):
+            offsets[:], numbers[:] = starts, values
         self._seq[:] = seq
         return self._message
 
