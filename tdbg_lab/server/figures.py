@@ -30,6 +30,8 @@ MAX_REST_S = 10.0
 """The next preparation of a picture that follows a run waits as long as the last one took, at most this."""
 MOVING = frozenset({"step", "n_out", "window_s"})
 """Parameters that choose what is shown of a preparation; preparations are shared between their values."""
+_Key = tuple[str, str, str]
+"""Id of the run, view, parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Figures:
         self._jobs = jobs
         self._pool = pool
         self._cache_bytes = cache_bytes
-        self._cache: OrderedDict[Hashable, tuple[tuple[int, int], _Drawn]] = OrderedDict()
+        self._cache: OrderedDict[_Key, tuple[tuple[int, int], _Drawn]] = OrderedDict()
         self._cached_bytes = 0
         self._drawing: dict[Hashable, asyncio.Future[_Drawn]] = {}
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
@@ -127,7 +129,7 @@ class Figures:
         finally:
             self._freed.give_back()
 
-    def _kept(self, key: Hashable, state: tuple[int, int]) -> _Drawn | None:
+    def _kept(self, key: _Key, state: tuple[int, int]) -> _Drawn | None:
         """The kept figure, if it is of this version of the run and of its preparation."""
         kept = self._cache.get(key)
         if kept is None or kept[0] != state:
@@ -135,12 +137,20 @@ class Figures:
         self._cache.move_to_end(key)
         return kept[1]
 
-    def _keep(self, key: Hashable, state: tuple[int, int], drawn: _Drawn) -> None:
-        old = self._cache.pop(key, None)
-        self._cached_bytes += len(drawn.figure) - (0 if old is None else len(old[1].figure))
+    def _keep(self, key: _Key, state: tuple[int, int], drawn: _Drawn) -> None:
+        """Keep a figure; those of the same run as it was before are never asked for again."""
+        run, version = key[0], state[0]
+        for old in [one for one, (kept, _) in self._cache.items() if one[0] == run and kept[0] < version]:
+            self._forget(old)
+        if key in self._cache:
+            self._forget(key)
+        self._cached_bytes += len(drawn.figure)
         self._cache[key] = (state, drawn)
         while self._cached_bytes > self._cache_bytes and self._cache:
-            self._cached_bytes -= len(self._cache.popitem(last=False)[1][1].figure)
+            self._forget(next(iter(self._cache)))
+
+    def _forget(self, key: _Key) -> None:
+        self._cached_bytes -= len(self._cache.pop(key)[1].figure)
 
     def _pending(self, base: Hashable, version: int, task: JobTask) -> PendingJson | None:
         """The job that makes the complete picture, started if need be; None when it failed before."""
