@@ -1,9 +1,15 @@
-"""How hypothesis searches: the same examples each time, unless asked to look further."""
+"""For all tests: how hypothesis searches, and that Ctrl-C is heard."""
+
+import signal
 
 from hypothesis import settings
 
-# A failure that a change did not cause says nothing about the change. `--hypothesis-profile=search` looks at
-# fresh examples; what it finds becomes an @example of the test.
+# The same examples each time, unless asked to look further: a failure that no change caused says nothing
+# about the change. `--hypothesis-profile=search` looks at fresh examples; what it finds becomes an @example.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile("repeatable")
+
+# What a shell starts in the background ignores Ctrl-C, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
