@@ -13,7 +13,9 @@ export PATH="$VENV/bin:$PATH"
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-# pip_install ARG...: into .venv. Python compiles what it imports; compiling the rest too would take minutes.
+# pip_install ARG...: into .venv. Python compiles what it imports, and keeps it; compiling the rest too would
+# take minutes.
+unset PYTHONDONTWRITEBYTECODE
 pip_install() { "$VENV/bin/python" -m pip install -q --no-compile "$@"; }
 
 # fingerprint FILE...: one hash over the contents of the files
