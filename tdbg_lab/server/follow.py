@@ -99,8 +99,9 @@ class Follower:
 
     async def _pause(self) -> None:
         await asyncio.sleep(max(SETTLE_S, self._catalog.scan_took_s))
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), self._poll_interval_s)
+        with contextlib.suppress(TimeoutError):  # not `wait_for`: see `RunTail`
+            async with asyncio.timeout(self._poll_interval_s):
+                await self._woken.wait()
 
     def _watch_folders(self) -> None:
         """Watch the folders of the last scan. The watch wakes us once it stands: see `FolderWatch.add`."""

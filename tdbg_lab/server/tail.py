@@ -150,8 +150,11 @@ class RunTail:
 
     async def _wait(self, timeout_s: float) -> None:
         """Wait for a change, or for the time after which to look anyhow."""
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), timeout_s)
+        # Not `wait_for`: until Python 3.12 it forgets that it was cancelled when what it waits for comes just
+        # then, and the task would never end.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._woken.wait()
         self._woken.clear()
 
     async def _refresh_once(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -94,6 +94,8 @@ class FolderWatch:
     def _work(self) -> None:
         while not self._closed:
             self._restart.clear()
+            if self._closed:  # since the line before
+                return
             with self._lock:
                 wanted = list(self._callbacks)[:MAX_FOLDERS]
             folders = [name for name in wanted if Path(name).is_dir()]

@@ -220,3 +220,21 @@ def test_reading_does_not_block_the_loop(tmp_path, monkeypatch):
 
     assert asyncio.run(scene()) < 1.2
     training.end()
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_tail_ends_also_when_it_is_woken_at_that_moment(tmp_path, turns):
+    async def scene():
+        fake_run(tmp_path / "run")
+        bench = Bench(tmp_path, poll_interval_s=60)
+        tail = bench.tails.acquire(bench.entry("run"))
+        await tail.opened()
+        await asyncio.sleep(0.05)
+        tail.wake()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await asyncio.wait({closing := asyncio.ensure_future(tail.aclose())}, timeout=20)
+        assert closing.done()
+        await bench.aclose()
+
+    asyncio.run(scene())
