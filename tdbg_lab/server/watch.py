@@ -92,9 +92,9 @@ class FolderWatch:
             self._thread.start()
 
     def _work(self) -> None:
-        while not self._closed:
+        while True:
             self._restart.clear()
-            if self._closed:  # since the line before
+            if self._closed:  # asked after the line before, so that nothing that `close` says is cleared
                 return
             with self._lock:
                 wanted = list(self._callbacks)[:MAX_FOLDERS]
