@@ -92,7 +92,7 @@ class StepOutlier(PhaseRule):
         median_s = float(np.median(length_s))
         cost = float(np.maximum(length_s[slow] - median_s, 0.0).sum() / max(length_s.sum(), 1e-12))
         phase = _phase_of(times, slow)
-        every = _period(times.step[slow])
+        every = _period(times.step[slow & _blamed(times, slow, phase)])
         is_odd = every > 0 or phase not in OWN
         if not self.classic:
             burst = not is_odd and np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
@@ -177,6 +177,13 @@ def _phase_of(times: PhaseTimes, slow: NDArray[np.bool_]) -> str:
     usual = times.seconds[~slow] if (~slow).any() else times.seconds
     extra = times.seconds[slow].mean(axis=0) - np.median(usual, axis=0)
     return times.names[int(extra[: len(times.names)].argmax())] if times.names else ""
+
+
+def _blamed(times: PhaseTimes, slow: NDArray[np.bool_], phase: str) -> NDArray[np.bool_]:
+    """Steps with much of this phase: a machine that is busy makes others slow, at no even distances."""
+    spent_s = times.of(phase)
+    blamed: NDArray[np.bool_] = spent_s > 0.5 * np.median(spent_s[slow])
+    return blamed
 
 
 def _period(steps: NDArray[np.int64]) -> int:
