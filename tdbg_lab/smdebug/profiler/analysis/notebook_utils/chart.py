@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tdbg_lab.views.labels import safe
+from tdbg_lab.views.palette import pick
 from tdbg_lab.views.style import empty, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
     from plotly import graph_objects as go
 
-__all__ = ["NotebookChart", "heading", "tiles"]
+__all__ = ["NotebookChart", "heading", "histogram", "tiles"]
 
 _TILE_PX = 230
 
@@ -37,6 +41,18 @@ class NotebookChart:
             self._place = display(figure, display_id=True)
         else:
             self._place.update(figure)
+
+
+def histogram(counts: NDArray[np.int64], edges: NDArray[np.float64], hover: str) -> dict[str, Any]:
+    """Bars for the counts, shape ``(B,)``, between edges, shape ``(B + 1,)``."""
+    return {
+        "type": "bar",
+        "x": (edges[1:] + edges[:-1]) / 2,
+        "width": np.diff(edges),
+        "y": counts,
+        "marker": {"color": pick(0)},
+        "hovertemplate": hover,
+    }
 
 
 def tiles(traces: Mapping[str, Mapping[str, Any]], axis_title: str, *, columns: int = 3) -> go.Figure:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.smdebug.profiler.analysis.notebook_utils.chart import NotebookChart, tiles
+from tdbg_lab.smdebug.profiler.analysis.notebook_utils.chart import NotebookChart, histogram, tiles
 from tdbg_lab.smdebug.profiler.analysis.notebook_utils.selection import chosen_metrics, metric_series
-from tdbg_lab.views.palette import pick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,11 +79,4 @@ def _bars(dimension: str, series: Series) -> dict[str, Any]:
     finite = series.values[np.isfinite(series.values)]
     percent = "Utilization" in dimension or "Percent" in dimension
     counts, edges = np.histogram(finite, _BINS, (0.0, 100.0) if percent else None)
-    return {
-        "type": "bar",
-        "x": (edges[1:] + edges[:-1]) / 2,
-        "width": np.diff(edges),
-        "y": counts,
-        "marker": {"color": pick(0)},
-        "hovertemplate": "%{x:.4~g}: <b>%{y}</b> readings<extra></extra>",
-    }
+    return histogram(counts, edges, "%{x:.4~g}: <b>%{y}</b> readings<extra></extra>")

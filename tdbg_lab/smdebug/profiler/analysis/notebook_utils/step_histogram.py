@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.smdebug.profiler.analysis.notebook_utils.chart import NotebookChart, tiles
+from tdbg_lab.smdebug.profiler.analysis.notebook_utils.chart import NotebookChart, histogram, tiles
 from tdbg_lab.smdebug.profiler.analysis.notebook_utils.selection import Series, matching, phase_series
-from tdbg_lab.views.palette import pick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,11 +87,5 @@ def _bars(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
     low, high = float(ms.min()), float(np.median(ms) + 2 * ms.std())
     counts, edges = np.histogram(ms, _BINS, (low, high) if low < high else None)
     left_out = int((ms > edges[-1]).sum())
-    return {
-        "type": "bar",
-        "x": (edges[1:] + edges[:-1]) / 2,
-        "width": np.diff(edges),
-        "y": counts,
-        "marker": {"color": pick(0)},
-        "hovertemplate": f"%{{x:.4~g}} ms: <b>%{{y}}</b> times<extra>{left_out} took longer</extra>",
-    }
+    hover = f"%{{x:.4~g}} ms: <b>%{{y}}</b> times<extra>{left_out} took longer</extra>"
+    return histogram(counts, edges, hover)
