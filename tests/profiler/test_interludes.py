@@ -118,6 +118,44 @@ def test_tensorboard_is_logging(tmp_path: Path) -> None:
     assert "_tdbg_lab_listeners" not in vars(tensorboard.SummaryWriter.add_histogram)
 
 
+def test_tensorboardx_is_logging(tmp_path: Path) -> None:
+    tensorboardx = pytest.importorskip("tensorboardX")
+    with tensorboardx.SummaryWriter(str(tmp_path / "events")) as writer:
+        values = torch.arange(100_000.0).numpy()
+        training = train(tmp_path, lambda _one, step: writer.add_histogram("h", values, step), steps=3)
+    assert training.phases()["logging"] == 3
+
+
+def test_mlflow_is_logging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+    with mlflow.start_run():
+        training = train(tmp_path, lambda _one, step: mlflow.log_metrics({"a": 1.0, "b": 2.0}, step), steps=3)
+    assert training.phases()["logging"] == 3
+
+
+def test_wandb_is_logging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wandb = pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    with wandb.init(mode="offline", dir=tmp_path, project="test"):
+        pixels = torch.rand(128, 128, 3).numpy()
+        training = train(tmp_path, lambda _one, _step: wandb.log({"image": wandb.Image(pixels)}), steps=3)
+    assert training.phases()["logging"] == 3
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled:UserWarning")
+def test_distributed_checkpoint_is_a_checkpoint(tmp_path: Path) -> None:
+    checkpoint = pytest.importorskip("torch.distributed.checkpoint")
+    weights = {"a": torch.zeros(1_000_000)}
+
+    def save(_one: Training, step: int) -> None:
+        checkpoint.save(weights, checkpoint_id=tmp_path / f"step-{step}")
+
+    training = train(tmp_path, save, steps=2)
+    assert training.phases()["checkpoint"] == 2
+
+
 def test_functions_are_put_back_with_the_last_handle_that_listens(tmp_path: Path) -> None:
     original = torch.serialization._save
     first, second = Training(tmp_path / "a"), Training(tmp_path / "b")
