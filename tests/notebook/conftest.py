@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import atexit
+
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.history import HistoryManager
@@ -20,6 +22,8 @@ def shell(tmp_path, monkeypatch):
     yield shell
     shell.run_line_magic("unload_ext", "tdbg_lab")
     InteractiveShell.clear_instance()
+    # Each shell would collect garbage once more when the process ends: minutes, for all of them.
+    atexit.unregister(shell.atexit_operations)
 
 
 @pytest.fixture
