@@ -5,7 +5,6 @@ from ending: after two minutes it is ended, and what its threads were doing is t
 """
 
 import faulthandler
-import os
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 PATIENCE_S = 120
 
-sys.path[0] = os.getcwd()  # as after ``python -m pytest``
+sys.path[0] = str(Path.cwd())  # as after ``python -m pytest``
 status = int(pytest.main(sys.argv[2:]))
 Path(sys.argv[1]).write_text(f"{status}\n")
 faulthandler.dump_traceback_later(PATIENCE_S, exit=True)

@@ -8,6 +8,7 @@ module.exports = {
   ...baseConfig,
   testDir: './tests',
   timeout: 240_000,
+  globalTimeout: 20 * 60_000,
   expect: { timeout: 30_000 },
   // Told as flaky, not as passed, when it takes a second time.
   retries: 1,
