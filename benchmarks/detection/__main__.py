@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:  # run as `python benchmarks/detection`
@@ -12,70 +14,104 @@ if str(ROOT) not in sys.path:  # run as `python benchmarks/detection`
 
 from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs  # noqa: E402
 from benchmarks.detection.judging import SETS  # noqa: E402
+from benchmarks.detection.keeping import trim  # noqa: E402
 from benchmarks.detection.pool import kept, outcomes  # noqa: E402
 from benchmarks.detection.report import details, write  # noqa: E402
 
 CACHE = Path.home() / ".cache" / "tdbg-lab" / "detection"
+MOST_MB = 4000
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.detection", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--half", choices=SETS_OF_PROGRAMS, help="only this set; nothing is written then")
+    parser.add_argument("--seeds", type=int, help="how many; by default what each set of programs declares")
+    parser.add_argument("--half", default=",".join(SETS_OF_PROGRAMS), help="sets of programs, by commas")
     parser.add_argument(
         "--only", default="", help="only programs whose name holds this; nothing is written then"
     )
-    parser.add_argument("--sets", default=",".join(SETS), help="detectors, joined by commas")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="where recordings are kept")
     parser.add_argument(
-        "--part", default="0/1", help="of the programs, 0/3 the first, fourth, ...; nothing is written"
+        "--sets", default=",".join(SETS), help="detectors, joined by commas; nothing is written for fewer"
     )
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--keep", type=Path, default=CACHE, metavar="FOLDER",
+        help="where recordings and answers are kept: another call goes on from there",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-mb", type=float, default=MOST_MB,
+        help="recordings beyond this size are dropped, the oldest first; scores and answers stay",
+    )  # fmt: skip
+    parser.add_argument(
+        "--minutes", type=float, help="begin no program later than this; the next call goes on"
+    )
+    parser.add_argument("--details", action="store_true", help="tell misses and alarms, write nothing")
     parser.add_argument("--stale", action="store_true", help="take recordings and answers of older code, too")
     parser.add_argument(
         "--stale-recordings", action="store_true", help="take recordings of older capture, answers anew"
     )
     parser.add_argument("--kept", action="store_true", help="run nothing: write what was run before")
     parser.add_argument("--quiet", action="store_true")
-    return parser.parse_args()
+    given = parser.parse_args()
+    given.half = tuple(filter(None, given.half.split(",")))
+    given.sets = tuple(filter(None, given.sets.split(",")))
+    if not set(given.half) <= set(SETS_OF_PROGRAMS):
+        parser.error(f"--half takes some of {', '.join(SETS_OF_PROGRAMS)}, not {', '.join(given.half)}")
+    return given
+
+
+def _jobs(given: argparse.Namespace) -> list[tuple[str, int]]:
+    """Programs and seeds, set by set, seed by seed."""
+    return [
+        (one.name, seed)
+        for name in given.half
+        for seed in range(SETS_OF_PROGRAMS[name].seeds if given.seeds is None else given.seeds)
+        for one in programs(name, given.only)
+    ]
+
+
+def _run(given: argparse.Namespace, jobs: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    """What came of the jobs that could be begun in time."""
+    progress = (lambda line: None) if given.quiet else (lambda line: print(line, flush=True))
+    found = outcomes(
+        jobs,
+        given.keep,
+        given.sets,
+        workers=given.workers,
+        fresh=not given.stale,
+        recorded_anew=not (given.stale or given.stale_recordings),
+        until=None if given.minutes is None else time.monotonic() + 60 * given.minutes,
+        progress=progress,
+    )
+    done = []
+    for one in found:
+        done.append(one)
+        trim(given.keep, given.keep_mb)
+    return done
 
 
 def main() -> int:
-    """Run, and write ``results/detection.*`` when everything was run."""
+    """Run, and write ``results/detection.*`` when everything that was asked for has been run."""
     given = _arguments()
-    sets = tuple(filter(None, given.sets.split(",")))
-    chosen = programs(given.half or "", given.only)
-    part, parts = (int(one) for one in given.part.split("/"))
-    chosen = chosen[part::parts]
-    jobs = [(one.name, seed) for seed in range(given.seeds) for one in chosen]
+    jobs = _jobs(given)
     if given.kept:
-        print(write(list(kept(jobs, given.cache))))
+        print(write(list(kept(jobs, given.keep))))
         return 0
-    progress = (lambda line: None) if given.quiet else (lambda line: print(line, flush=True))
     try:
-        found = list(
-            outcomes(
-                jobs,
-                given.cache,
-                sets,
-                workers=given.workers,
-                fresh=not given.stale,
-                recorded_anew=not (given.stale or given.stale_recordings),
-                progress=progress,
-            )
-        )
+        found = _run(given, jobs)
     except KeyboardInterrupt:
         print("Stopped; what was recorded is kept, and the next run goes on from there.")
         return 130
     failed = [one for one in found if "failed" in one]
     for one in failed:
         print(one["program"], one["seed"], one["failed"], file=sys.stderr)
-    found = [one for one in found if "failed" not in one]
-    if given.half or given.only or parts > 1 or sets != SETS:
-        print(details(found, sets, blind=given.half == HELD_OUT))
+    good = [one for one in found if "failed" not in one]
+    if given.details or given.only or given.sets != SETS:
+        print(details(good, given.sets, blind=HELD_OUT in given.half and not given.only))
+    elif len(found) < len(jobs):
+        print(f"{len(found)} of {len(jobs)} runs are done; the same call again goes on from there.")
     elif not failed:
-        print(write(found))
-    return 1 if failed else 0
+        print(write(good))
+    return 1 if len(good) < len(jobs) else 0
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["DEFAULT_SET", "SETS", "Alarm", "judge"]
+__all__ = ["DEFAULT_SET", "SETS", "Alarm", "judge", "unanswered"]
 
 DEFAULT_SET = "default"
 OURS = (DEFAULT_SET, "classic")
@@ -98,6 +98,19 @@ def _code(name: str) -> str:
     return digest_of(rules, "benchmarks/detection/judging.py")
 
 
+def _kept(place: Path, name: str) -> dict[str, Any]:
+    """What a set answered before; the code is "" where it did not."""
+    kept = place / f"{name}.json"
+    answer: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {"code": ""}
+    return answer
+
+
+def unanswered(place: Path, sets: tuple[str, ...], *, fresh: bool = True) -> list[str]:
+    """Sets that have to be asked: since they never were, or by older code if answers must be `fresh`."""
+    kept = {name: _kept(place, name)["code"] for name in sets}
+    return [name for name, code in kept.items() if not code or (fresh and code != _code(name))]
+
+
 def judge(
     place: Path, facts: dict[str, Any], sets: tuple[str, ...] = SETS, *, fresh: bool = True
 ) -> dict[str, Any]:
@@ -105,21 +118,18 @@ def judge(
 
     They are asked anew when code changed, unless old answers will do (`fresh` is False).
     """
-    answers: dict[str, Any] = {}
-    asked: dict[str, _Ours | _Published] = {}
-    for name in sets:
-        kept = place / f"{name}.json"
-        answers[name] = json.loads(kept.read_text()) if kept.exists() else {"code": ""}
-        if answers[name]["code"] != _code(name) and (fresh or not kept.exists()):
-            asked[name] = _Ours(name) if name in OURS else _Published(name, facts)
+    asked: dict[str, _Ours | _Published] = {
+        name: _Ours(name) if name in OURS else _Published(name, facts)
+        for name in unanswered(place, sets, fresh=fresh)
+    }
     if asked:
         _walk(place / "run", asked)
     for name, one in asked.items():
-        answers[name] = {
+        answer = {
             "code": _code(name), "alarms": [asdict(alarm) for alarm in one.alarms], "errors": one.errors()
         }  # fmt: skip
-        (place / f"{name}.json").write_text(json.dumps(answers[name]))
-    return answers
+        (place / f"{name}.json").write_text(json.dumps(answer))
+    return {name: _kept(place, name) for name in sets}
 
 
 def _walk(path: Path, asked: dict[str, _Ours | _Published]) -> None:

@@ -27,7 +27,7 @@ def _do(
     job: Job, cache_folder: str, sets: tuple[str, ...], *, fresh: bool, recorded_anew: bool
 ) -> dict[str, Any]:
     """Record and judge, in a worker."""
-    from benchmarks.detection.judging import judge
+    from benchmarks.detection.judging import judge, unanswered
     from benchmarks.detection.recording import place_of, record, score
 
     name, seed = job
@@ -37,7 +37,8 @@ def _do(
             place = place_of(program, seed, Path(cache_folder), bare=True)
             return {"program": name, "seed": seed, "score": score(program, seed, place)}
         place = place_of(program, seed, Path(cache_folder))
-        facts = record(program, seed, place, fresh=recorded_anew)
+        asked = bool(unanswered(place, sets, fresh=fresh))
+        facts = record(program, seed, place, fresh=recorded_anew, to_be_asked=asked)
         return {"program": name, "seed": seed, **facts, "sets": judge(place, facts, sets, fresh=fresh)}
     except Exception:  # noqa: BLE001 - told with its traceback, the others go on
         return {"program": name, "seed": seed, "failed": traceback.format_exc()}
@@ -73,11 +74,12 @@ def outcomes(
     workers: int = 2,
     fresh: bool = True,
     recorded_anew: bool = True,
+    until: float | None = None,
     progress: Callable[[str], object] = print,
 ) -> Iterator[dict[str, Any]]:
     """What came of each job, in the order they end; without `sets` only its score.
 
-    Ctrl-C ends at once, and what was done is kept.
+    Ctrl-C ends at once, and what was done is kept; no job is begun after `until` (of the monotonic clock).
     """
     begun = time.monotonic()
     context = multiprocessing.get_context("spawn")
@@ -89,7 +91,9 @@ def outcomes(
         }
         count = 0
         while open_jobs:
-            done, open_jobs = wait(open_jobs, return_when=FIRST_COMPLETED)
+            done, open_jobs = wait(open_jobs, timeout=5, return_when=FIRST_COMPLETED)
+            if until is not None and time.monotonic() > until:
+                open_jobs = {one for one in open_jobs if not one.cancel()}
             for one in done:
                 count += 1
                 outcome = one.result()

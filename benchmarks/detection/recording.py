@@ -65,9 +65,10 @@ def _parts(program: Program) -> Iterable[str]:
         "benchmarks/detection/programs/data.py", "benchmarks/detection/programs/networks.py",
         "benchmarks/detection/faults/parts.py",
     )  # fmt: skip
-    if program.task.half == "held_out":
+    folder = program.task.build.__module__.split(".")[3]
+    if folder in ("held", "second"):
         yield _digest_of_code(
-            "benchmarks/detection/programs/held/data.py", "benchmarks/detection/programs/held/networks.py"
+            *(f"benchmarks/detection/programs/{folder}/{one}.py" for one in ("data", "networks"))
         )
     yield program.name
     yield _source(program.task.build)
@@ -100,15 +101,20 @@ def capture_code() -> str:
     return digest_of("tdbg_lab/capture/**/*.py", "tdbg_lab/stats/**/*.py", "tdbg_lab/config.py")
 
 
-def record(program: Program, seed: int, place: Path, *, fresh: bool = True) -> dict[str, Any]:
+def record(
+    program: Program, seed: int, place: Path, *, fresh: bool = True, to_be_asked: bool = True
+) -> dict[str, Any]:
     """Train, unless it was done (by the capture as it is now, if it must be `fresh`).
+
+    A recording that was dropped is made again only when it is `to_be_asked` about.
 
     Gives what is known besides the run: score, steps, CPU time, epochs.
     """
     told = place / "facts.json"
     if told.exists():
         known: dict[str, Any] = json.loads(told.read_text())
-        if not fresh or known["capture"] == capture_code():
+        there = (place / "run").exists() or not to_be_asked
+        if there and (not fresh or known["capture"] == capture_code()):
             return known
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)

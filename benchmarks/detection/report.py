@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.detection.catalog import HELD_OUT, programs
+from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs
 from benchmarks.detection.judging import DEFAULT_SET, SETS
 from benchmarks.detection.measures import HALF_OF, damage, measure
 
@@ -21,25 +21,12 @@ TITLES = {
     "deepdiagnosis": "DeepDiagnosis thresholds",
     "umlaut": "UMLAUT thresholds",
 }
-PURPOSES = {
-    HELD_OUT: (
-        "Held-out programs",
-        "other data, networks and optimizers, written before a rule was asked about them, never tuned on.",
-    ),
-    "seen": (
-        "Programs seen since",
-        "only reported at first; their misses were looked at and rules mended, so they count as tuned on.",
-    ),
-    "tuned": ("Tuned programs", "rules and thresholds were made with them."),
-}
-"""Title of each set of programs, and what it is for."""
 NOTES = (
     "`light_classes!deep_light` failed in LightGBM itself and got other settings before a rule saw it.",
-    "Other tools and the classic conditions were asked about the first 74 held-out runs only.",
-    "Data, networks and optimizers are new to the rules; most kinds of faults are not.",
-    "Mended since: `loss_not_decreasing` forgot what was learnt in a warm-up (`moons_tanh+cosine`).",
+    "Data, networks, optimizers and schedules held out are new to the rules; most kinds of faults are not.",
 )
-"""What has to be said about the figures; to be emptied when all is run again."""
+"""What has to be said about the figures."""
+COMMAND = "    python -m benchmarks.detection --keep FOLDER"
 COLUMNS = (
     ("recall", "found"),
     ("recall_any_alarm", "any alarm"),
@@ -81,11 +68,14 @@ def write(found: list[dict[str, Any]]) -> str:
     counted = [one for one in found if _counts(known[one["program"]].fault, harm.get(one["program"]))]
     left_out = sorted({one["program"] for one in found} - {one["program"] for one in counted})
     result: dict[str, Any] = {
-        "seeds": {name: len({one["seed"] for one in found if _set(known, one) == name}) for name in PURPOSES},
+        "seeds": {
+            name: len({one["seed"] for one in found if _set(known, one) == name}) for name in SETS_OF_PROGRAMS
+        },
         "programs": _numbers(counted, known),
-        "declared": {name: len(programs(name)) for name in PURPOSES},
+        "declared": {name: len(programs(name)) for name in SETS_OF_PROGRAMS},
         "run": {
-            name: len({one["program"] for one in found if _set(known, one) == name}) for name in PURPOSES
+            name: len({one["program"] for one in found if _set(known, one) == name})
+            for name in SETS_OF_PROGRAMS
         },
         "left_out_for_no_harm": left_out,
         "sets": {
@@ -94,8 +84,9 @@ def write(found: list[dict[str, Any]]) -> str:
                 for name in SETS
                 if any(name in one["sets"] and _set(known, one) == part for one in counted)
             }
-            for part in PURPOSES
+            for part in SETS_OF_PROGRAMS
         },
+        "asked": _asked(found, known),
         "damage": harm,
         "cpu_s_of_trainings": round(sum(one["cpu_s"] for one in found)),
     }
@@ -104,6 +95,20 @@ def write(found: list[dict[str, Any]]) -> str:
     text = "\n".join(_lines(result)) + "\n"
     (RESULTS / "detection.md").write_text(text)
     return text
+
+
+def _asked(found: list[dict[str, Any]], known: dict[str, Any]) -> dict[str, list[str]]:
+    """Which states of the rules (hashes of their code) answered for each set of programs."""
+    return {
+        part: sorted(
+            {
+                one["sets"][DEFAULT_SET].get("code", "")[:12]
+                for one in found
+                if DEFAULT_SET in one["sets"] and _set(known, one) == part
+            }
+        )
+        for part in SETS_OF_PROGRAMS
+    }
 
 
 def _set(known: dict[str, Any], outcome: dict[str, Any]) -> str:
@@ -196,14 +201,20 @@ def _lines(result: dict[str, Any]) -> list[str]:
     lines = [
         "# What the rules find, and what they should not",
         "",
-        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings, in three sets:",
+        f"{count['faulty']} faulty and {count['healthy']} healthy small trainings, in several sets:",
         "",
     ]
-    for part, (title, purpose) in PURPOSES.items():
+    for part, one in SETS_OF_PROGRAMS.items():
         seeds = result["seeds"][part]
         run = f"{result['run'][part]} of {result['declared'][part]} programs run, {seeds} seed(s)"
-        lines.append(f"- **{title}**: {purpose} {run}.")
-    lines += ["", "The figures to go by are those of the held-out programs.", *[f"\n{one}" for one in NOTES]]
+        lines.append(f"- **{one.title}**: {one.purpose} {run}.")
+    lines += [
+        "",
+        "The figures to go by are those of the held-out programs. To make this report:",
+        "",
+        COMMAND,
+    ]
+    lines += [f"\n{one}" for one in NOTES]
     lines += [
         "",
         "- *Found*: an alarm (warning or critical), after the trigger, of a rule that fits the fault.",
@@ -217,11 +228,11 @@ def _lines(result: dict[str, Any]) -> list[str]:
     held = result["sets"][HELD_OUT]
     if DEFAULT_SET in held:
         lines += ["", "Goals on the held-out programs, default set:", "", *_goals(held[DEFAULT_SET])]
-    for part in PURPOSES:
-        lines += _part(PURPOSES[part][0], result["sets"][part])
-    for part in PURPOSES:
+    for part in SETS_OF_PROGRAMS:
+        lines += _part(SETS_OF_PROGRAMS[part].title, result["sets"][part])
+    for part in SETS_OF_PROGRAMS:
         if DEFAULT_SET in result["sets"][part]:
-            lines += _details(PURPOSES[part][0], result["sets"][part], whole=part == HELD_OUT)
+            lines += _details(SETS_OF_PROGRAMS[part].title, result["sets"][part], whole=part == HELD_OUT)
     lines += ["", "Faults left out since they did no harm: "
               + (", ".join(result["left_out_for_no_harm"]) or "none") + "."]  # fmt: skip
     return lines
