@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,8 +13,10 @@ pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.detection.catalog import SETS_OF_PROGRAMS, programs, tasks
-from benchmarks.detection.judging import SETS, judge
+from benchmarks.detection.__main__ import main
+from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs, tasks
+from benchmarks.detection.judging import SETS, judge, unanswered
+from benchmarks.detection.keeping import trim
 from benchmarks.detection.measures import damage, measure, verdict
 from benchmarks.detection.pool import kept
 from benchmarks.detection.recording import place_of, record, score
@@ -102,3 +105,50 @@ def test_sets_share_no_task_and_hold_every_group() -> None:
     assert sum(one.fault is None for one in every) >= 60
     assert sum(one.fault is not None for one in every) >= 60
     assert json.dumps([one.name for one in every])
+
+
+def test_held_out_set_is_large_enough_to_tell_two_percent() -> None:
+    found, seeds = programs(HELD_OUT), SETS_OF_PROGRAMS[HELD_OUT].seeds
+    assert seeds > 1
+    assert seeds * sum(one.fault is None for one in found) >= 60
+    assert seeds * sum(one.fault is not None for one in found) >= 60
+
+
+def _as_recorded(folder: Path, name: str, size: int, age: int) -> Path:
+    place = folder / "runs" / name
+    (place / "run").mkdir(parents=True)
+    (place / "run" / "rows").write_bytes(b"0" * size)
+    (place / "facts.json").write_text('{"score": 0.5, "capture": "older"}')
+    (place / "default.json").write_text('{"code": "older", "alarms": [], "errors": []}')
+    os.utime(place / "facts.json", (age, age))
+    return place
+
+
+def test_oldest_recordings_are_dropped_and_their_answers_stay(tmp_path: Path) -> None:
+    old, new = _as_recorded(tmp_path, "old", 900_000, 1), _as_recorded(tmp_path, "new", 900_000, 2)
+    trim(tmp_path, 2.0)
+    assert (old / "run").exists()
+    trim(tmp_path, 1.0)
+    assert not (old / "run").exists()
+    assert (new / "run").exists()
+    assert (old / "default.json").exists()
+
+
+def test_a_dropped_recording_is_made_again_only_when_it_is_asked_about(tmp_path: Path) -> None:
+    program = next(one for one in programs() if one.name == "tiny_iris")
+    place = _as_recorded(tmp_path, "iris", 10, 1)
+    trim(tmp_path, 0.0)
+    assert unanswered(place, ("default",), fresh=False) == []
+    assert unanswered(place, ("default", "umlaut")) == ["default", "umlaut"]
+    assert record(program, 0, place, fresh=False, to_be_asked=False)["capture"] == "older"
+    assert record(program, 0, place, fresh=False, to_be_asked=True)["capture"] != "older"
+    assert (place / "run").exists()
+
+
+def test_a_set_of_programs_that_does_not_exist_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks.detection", "--half", "held"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--half takes some of held_out, held_out_before, seen, tuned, not held" in capsys.readouterr().err
