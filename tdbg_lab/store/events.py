@@ -16,6 +16,8 @@ from tdbg_lab.store.seal import EXTENT_KEY
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from tdbg_lab.store.cache import ColumnCache
 
 TIME = {"spans": "start_ns", "system": "time_ns"}
@@ -77,6 +79,8 @@ class SealedEvents:
         self._stream = stream
         self._cache = cache
         self._file = SealedFile(path, stream, footers)
+        self._extents: NDArray[np.int64] | None = None
+        """First and last time of each row group, once a part of the segment was asked for."""
         try:
             self._first, self._last = (int(ns) for ns in self._file.json(EXTENT_KEY))
             self._file.forget_index()
@@ -91,12 +95,25 @@ class SealedEvents:
         """Rows whose time lies between, both inclusive; raises as `SealedFile.read_all`."""
         if self._last < first_ns or self._first > last_ns:
             return SCHEMAS[self._stream].empty_table()
+        time = TIME[self._stream]
         key = (self._file.header.uid, -1, "")
         column = self._cache.get(key)
         if column is None:
+            groups = self._groups(first_ns, last_ns)
+            if groups is not None and 2 * len(groups) <= len(self._file.group_starts):
+                return _between(self._file.read(groups, SCHEMAS[self._stream].names), time, first_ns, last_ns)
             column = (self._file.read_all(),)
             self._cache.put(key, column)
-        return _between(column[0], TIME[self._stream], first_ns, last_ns)
+        return _between(column[0], time, first_ns, last_ns)
+
+    def _groups(self, first_ns: int, last_ns: int) -> list[int] | None:
+        """Row groups with rows between; None when the file does not say which they are."""
+        if self._extents is None:
+            self._extents = self._file.extents(TIME[self._stream])
+        if self._extents is None:
+            return None
+        low, high = self._extents.T
+        return np.flatnonzero((high >= first_ns) & (low <= last_ns)).tolist()
 
     def whole(self) -> pa.Table:
         """All rows, read from the file; raises as `SealedFile.read_all`."""

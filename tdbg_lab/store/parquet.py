@@ -109,6 +109,22 @@ class SealedFile:
         except (KeyError, RecursionError) as error:
             raise ValueError(f"{self.path.name} has no index") from error
 
+    def extents(self, column: str) -> NDArray[np.int64] | None:
+        """Least and greatest value of a column of integers in each row group, shape ``(G, 2)``.
+
+        None when the file does not say so for each of them.
+
+        Raises
+        ------
+        OSError
+            If it cannot be read.
+        """
+        with self._open() as file:
+            footer, place = file.metadata, file.schema_arrow.get_field_index(column)
+        groups = (footer.row_group(i).column(place).statistics for i in range(footer.num_row_groups))
+        found = [(s.min, s.max) for s in groups if s is not None and s.has_min_max]
+        return np.array(found, np.int64) if len(found) == footer.num_row_groups else None
+
     def forget_index(self) -> None:
         """Let the index go once it is parsed."""
         self.key_values = {}

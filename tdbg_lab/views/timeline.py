@@ -122,6 +122,7 @@ def timeline(
     start, end = zero + int(low * _NS), zero + int(high * _NS)
     spans = run.spans(start_ns=start - _LONGEST_NS, end_ns=end)
     spans = spans[spans["start_ns"] + spans["duration_ns"] >= start]  # those that reach into the picture
+    spans = spans.assign(phase=spans["phase"].astype("category"))  # millions of names, a few different ones
     asked = [name for name in (_GROUPS if metrics == "all" else (metrics,)) if name in _GROUPS]
     wanted = {"cpu", *_CLOCKS, *(metric for name in asked for metric in _GROUPS[name][1])}
     samples = _by_device(run.sample_series(sorted(wanted), start_ns=start, end_ns=end))
@@ -185,8 +186,9 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
     """Bars of each phase, and the names of the tracks from top to bottom."""
     if not len(spans):
         return [], []
-    phase = np.asarray(spans["phase"].astype(str))
-    found = list(dict.fromkeys(phase.tolist()))
+    found = [str(each) for each in spans["phase"].unique()]
+    phase = spans["phase"].cat.codes.to_numpy()
+    code = {str(each): index for index, each in enumerate(spans["phase"].cat.categories)}
     order = [each for each in _FIRST_PHASES if each in found] + [
         each for each in found if each not in _FIRST_PHASES
     ]
@@ -195,7 +197,7 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
     step = np.asarray(spans["step"], dtype=np.int64)
     traces = []
     for index, each in enumerate(order[:_MOST_TRACKS]):
-        rows = np.flatnonzero(phase == each)
+        rows = np.flatnonzero(phase == code[each])
         bars = merge_narrow(begin[rows], length[rows], step[rows], pixel)
         share = np.clip(bars.busy / np.maximum(bars.length, 1e-12), 0, 1)
         colour = PHASES.get(each) or pick(index)
@@ -363,7 +365,7 @@ def _caption(spans: DataFrame, samples: _Samples, low: float, high: float) -> st
     """Shares of the phases, and the mean load."""
     words = []
     if len(spans):
-        busy = spans.groupby(spans["phase"].astype(str))["duration_ns"].sum().sort_values(ascending=False)
+        busy = spans.groupby("phase", observed=True)["duration_ns"].sum().sort_values(ascending=False)
         whole = float(busy.sum()) or 1.0
         words.append(
             ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
