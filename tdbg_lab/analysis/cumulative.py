@@ -30,19 +30,24 @@ def quantile_lines(block: StatsBlock, q: Sequence[float]) -> NDArray[np.float64]
     -------
     Shape ``(S, Q)``; NaN where nothing is finite.
     """
-    answer = np.full((len(block), len(q)), np.nan)
+    from tdbg_lab.stats.bins import LOWER, UPPER
+
+    owner, bins, counts = _all_pieces(block)
+    zero = bins < 0
+    low = np.where(zero, 0.0, np.maximum(LOWER[bins], block.min[owner]))
+    high = np.where(zero, 0.0, np.maximum(np.minimum(UPPER[bins], block.max[owner]), low))
+    # the ranks of all rows behind each other: one interpolation for all of them
+    total = np.cumsum(counts)
+    ranks = np.column_stack((total - counts, total)).ravel()
+    size = np.bincount(owner, weights=counts, minlength=len(block))
     wanted = np.asarray(q, dtype=np.float64)
-    for row in range(len(block)):
-        low, high, counts = _pieces(block, row, with_zeros=True)
-        if not len(low):
-            continue
-        total = np.cumsum(counts)
-        x = np.column_stack((low, high)).ravel()
-        ranks = np.column_stack((total - counts, total)).ravel()
-        found = np.interp(wanted * total[-1], ranks, x)
-        found = np.where(wanted <= 0, block.min[row], np.where(wanted >= 1, block.max[row], found))
-        answer[row] = np.clip(found, block.min[row], block.max[row])
-    return answer
+    if not len(owner):
+        return np.full((len(block), len(wanted)), np.nan)
+    at = (np.cumsum(size) - size)[:, None] + wanted * size[:, None]
+    found = np.interp(at, ranks, np.column_stack((low, high)).ravel())
+    least, most = block.min[:, None], block.max[:, None]
+    found = np.where(wanted <= 0, least, np.where(wanted >= 1, most, found))
+    return np.where(size[:, None] > 0, np.clip(found, least, most), np.nan)
 
 
 def smooth_rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -56,7 +61,7 @@ def smooth_rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64])
     height = float(edges[1] - edges[0])
     table = np.zeros((len(block), rows))
     for row in range(len(block)):
-        low, high, counts = _pieces(block, row, with_zeros=False)
+        low, high, counts = _pieces(block, row)
         # in rows of the picture, so that widths and slopes have a reasonable size whatever the values
         first = np.clip((axis.forward(low) - edges[0]) / height, -1.0, rows + 1.0)
         last = np.clip((axis.forward(high) - edges[0]) / height, -1.0, rows + 1.0)
@@ -70,8 +75,25 @@ def smooth_rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64])
     return table
 
 
+def _all_pieces(
+    block: StatsBlock,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Row, bin (-1: exactly zero) and count of everything finite, by row and there by value."""
+    from tdbg_lab.stats.bins import N_BINS
+
+    owned = slice(int(block.hist_offsets[0]), int(block.hist_offsets[-1]))  # a slice of a table holds more
+    with_zeros = np.flatnonzero(block.zero_count)
+    owner = np.concatenate((np.repeat(np.arange(len(block)), np.diff(block.hist_offsets)), with_zeros))
+    bins = np.concatenate((block.hist_bins[owned].astype(np.intp), np.full(len(with_zeros), -1)))
+    counts = np.concatenate((block.hist_counts[owned], block.zero_count[with_zeros])).astype(np.float64)
+    half = N_BINS // 2
+    place = np.where(bins < half, bins + 1, half - 1 - bins)  # negative ones fall with their number
+    order = np.argsort(owner * (2 * N_BINS) + place, kind="stable")
+    return owner[order], bins[order], counts[order]
+
+
 def _pieces(
-    block: StatsBlock, row: int, *, with_zeros: bool
+    block: StatsBlock, row: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Lower edge, upper edge and count of the occupied bins of a row, by value, cut to ``[min, max]``."""
     from tdbg_lab.stats.bins import LOWER, UPPER, ordered
@@ -82,11 +104,6 @@ def _pieces(
     bins, counts = bins[order], block.hist_counts[part].astype(np.float64)[order]
     low = np.maximum(LOWER[bins], block.min[row])
     high = np.maximum(np.minimum(UPPER[bins], block.max[row]), low)
-    zeros = int(block.zero_count[row])
-    if with_zeros and zeros:
-        at = int(np.searchsorted(low, 0.0))
-        low, high = np.insert(low, at, 0.0), np.insert(high, at, 0.0)
-        counts = np.insert(counts, at, float(zeros))
     return low, high, counts
 
 

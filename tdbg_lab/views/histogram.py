@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.analysis.cumulative import quantile_lines
+from tdbg_lab.analysis.downsample import spaced
 from tdbg_lab.analysis.value_axis import ValueAxis, rebin
+from tdbg_lab.stats import merge
 from tdbg_lab.views.common import (
     DISTRIBUTED,
     MODE,
@@ -92,7 +94,7 @@ def histogram(
     step: int | None = None,
     n_out: int = 300,
 ) -> go.Figure:
-    """Heat map of steps x values; each column is one step (or a few merged ones) and sums to 100%.
+    """Heat map of steps x values; each column is one step (or a few merged up to it) and sums to 100%.
 
     The share of zeros, NaN and infinities has its own plot below, where there are any.
     """
@@ -100,8 +102,8 @@ def histogram(
     name = chosen_tensor(run, tensor, mode=at_mode)
     if name is None:
         return nothing_yet("tensors with histograms", len(run.tensors()))
-    series = run.tensor(name).histograms(mode=at_mode, steps=step_bounds(steps), n_out=n_out, rank=rank)
-    block, x = series.block, np.asarray(series.steps)
+    series = run.tensor(name).histograms(mode=at_mode, steps=step_bounds(steps), rank=rank)
+    block, x = _merged(series.block, np.asarray(series.steps), n_out)
     if not len(x):
         return empty(f"{name} has no data in mode {at_mode} here.", "Choose another mode or other steps.")
     axis = ValueAxis.fit(block, scale)
@@ -117,6 +119,14 @@ def histogram(
             yaxis2={"title": {"text": "Share"}, "tickformat": ".0%", "range": [-0.04, 1.04], "nticks": 3}
         )
     return describe(figure, _caption(name, block, x), step=step, tensor=name)
+
+
+def _merged(block: StatsBlock, x: NDArray[np.int64], n_out: int) -> tuple[StatsBlock, NDArray[np.int64]]:
+    """At most `n_out` histograms, each of a step and those since the one before it, and their steps."""
+    kept = spaced(len(x), n_out)
+    if len(kept) == len(x):
+        return block, x
+    return merge(block, np.searchsorted(kept, np.arange(len(x))), len(kept)), x[kept]
 
 
 def _heat(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.analysis.downsample import evenly
+from tdbg_lab.analysis.downsample import spaced
 from tdbg_lab.records import Kind
 from tdbg_lab.views.columns import COLUMNS, Column
 from tdbg_lab.views.common import MODE, REGEX, STEP, mode_of, points
@@ -131,7 +131,7 @@ def _read(run: Run, kind: str, column: Column, mode: Mode, n_out: int) -> _Table
     nan, inf = found.others["nan_count"], found.others["inf_count"]
     steps = np.asarray(found.steps)
     bad = (nan > 0) | (inf > 0)
-    kept = evenly(len(steps), n_out)
+    kept = spaced(len(steps), n_out)
     if len(kept) < len(steps):  # what is not finite is never dropped: it marks the next step that is drawn
         bad = np.logical_or.reduceat(bad, np.concatenate(([0], kept[:-1] + 1)), axis=1)
         nan, values, steps = nan[:, kept], found.values[:, kept], steps[kept]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from tdbg_lab.analysis.downsample import evenly, min_max
+from tdbg_lab.analysis.downsample import evenly, min_max, spaced
 
 VALUES = npst.arrays(np.float64, st.integers(1, 400), elements=st.floats(width=64))
 
@@ -63,3 +63,11 @@ def test_min_max_refuses_too_few_points():
 )
 def test_evenly_keeps_both_ends(n, n_out, expected):
     assert evenly(n, n_out).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("n", "n_out", "expected"),
+    [(0, 5, []), (5, 10, [0, 1, 2, 3, 4]), (10, 1, [9]), (10, 4, [0, 3, 6, 9]), (11, 4, [1, 4, 7, 10])],
+)
+def test_spaced_indices_are_equally_far_apart_and_end_with_the_last(n, n_out, expected):
+    assert spaced(n, n_out).tolist() == expected

@@ -61,11 +61,14 @@ def test_histogram_merges_ranks_unless_asked_for_one(ranks):
     assert "100 elements" in one
 
 
-def test_histogram_of_a_long_run_keeps_first_and_last_step_and_the_nan(long):
-    figure = call_view(long, "histogram", {"tensor": "gradient/w", "n_out": 100})
-    assert figure.data[0].x[0] == 0
-    assert figure.data[0].x[-1] == 9999
-    assert len(figure.data[0].x) <= 100
+def test_histogram_of_a_long_run_has_equal_columns_up_to_the_last_step_and_keeps_the_nan(long):
+    figure = call_view(long, "histogram", {"tensor": "gradient/w", "n_out": 90})
+    heat = figure.data[0]
+    assert set(np.diff(heat.x)) == {112}
+    assert heat.x[0] < 112
+    assert heat.x[-1] == 9999
+    assert len(heat.x) <= 90
+    np.testing.assert_allclose(np.nansum(np.asarray(heat.z, dtype=float), axis=0), 100, rtol=1e-4)
     assert np.max(_traces(figure, "NaN")[0].y) > 0
 
 

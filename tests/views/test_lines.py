@@ -122,7 +122,8 @@ def test_overview_has_colours_for_zero_and_for_what_is_not_finite(broken):
 def test_overview_of_a_long_run_never_drops_a_nan(long):
     heat = call_view(long, "overview", {"n_out": 30}).data[0]
     assert len(heat.x) == 30
-    assert (heat.x[0], heat.x[-1]) == (0, 9999)
+    assert set(np.diff(heat.x)) == {334}
+    assert heat.x[-1] == 9999
     bad = np.flatnonzero(np.asarray(heat.z)[0] == 9)
     assert len(bad) == 1
     assert heat.x[bad[0] - 1] < 4321 <= heat.x[bad[0]]
