@@ -53,6 +53,18 @@ class Numbers(Healthy):
         self.y = (self.y.float().unsqueeze(1) - 4.5) / 5.0
 
 
+class Several(Healthy):
+    """Yes and no in six columns, learnt slowly."""
+
+    steps = 260
+
+    def set_up(self):
+        ShuffledSeveral.set_up(self)
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.02)
+
+
 class Narrow(Healthy):
     """Two classes, whose fresh logits are all between 0 and 1."""
 
@@ -114,7 +126,7 @@ class Residue(Numbers):
         self.y = torch.zeros_like(self.y)
 
 
-HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Narrow, Rare, OwnLoss, Residue)
+HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Several, Narrow, Rare, OwnLoss, Residue)
 
 
 class SoftmaxTwice(Healthy):
@@ -218,6 +230,16 @@ class Shuffled(Healthy):
         return super().forward(self.x[self.shuffled], step)
 
 
+class ShuffledSeveral(Shuffled):
+    """Yes and no in six columns, some nearly always no: that much is learnt without the inputs."""
+
+    def set_up(self):
+        self.model[6] = nn.Linear(32, 6)
+        self.optimizer = self.make_optimizer()
+        self.loss = nn.BCEWithLogitsLoss()
+        self.y = (self.y.unsqueeze(1) < torch.tensor([1, 1, 2, 9, 9, 5])).float()
+
+
 class Empty(Healthy):
     """From a step on nothing is read."""
 
@@ -236,7 +258,7 @@ class TooLow(Healthy):
 
 FAULTY = (
     *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, NotBinary, Constant, Equal),
-    *(Pictures, Shuffled, Empty, TooLow),
+    *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
 )
 
 

@@ -35,7 +35,8 @@ class PredictionProbe:
     largest value (``target_min``, ...), root mean square (``_size``), share of zeros (``_zeros``) and a
     count of values that are not finite (``_broken``). ``spread`` is the largest standard deviation over
     the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
-    ``chance`` the share that would be right if they had nothing to do with the labels, ``majority`` the
+    ``chance`` the share that would be right if they had nothing to do with the labels (for yes and no in
+    several columns: with the labels of their column), ``majority`` the
     share of the commonest label, ``labels`` how many different ones there are, ``entropy`` theirs (nats,
     what a cross-entropy is when the inputs tell nothing), ``classes`` the outputs for each sample,
     ``broadcast`` whether the shapes differ so that each is spread over the other.
@@ -104,7 +105,7 @@ class PredictionProbe:
             return {}
         if self._class in _BINARY:
             middle = 0.5 if self._class == "BCELoss" else 0.0
-            return _luck((x > middle).ravel().astype(np.int64), (y > 0.5).ravel().astype(np.int64), 0)
+            return _luck_of_yes(x.reshape(len(x), -1) > middle, y.reshape(len(y), -1) > 0.5)
         x, y = x.ravel().astype(np.float64), y.ravel().astype(np.float64)
         x, y = x - x.mean(), y - y.mean()
         scale = float(np.linalg.norm(x) * np.linalg.norm(y))
@@ -150,6 +151,27 @@ def _luck(told: NDArray[np.int64], labels: NDArray[np.int64], first: int) -> dic
         "majority": float(shares.max()),
         "labels": float(len(known)),
         "entropy": entropy,
+    }
+
+
+def _luck_of_yes(told: NDArray[np.bool_], labels: NDArray[np.bool_]) -> dict[str, float]:
+    """The same for yes and no, in columns: each has a share of yes of its own, which is learnt at once.
+
+    Parameters
+    ----------
+    told, labels
+        Predictions and labels, (samples, columns).
+    """
+    yes, said = labels.mean(0), told.mean(0)
+    mixed = yes[(yes > 0) & (yes < 1)]
+    whole = float(labels.mean())
+    entropy = -float((mixed * np.log(mixed) + (1 - mixed) * np.log(1 - mixed)).sum())
+    return {
+        "hits": float((told == labels).mean()),
+        "chance": float((said * yes + (1 - said) * (1 - yes)).mean()),
+        "majority": max(whole, 1 - whole),
+        "labels": 1.0 + (0 < whole < 1),
+        "entropy": (entropy + len(mixed) / (2 * len(labels))) / len(yes),
     }
 
 
