@@ -6,8 +6,6 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding
 from tdbg_lab.rules.judged import failure
@@ -15,6 +13,7 @@ from tdbg_lab.rules.judged import failure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tdbg_lab.records import Kind
     from tdbg_lab.rules.episode import Change
     from tdbg_lab.rules.judged import Judged
     from tdbg_lab.rules.view import RunView
@@ -33,10 +32,12 @@ class Question:
         The rule.
     view
         What is known of the run.
-    quiet_s
-        Ask about silence of so many seconds instead of about the step.
     take
         Called with a change of the rule's findings; with None when its finding merely ended.
+    kinds
+        What was recorded at the step: a rule that reads nothing of it is not asked.
+    quiet_s
+        Ask about silence of so many seconds instead of about the step.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class Question:
         view: RunView,
         take: Callable[[Judged, Change | None], None],
         *,
+        kinds: frozenset[Kind] = frozenset(),
         quiet_s: float | None = None,
     ) -> None:
         self.limit_s = one.rule.time_limit_s
         self._one = one
         self._view = view
         self._take = take
+        self._kinds = kinds
         self._quiet_s = quiet_s
 
     def work(self) -> Finding | Silence | None:
@@ -59,8 +62,7 @@ class Question:
         view.active = one.episodes.active
         begun_ns = time.thread_time_ns()
         try:
-            with np.errstate(all="ignore"):  # NaN in the data is no news to a rule
-                answer = self._answer()
+            answer = self._answer()
         finally:
             one.cost_ns += time.thread_time_ns() - begun_ns
         if answer is None or isinstance(answer, (Finding, Silence)):
@@ -95,7 +97,7 @@ class Question:
         one, view = self._one, self._view
         if self._quiet_s is not None:
             return one.rule.idle(self._quiet_s, view)
-        news = one.look(view)
+        news = one.look(self._kinds)
         if not news and one.suited:
             return Silence()
         if not one.applies(view):

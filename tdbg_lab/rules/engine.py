@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding, RuleState, RuleStatus
 from tdbg_lab.rules.asking import Question
@@ -16,6 +18,7 @@ from tdbg_lab.rules.watchdog import Watchdog
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tdbg_lab.records import Kind
     from tdbg_lab.rules.base import Needs
     from tdbg_lab.rules.view import RunView
 
@@ -74,6 +77,7 @@ class Engine:
         is raised here.
         """
         self._grouping.begin(step)
+        kinds = view.kinds
         asked = []
         for one in self.judged:
             if one.error and strict:
@@ -81,10 +85,10 @@ class Engine:
             if one.error:
                 continue
             if step < one.resume_step:
-                one.look(view)
+                one.look(kinds)
             else:
                 asked.append(one)
-        return self._ask(asked, view, strict=strict)
+        return self._ask(asked, view, kinds=kinds, strict=strict)
 
     def idle(self, quiet_s: float, view: RunView) -> list[tuple[Judged, Change]]:
         """Ask every rule about a run that has not written for `quiet_s` seconds."""
@@ -92,7 +96,13 @@ class Engine:
         return self._ask(asked, view, quiet_s=quiet_s) if asked else []
 
     def _ask(
-        self, asked: Sequence[Judged], view: RunView, *, quiet_s: float | None = None, strict: bool = False
+        self,
+        asked: Sequence[Judged],
+        view: RunView,
+        *,
+        kinds: frozenset[Kind] = frozenset(),
+        quiet_s: float | None = None,
+        strict: bool = False,
     ) -> list[tuple[Judged, Change]]:
         changes: list[tuple[Judged, Change]] = []
 
@@ -102,10 +112,11 @@ class Engine:
             view.open = self._open()
 
         view.open = self._open()
-        questions = [Question(one, view, take, quiet_s=quiet_s) for one in asked]
+        questions = [Question(one, view, take, kinds=kinds, quiet_s=quiet_s) for one in asked]
         if strict:
-            for question in questions:
-                question.done(question.work())
+            with np.errstate(all="ignore"):
+                for question in questions:
+                    question.done(question.work())
         else:
             self._watchdog.run(questions)
         return changes

@@ -84,7 +84,7 @@ class Episodes:
 
         `sure` needs no confirmation.
         """
-        if self.active is None:
+        if self.active is None and self._findings:
             self._reopen(step)
         if answer is None:
             self._be_quiet(step)

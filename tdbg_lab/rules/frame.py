@@ -56,6 +56,11 @@ class Frame:
         frame.__dict__["layout"] = layout
         return frame
 
+    @cached_property
+    def scalar_values(self) -> NDArray[np.float64]:
+        """Values of the rows that hold one number, NaN and infinities included. Not to be written to."""
+        return self.block.scalar_values
+
     def rows(self, *kinds: Kind) -> NDArray[np.int64]:
         """Rows of these kinds in order, all of them for none. Not to be written to."""
         return self.layout.rows(kinds)

@@ -11,8 +11,10 @@ from tdbg_lab.records import RuleState, RuleStatus
 from tdbg_lab.rules.base import Needs
 
 if TYPE_CHECKING:
+    from tdbg_lab.records import Kind
     from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.episode import Episodes
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["Judged", "failure"]
@@ -46,7 +48,8 @@ class Judged:
     """What went wrong besides: actions that failed."""
     needs: Needs = field(init=False)
     """What the rule reads."""
-    _tensors: int = 0
+    _seen: Layout | None = None
+    """Tensors that were seen when the rule was asked whether it applies."""
 
     def __post_init__(self) -> None:
         try:
@@ -65,19 +68,18 @@ class Judged:
         """Whether it is too early for the rule to speak."""
         return self.recorded <= self.rule.warm_up and not self.is_classic
 
-    def look(self, view: RunView) -> bool:
-        """Count the checked step if it has any of the kinds that the rule needs: silence is no all-clear."""
-        kinds = self.needs.kinds
-        news = not kinds or any(not view.frame(mode).kinds.isdisjoint(kinds) for mode in view.modes)
+    def look(self, kinds: frozenset[Kind]) -> bool:
+        """Count a step if any of its kinds is one that the rule needs: silence is no all-clear."""
+        news = not self.needs.kinds or not kinds.isdisjoint(self.needs.kinds)
         self.recorded += news
         return news
 
     def applies(self, view: RunView) -> bool:
         """Whether the rule has something to look at; asked seldom once it had."""
-        tensors = len(view.tensors())
-        if self.suited and tensors == self._tensors and self.recorded > _LOOKS and self.recorded % _LOOKS:
+        seen = view.seen
+        if self.suited and seen is self._seen and self.recorded > _LOOKS and self.recorded % _LOOKS:
             return True
-        self._tensors = tensors
+        self._seen = seen
         self.why_unsuited = self.rule.not_applicable(view)
         self.suited = not self.why_unsuited
         self.unsuited = 0 if self.suited else self.unsuited + 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.stats import concat, merge, take
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ class Layout:
     def kinds(self) -> frozenset[Kind]:
         """Kinds that have a row."""
         return frozenset(self.by_kind)
+
+    @remembered
+    def matrices(self, kind: Kind) -> NDArray[np.int64]:
+        """Rows of a kind whose tensors have two dimensions or more, in order. Not to be written to."""
+        return np.array(
+            [row for row in self.rows((kind,)).tolist() if len(self.keys[row].shape) > 1], np.int64
+        )
 
     def rows(self, kinds: tuple[Kind, ...]) -> NDArray[np.int64]:
         """Rows of these kinds in order, all of them for none. Not to be written to."""

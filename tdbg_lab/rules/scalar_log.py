@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import Kind
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.series import Scalars, Series
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class ScalarLog:
             return
         if index.keys() - self._series.keys():
             self._series |= {name: Series() for name in index if name not in self._series}
-        rows = frame.rows(*_KINDS)
-        self._entries.append(_Entry(frame.step, frame.layout, _values(frame, rows)))
+        values = frame.scalar_values[frame.rows(*_KINDS)]
+        self._entries.append(_Entry(frame.step, frame.layout, values))
         if len(self._entries) >= _MAX_ENTRIES:
             self._empty()
 
@@ -89,19 +90,7 @@ class ScalarLog:
         self._taken.clear()
 
 
+@remembered
 def _scalar_index(layout: Layout) -> dict[str, int]:
     """Place of each scalar among the scalars of a layout."""
-    found: dict[str, int] | None = layout.memo.get(ScalarLog)
-    if found is None:
-        rows = layout.rows(_KINDS).tolist()
-        found = layout.memo[ScalarLog] = {layout.keys[row].name: place for place, row in enumerate(rows)}
-    return found
-
-
-def _values(frame: Frame, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    block = frame.block
-    values: NDArray[np.float64] = block.mean[rows]
-    values[block.pos_inf_count[rows] > 0] = np.inf
-    values[block.neg_inf_count[rows] > 0] = -np.inf
-    values[block.nan_count[rows] > 0] = np.nan
-    return values
+    return {layout.keys[row].name: place for place, row in enumerate(layout.rows(_KINDS).tolist())}

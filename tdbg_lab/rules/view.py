@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.rules.frame import Frame
-from tdbg_lab.rules.layout import Plan
+from tdbg_lab.rules.layout import Layout, Plan
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.recent import Recent
 from tdbg_lab.rules.sample_log import NO_SAMPLES
 from tdbg_lab.rules.scalar_log import ScalarLog
@@ -61,8 +62,7 @@ class RunView:
         self._raw = raw
         self._keys: dict[str, TensorKey] = {}
         self._expected: dict[str, int] = {}
-        self._found: dict[tuple[tuple[Kind, ...], str | None], list[TensorKey]] = {}
-        self._met: set[Needs] = set()
+        self._seen: Layout | None = None
         self._recent = Recent(keep)
         self._ranks: dict[int, Recent] = {}
         self._scalars: dict[Mode, ScalarLog] = {}
@@ -74,28 +74,29 @@ class RunView:
 
     def tensors(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
         """Tensors seen so far, in the order of their first appearance."""
-        if (kinds, regex) in self._found:
-            return self._found[kinds, regex]
-        found = sorted(self._keys.values(), key=lambda key: self._expected[key.name])
-        pattern = None if regex is None else re.compile(regex)
-        self._found[kinds, regex] = chosen = [
-            key
-            for key in found
-            if (not kinds or key.kind in kinds) and (pattern is None or pattern.search(key.name))
-        ]
-        return chosen
+        return _chosen(self.seen, kinds, regex)
+
+    @property
+    def seen(self) -> Layout:
+        """All of them as a layout: the same object until another tensor is seen."""
+        if self._seen is None:
+            self._seen = Layout(tuple(sorted(self._keys.values(), key=lambda key: self._expected[key.name])))
+        return self._seen
 
     def has(self, needs: Needs) -> bool:
         """Whether anything was recorded so far that a rule needs."""
-        if needs not in self._met and any(needs.match(key) for key in self.tensors()):
-            self._met.add(needs)
-        return needs in self._met
+        return _has(self.seen, needs)
 
     @property
     def modes(self) -> list[Mode]:
         """Modes that rules judge by: train where there is any, else what there is."""
         found = self._recent.modes
         return [Mode.TRAIN] if Mode.TRAIN in found else found
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Kinds of what was recorded at the checked step, in the modes that rules judge by."""
+        return frozenset().union(*(self.frame(mode).kinds for mode in self.modes))
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -225,12 +226,23 @@ class RunView:
             for key in (key for part in parts for key in part):
                 if key.name not in self._keys:
                     self._keys[key.name] = key
-                    self._found.clear()
+                    self._seen = None
                     self._expected.setdefault(key.name, len(self._expected))
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
             plan = self._plans[which] = Plan(parts, self._expected)
         return plan
+
+
+@remembered
+def _chosen(seen: Layout, kinds: tuple[Kind, ...], regex: str | None) -> list[TensorKey]:
+    pattern = re.compile(regex or "")
+    return [key for key in (seen.keys[row] for row in seen.rows(kinds)) if pattern.search(key.name)]
+
+
+@remembered
+def _has(seen: Layout, needs: Needs) -> bool:
+    return any(needs.match(key) for key in seen.keys)
 
 
 _MAX_PLANS = 256

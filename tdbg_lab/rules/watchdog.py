@@ -7,6 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -153,7 +155,8 @@ class _Worker:
 
     def _run(self) -> None:
         try:
-            self._serve(self._wanted.acquire)
+            with np.errstate(all="ignore"):  # NaN in the data is no news to a rule
+                self._serve(self._wanted.acquire)
         except Overdue:
             return
 

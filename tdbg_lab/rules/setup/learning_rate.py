@@ -11,6 +11,8 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.memo import remembered
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.trend import trend_of
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["LearningRate"]
@@ -155,9 +158,9 @@ class LearningRate(Rule):
     def _typical(self, run: RunView) -> float:
         """Median over layers of the medians over the last saved steps."""
         frames = run.frames(Kind.OPTIMIZER, self.patience)
-        rows = _ratio_rows(frames[-1]) if frames else np.zeros(0, np.int64)
-        if len(rows) and len(frames) == self.patience and all(f.layout is frames[0].layout for f in frames):
-            return float(np.median(np.median([_scalars(frame)[rows] for frame in frames], axis=0)))
+        alike = len(frames) == self.patience and all(frame.layout is frames[0].layout for frame in frames)
+        if alike and len(_ratios(frames[-1])):
+            return float(median(median(np.array([_ratios(frame) for frame in frames]))))
         found = []
         for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS):
             values = run.scalars(key.name).values[-self.patience :]
@@ -176,21 +179,14 @@ class LearningRate(Rule):
         return False
 
 
-def _ratio_rows(frame: Frame) -> NDArray[np.int64]:
-    """Rows of the update ratios: the same for all steps with the same tensors."""
-    memo = frame.layout.memo
-    if _RATIOS not in memo:
-        rows = [
-            row for row in frame.rows(Kind.OPTIMIZER).tolist() if re.search(_RATIOS, frame.keys[row].name)
-        ]
-        memo[_RATIOS] = np.array(rows, np.int64)
-    found: NDArray[np.int64] = memo[_RATIOS]
+@remembered
+def _ratios(frame: Frame) -> NDArray[np.float64]:
+    """Update ratios of the weight matrices."""
+    found: NDArray[np.float64] = frame.scalar_values[_ratio_rows(frame.layout)]
     return found
 
 
-def _scalars(frame: Frame) -> NDArray[np.float64]:
-    """Values of the scalars of a frame, worked out once."""
-    if "scalar_values" not in frame.memo:
-        frame.memo["scalar_values"] = frame.block.scalar_values
-    found: NDArray[np.float64] = frame.memo["scalar_values"]
-    return found
+@remembered
+def _ratio_rows(layout: Layout) -> NDArray[np.int64]:
+    rows = layout.rows((Kind.OPTIMIZER,)).tolist()
+    return np.array([row for row in rows if re.search(_RATIOS, layout.keys[row].name)], np.int64)

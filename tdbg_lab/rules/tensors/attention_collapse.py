@@ -9,11 +9,13 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame, Row
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["AttentionCollapse"]
@@ -145,29 +147,22 @@ class AttentionCollapse(Rule):
         )
 
 
+@remembered
 def _attention(frame: Frame) -> dict[str, _Attention]:
-    """Attention layers of a frame by name, worked out once."""
-    found: dict[str, _Attention] | None = frame.memo.get("attention")
-    if found is None:
-        found = {}
-        for row in _shaped(frame):
-            key = frame.keys[row]
-            one = _weights(key, frame.get(key.name))
-            if one is not None:
-                found[key.name] = one
-        frame.memo["attention"] = found
+    """Attention layers of a frame by name."""
+    found = {}
+    for row in _shaped(frame.layout):
+        key = frame.keys[row]
+        one = _weights(key, frame.get(key.name))
+        if one is not None:
+            found[key.name] = one
     return found
 
 
-def _shaped(frame: Frame) -> list[int]:
+@remembered
+def _shaped(layout: Layout) -> list[int]:
     """Rows shaped like attention weights: (..., heads, queries, places), or (batch, places, places)."""
-    memo = frame.layout.memo
-    if "attention_rows" not in memo:
-        memo["attention_rows"] = [
-            row for row in frame.rows(Kind.ACTIVATION).tolist() if _is_shaped(frame.keys[row].shape)
-        ]
-    rows: list[int] = memo["attention_rows"]
-    return rows
+    return [row for row in layout.rows((Kind.ACTIVATION,)).tolist() if _is_shaped(layout.keys[row].shape)]
 
 
 def _is_shaped(shape: tuple[int, ...]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -228,20 +229,18 @@ class _Activity:
     count: int
 
 
+@remembered
 def _activity(frame: Frame) -> dict[str, _Activity]:
-    """Activity of every layer with channels, worked out once a frame."""
-    found: dict[str, _Activity] | None = frame.memo.get("activity")
-    if found is None:
-        found = {}
-        block = frame.block
-        for row in frame.rows(Kind.ACTIVATION):
-            zeros = block.channel_zero_frac[block.channel_offsets[row] : block.channel_offsets[row + 1]]
-            if len(zeros):
-                count = int(block.count[row])
-                fired = (1.0 - zeros.astype(np.float64)) * (count // len(zeros))
-                name = frame.keys[row].name
-                found[name] = _Activity(fired, count // len(zeros), int(block.zero_count[row]), count)
-        frame.memo["activity"] = found
+    """Activity of every layer with channels."""
+    found = {}
+    block = frame.block
+    for row in frame.rows(Kind.ACTIVATION):
+        zeros = block.channel_zero_frac[block.channel_offsets[row] : block.channel_offsets[row + 1]]
+        if len(zeros):
+            count = int(block.count[row])
+            fired = (1.0 - zeros.astype(np.float64)) * (count // len(zeros))
+            name = frame.keys[row].name
+            found[name] = _Activity(fired, count // len(zeros), int(block.zero_count[row]), count)
     return found
 
 

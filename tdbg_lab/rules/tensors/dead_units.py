@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["DeadUnits"]
@@ -86,7 +88,7 @@ class DeadUnits(Rule):
         """Without a marked activation function."""
         if why := super().not_applicable(run):
             return why
-        if any(_MARK in key.collections for key in run.tensors(Kind.ACTIVATION)):
+        if _marked(run.seen):
             return ""
         return "No outputs of GELU, SiLU, LeakyReLU, ELU or the like were recorded so far."
 
@@ -95,7 +97,7 @@ class DeadUnits(Rule):
         frames = run.frames(Kind.ACTIVATION, self.patience)
         if len(frames) < self.patience or frames[-1].step != step:
             return None
-        bad = [one for row in _marked(frames[-1]) if (one := self._judge(row, frames)) is not None]
+        bad = [one for row in _marked(frames[-1].layout) if (one := self._judge(row, frames)) is not None]
         if not bad:
             return None
         old = run.active.tensor if run.active else ""
@@ -145,15 +147,10 @@ class DeadUnits(Rule):
         )
 
 
-def _marked(frame: Frame) -> list[int]:
-    """Rows of marked activation functions: the same for all steps with the same tensors."""
-    memo = frame.layout.memo
-    if _MARK not in memo:
-        memo[_MARK] = [
-            row for row in frame.rows(Kind.ACTIVATION).tolist() if _MARK in frame.keys[row].collections
-        ]
-    rows: list[int] = memo[_MARK]
-    return rows
+@remembered
+def _marked(layout: Layout) -> list[int]:
+    """Rows of marked activation functions."""
+    return [row for row in layout.rows((Kind.ACTIVATION,)).tolist() if _MARK in layout.keys[row].collections]
 
 
 def _means(frame: Frame, name: str) -> NDArray[np.float64]:

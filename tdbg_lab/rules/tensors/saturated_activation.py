@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -11,6 +12,7 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["SaturatedActivation"]
@@ -111,10 +114,9 @@ class SaturatedActivation(Rule):
                 "No inputs of tanh or sigmoid were recorded so far: capture them with their values, "
                 "collections={'inputs': {'values': 'raw'}}."
             )
-        return (
-            super().not_applicable(run)
-            or ("" if self._layers(run) else "No outputs of tanh or sigmoid were recorded so far.")
-        )  # fmt: skip
+        if (why := super().not_applicable(run)) or _layers(run.seen, self.regex):
+            return why
+        return "No outputs of tanh or sigmoid were recorded so far."
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Judge every tanh and sigmoid layer."""
@@ -123,7 +125,11 @@ class SaturatedActivation(Rule):
         frames = run.frames(Kind.ACTIVATION, self.patience)
         if len(frames) < self.patience or frames[-1].step != step:
             return None
-        bad = [one for key, what in self._layers(run) if (one := self._judge(key, what, frames)) is not None]
+        bad = [
+            one
+            for key, what in _layers(run.seen, self.regex)
+            if (one := self._judge(key, what, frames)) is not None
+        ]
         if not bad or loss_state(run, high_percent=self.loss_low) in {LossState.LOW, LossState.EARLY}:
             return None
         old = run.active.tensor if run.active else ""
@@ -144,19 +150,6 @@ class SaturatedActivation(Rule):
             advice=self._ADVICE,
             view=ViewRef("histogram", {"tensor": layer.key.name}),
         )
-
-    def _layers(self, run: RunView) -> list[tuple[TensorKey, str]]:
-        """Outputs of tanh and sigmoid in the order of the forward pass, and which; without the last layer."""
-        named = {key.name for key in run.tensors(Kind.ACTIVATION, regex=self.regex)}
-        found = []
-        every = run.tensors(Kind.ACTIVATION)
-        for place, key in enumerate(every):
-            what = next((one for one in (_TANH, _SIGMOID) if one in key.collections), "")
-            if not what and key.name in named:
-                what = _TANH if "tanh" in key.name.lower() else _SIGMOID
-            if what and place < len(every) - 1:
-                found.append((key, what))
-        return found
 
     def _judge(self, key: TensorKey, what: str, frames: list[Frame]) -> _Layer | None:
         """A layer that is saturated at every one of the frames."""
@@ -190,6 +183,20 @@ class SaturatedActivation(Rule):
                         view=ViewRef("histogram", {"tensor": key.name}),
                     )
         return None
+
+
+@remembered
+def _layers(seen: Layout, regex: str) -> list[tuple[TensorKey, str]]:
+    """Outputs of tanh and sigmoid in the order of the forward pass, and which; without the last layer."""
+    found = []
+    for row in seen.rows((Kind.ACTIVATION,))[:-1].tolist():
+        key = seen.keys[row]
+        what = next((one for one in (_TANH, _SIGMOID) if one in key.collections), "")
+        if not what and re.search(regex, key.name):
+            what = _TANH if "tanh" in key.name.lower() else _SIGMOID
+        if what:
+            found.append((key, what))
+    return found
 
 
 def _slope(frame: Frame, name: str, what: str, unit_limit: float) -> tuple[float, float] | None:

@@ -12,6 +12,7 @@ from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.selection import selected, why_nothing
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["TensorVariance"]
@@ -143,13 +145,17 @@ def _inputs(key: TensorKey) -> int:
     return math.prod(key.shape) // max(key.shape) if len(key.shape) > 1 and min(key.shape) > 0 else 0
 
 
+@remembered
+def _scales(layout: Layout) -> NDArray[np.float64]:
+    """Root of the inputs of each row, NaN for all but weights with two and more dimensions."""
+    scales = np.full(len(layout.keys), np.nan)
+    for row in layout.rows((Kind.WEIGHT,)).tolist():
+        if inputs := _inputs(layout.keys[row]):
+            scales[row] = math.sqrt(inputs)
+    return scales
+
+
+@remembered
 def _gains(frame: Frame) -> NDArray[np.float64]:
-    """Gain of each row, NaN for all but weights with two and more dimensions; once a frame."""
-    if "gains" not in frame.memo:
-        gains = np.full(len(frame.keys), np.nan)
-        rows = frame.rows(Kind.WEIGHT)
-        inputs = np.array([_inputs(frame.keys[row]) for row in rows], np.float64)
-        gains[rows] = np.where(inputs > 0, frame.block.std[rows] * np.sqrt(inputs), np.nan)
-        frame.memo["gains"] = gains
-    found: NDArray[np.float64] = frame.memo["gains"]
-    return found
+    """Gain of each row, NaN for all but weights with two and more dimensions."""
+    return frame.block.std * _scales(frame.layout)

@@ -11,13 +11,17 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.tensors.selection import chosen, why_nothing
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["UnchangedTensor"]
@@ -93,10 +97,10 @@ class UnchangedTensor(Rule):
 
     def _check_weights(self, step: int, run: RunView) -> Finding | None:
         frames = run.frames(Kind.WEIGHT, self.patience)
-        if len(frames) < self.patience or frames[-1].step != step or not _rate_is_on(run):
+        if len(frames) < self.patience or frames[-1].step != step:
             return None
         same = [key for key in _same_weights(frames) if _has_gradient(run, key.name, self.patience)]
-        if not same:
+        if not same or not _rate_is_on(run):
             return None
         key = same[0]
         others = f" So are {len(same) - 1} more weights." if len(same) > 1 else ""
@@ -172,30 +176,35 @@ def _statistics(frame: Frame, name: str) -> np.ndarray:
 
 def _same_weights(frames: list[Frame]) -> list[TensorKey]:
     """Weights with two and more dimensions whose statistics are bitwise the same in all frames."""
-    names, told = _weights_told(frames[-1])
-    same = np.isfinite(told).all(axis=1)
+    now = frames[-1]
+    told = _weights_told(now)
+    same = np.isfinite(told).all(axis=0)
     for frame in reversed(frames[:-1]):
         if not same.any():
             return []
-        names_then, then = _weights_told(frame)
-        if names_then == names:
-            same &= (then == told).all(axis=1)
+        then = _weights_told(frame)
+        if frame.layout is now.layout:
+            same &= (then == told).all(axis=0)
         else:
-            place = {name: at for at, name in enumerate(names_then)}
-            same &= [
-                name in place and bool((then[place[name]] == told[at]).all()) for at, name in enumerate(names)
-            ]
-    return [frames[-1].keys[frames[-1].index[names[at]]] for at in np.flatnonzero(same)]
+            places = _places_then(now.layout, frame.layout)
+            same &= (places >= 0) & (np.c_[then, np.full(len(_COLUMNS), np.nan)][:, places] == told).all(
+                axis=0
+            )
+    return [now.keys[row] for row in now.layout.matrices(Kind.WEIGHT)[same]]
 
 
-def _weights_told(frame: Frame) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names of the weights with two and more dimensions, and their statistics, once a frame."""
-    if "weights_told" not in frame.memo:
-        rows = [row for row in frame.rows(Kind.WEIGHT) if len(frame.keys[row].shape) > 1]
-        columns = [getattr(frame.block, column)[rows] for column in _COLUMNS]
-        frame.memo["weights_told"] = (tuple(frame.keys[row].name for row in rows), np.stack(columns, axis=1))
-    found: tuple[tuple[str, ...], np.ndarray] = frame.memo["weights_told"]
-    return found
+@remembered
+def _weights_told(frame: Frame) -> NDArray[np.float64]:
+    """Statistics of the W weights with two and more dimensions, shape ``(6, W)``."""
+    rows = frame.layout.matrices(Kind.WEIGHT)
+    return np.stack([getattr(frame.block, column)[rows] for column in _COLUMNS])
+
+
+@remembered
+def _places_then(now: Layout, then: Layout) -> NDArray[np.int64]:
+    """Where the weights of one layout stand among those of another one; -1 where they do not."""
+    places = {then.keys[row].name: place for place, row in enumerate(then.matrices(Kind.WEIGHT))}
+    return np.array([places.get(now.keys[row].name, -1) for row in now.matrices(Kind.WEIGHT)], np.int64)
 
 
 def _has_gradient(run: RunView, name: str, n: int) -> bool:

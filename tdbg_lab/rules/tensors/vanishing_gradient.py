@@ -12,6 +12,7 @@ from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["VanishingGradient"]
@@ -206,14 +208,23 @@ def _strengths(frame: Frame, run: RunView) -> tuple[NDArray[np.int64], NDArray[n
     Gradients that are not finite do not count.
     """
     block = frame.block
-    rows = np.array([row for row in frame.rows(Kind.GRADIENT) if len(frame.keys[row].shape) > 1], np.int64)
-    rows = rows[(block.finite_count[rows] == block.count[rows]) & (block.count[rows] > 0)]
-    touched = np.maximum(1, block.count[rows] - block.zero_count[rows])
-    size = block.l2[rows] / np.sqrt(touched)
+    rows = frame.layout.matrices(Kind.GRADIENT)
+    count = block.count[rows]
+    sound = (block.finite_count[rows] == count) & (count > 0)
+    if not sound.all():
+        rows, count = rows[sound], count[sound]
+    size = block.l2[rows] / np.sqrt(np.maximum(1, count - block.zero_count[rows]))
     weights = frame if len(frame.rows(Kind.WEIGHT)) else next(iter(run.frames(Kind.WEIGHT, 1)), None)
     if weights is None:
         return rows, size
-    names = (frame.keys[row].name.removeprefix("gradient/") for row in rows)
-    places = np.array([weights.index.get(name, -1) for name in names], np.int64)
+    places = _weights_of(frame.layout, weights.layout)
+    places = places if sound.all() else places[sound]
     scale = weights.block.l2[places] / np.sqrt(np.maximum(1, weights.block.count[places]))
     return rows, size / np.where((places >= 0) & (scale > 0), scale, 1.0)
+
+
+@remembered
+def _weights_of(layout: Layout, weights: Layout) -> NDArray[np.int64]:
+    """Row of the weight that each gradient with two or more dimensions belongs to; -1 where there is none."""
+    names = [layout.keys[row].name.removeprefix("gradient/") for row in layout.matrices(Kind.GRADIENT)]
+    return np.array([weights.index.get(name, -1) for name in names], np.int64)

@@ -11,6 +11,8 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.memo import remembered
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, TensorKey
     from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["WeightUpdateRatio"]
 
 _PREFIX = "optimizer/update_ratio/"
+_NO_MATRICES = ("bias", "beta", "gamma")
 
 
 @rule("weight_update_ratio", title="Weight update ratio")
@@ -94,30 +98,33 @@ class WeightUpdateRatio(Rule):
         """Judge how far the last recorded steps moved the weights."""
         if self.classic:
             return self._check_classic(step, run)
-        frames = [one for one in run.frames(Kind.OPTIMIZER, self.patience) if len(_ratios(one)[1])]
-        if len(frames) < self.patience or frames[-1].step != step or warming_up(run).now:
+        frames = run.frames(Kind.OPTIMIZER, self.patience)
+        if len(frames) < self.patience or self.min_ratio <= _median(frames[-1]) <= self.max_ratio:
             return None
         medians = np.array([_median(frame) for frame in frames])
+        if np.isnan(medians).any() or frames[-1].step != step or warming_up(run).now:
+            return None
         large, small = bool((medians > self.max_ratio).all()), bool((medians < self.min_ratio).all())
         if not (large or small) or loss_state(run) is not LossState.STUCK:
             return None
-        keys, ratios = _ratios(frames[-1])
+        rows, ratios = _ratios(frames[-1])
         place = int(np.argmax(ratios) if large else np.argmin(ratios))
-        weight = keys[place].name.removeprefix(_PREFIX)
+        key = frames[-1].keys[rows[place]]
+        weight = key.name.removeprefix(_PREFIX)
         return self.finding(
             step,
             f"Steps are too {'large' if large else 'small'}: each of the last {len(frames)} recorded ones "
-            f"moved the weights by {medians[-1]:.1e} of their size (median over {len(keys)}; {weight} by "
+            f"moved the weights by {medians[-1]:.1e} of their size (median over {len(rows)}; {weight} by "
             f"{ratios[place]:.1e}), and the loss does not fall.",
-            key=keys[place],
+            key=key,
             evidence={
                 "update_to_weight_median": float(medians[-1]),
                 "update_to_weight": float(ratios[place]),
-                "weights_count": len(keys),
+                "weights_count": len(rows),
                 "recorded_steps_count": len(frames),
             },
             advice=self._LARGE if large else self._SMALL,
-            view=ViewRef("scalars", {"tensors": [keys[place].name]}),
+            view=ViewRef("scalars", {"tensors": [key.name]}),
             fix={"setting": "learning_rate", "factor": 0.1 if large else 10.0},
         )
 
@@ -155,37 +162,27 @@ class WeightUpdateRatio(Rule):
         ]
 
 
-def _ratios(frame: Frame) -> tuple[list[TensorKey], NDArray[np.float64]]:
-    """Ratios of the weights with two and more dimensions: those that are not called a bias or a norm."""
-    if "update_ratios" not in frame.memo:
-        rows = _ratio_rows(frame)
-        values = frame.block.scalar_values[rows]
-        known = np.isfinite(values)
-        frame.memo["update_ratios"] = ([frame.keys[row] for row in rows[known]], values[known])
-    found: tuple[list[TensorKey], NDArray[np.float64]] = frame.memo["update_ratios"]
-    return found
+@remembered
+def _ratios(frame: Frame) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows of the update ratios of the weights with two and more dimensions, and the ratios themselves.
+
+    Those are told from others by their names: they are not called a bias or a norm. Ratios that are not
+    finite are left out.
+    """
+    rows = _ratio_rows(frame.layout)
+    values = frame.scalar_values[rows]
+    known = np.isfinite(values)
+    return rows[known], values[known]
 
 
-def _ratio_rows(frame: Frame) -> NDArray[np.int64]:
-    """Rows of such ratios: the same for all steps with the same tensors."""
-    memo, keys = frame.layout.memo, frame.keys
-    if "update_ratios" not in memo:
-        memo["update_ratios"] = np.array(
-            [
-                row
-                for row in frame.rows(Kind.OPTIMIZER).tolist()
-                if keys[row].name.startswith(_PREFIX)
-                and not keys[row].name.endswith(("bias", "beta", "gamma"))
-            ],
-            np.int64,
-        )
-    rows: NDArray[np.int64] = memo["update_ratios"]
-    return rows
+@remembered
+def _ratio_rows(layout: Layout) -> NDArray[np.int64]:
+    named = [(row, layout.keys[row].name) for row in layout.rows((Kind.OPTIMIZER,)).tolist()]
+    rows = [row for row, name in named if name.startswith(_PREFIX) and not name.endswith(_NO_MATRICES)]
+    return np.array(rows, np.int64)
 
 
+@remembered
 def _median(frame: Frame) -> float:
-    """Median of the ratios of a frame, worked out once."""
-    if "update_ratio_median" not in frame.memo:
-        frame.memo["update_ratio_median"] = float(np.median(_ratios(frame)[1]))
-    median: float = frame.memo["update_ratio_median"]
-    return median
+    """Median of the ratios of a frame, NaN where there is none."""
+    return float(median(_ratios(frame)[1]))
