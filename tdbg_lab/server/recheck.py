@@ -6,12 +6,10 @@ worker process: nothing is written into the run directory, and no action is perf
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError
-from tdbg_lab.server.jobs import Job, as_told
+from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.server.jsonable import jsonable
 
 if TYPE_CHECKING:
@@ -19,17 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.rules.base import Rule
-    from tdbg_lab.server.jobs import Jobs
-    from tdbg_lab.server.wire import RecheckJson
+    from tdbg_lab.server.asked import AskedJobs
+    from tdbg_lab.server.wire import AskedJson
 
 __all__ = ["MAX_FINDINGS", "RecheckTask", "Rechecks", "changed_rule", "check_again"]
 
 MAX_FINDINGS = 200
 """Findings answered, the first ones; `found` counts them all."""
-MAX_KEPT = 32
-"""Checks whose results are kept."""
-MAX_UNDER_WAY = 4
-"""Checks that run or wait at a time."""
 
 
 def changed_rule(name: str, parameters: Mapping[str, Any]) -> Rule:
@@ -127,26 +121,13 @@ class RecheckTask:
         }
 
 
-@dataclass(slots=True)
-class _Kept:
-    """A check and what it found."""
-
-    job: Job = field(init=False)
-    result: dict[str, Any] | None = None
-
-    def take(self, result: dict[str, Any]) -> None:
-        """What the worker made."""
-        self.result = result
-
-
 class Rechecks:
-    """Checks under way, and the results of the latest ones until they are fetched and a while longer."""
+    """Checks that were asked for."""
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+    def __init__(self, asked: AskedJobs) -> None:
+        self._asked = asked
 
-    def start(self, run_id: str, task: RecheckTask) -> RecheckJson:
+    def start(self, run_id: str, task: RecheckTask) -> AskedJson:
         """Start a check, or join the same one under way.
 
         Raises
@@ -154,41 +135,8 @@ class Rechecks:
         ConflictError
             When too many are under way.
         """
-        key = ("recheck", run_id, task.rule, tuple(sorted((k, repr(v)) for k, v in task.parameters.items())))
-        job = self._jobs.find(key)
-        if job is None:
-            self._require_room()
-            kept = _Kept()
-            job = kept.job = Job(key, task, kept.take, _nothing)
-            self._kept[job.id] = kept
-            while len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
-            self._jobs.start(job)
-        return self.told(job.id)
-
-    def told(self, job_id: str) -> RecheckJson:
-        """Where a check stands; its result once it is done.
-
-        Raises
-        ------
-        NotFoundError
-            When there is none, or it ended long ago.
-        """
-        kept = self._kept.get(job_id)
-        if kept is None:
-            raise NotFoundError("There is no such check of a rule, or it ended long ago: start it again.")
-        return {**as_told(kept.job), "result": kept.result}
-
-    def _require_room(self) -> None:
-        under_way = sum(kept.job.state in {"queued", "running"} for kept in self._kept.values())
-        if under_way >= MAX_UNDER_WAY:
-            raise ConflictError(
-                f"{under_way} checks of rules are under way; wait until one has ended, or cancel it."
-            )
-
-
-def _nothing() -> None:
-    """A check that failed says so by its state."""
+        thresholds = tuple(sorted((key, repr(value)) for key, value in task.parameters.items()))
+        return self._asked.start(("recheck", run_id, task.rule, thresholds), task)
 
 
 def _as_text(value: Any) -> str:

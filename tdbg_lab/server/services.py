@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.server.announce import Announcer
+from tdbg_lab.server.asked import AskedJobs
 from tdbg_lab.server.backfill import Backfill
 from tdbg_lab.server.catalog import Catalog
 from tdbg_lab.server.figures import Figures
@@ -15,6 +16,7 @@ from tdbg_lab.server.follow import Follower
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import Jobs
 from tdbg_lab.server.recheck import Rechecks
+from tdbg_lab.server.report import Reports
 from tdbg_lab.server.rule_runners import RuleRunners
 from tdbg_lab.server.summary import Summaries
 from tdbg_lab.server.tail import IDLE_INTERVAL_S, RunTail
@@ -65,7 +67,9 @@ class Services:
         self.backfill = Backfill(self.catalog, self.summaries, self.hub, pool=self.readers)
         self.jobs = Jobs(self.hub, workers=limits.job_workers)
         self.figures = Figures(self.jobs, pool=self.drawers, cache_bytes=limits.cache_bytes)
-        self.rechecks = Rechecks(self.jobs)
+        self.asked = AskedJobs(self.jobs)
+        self.rechecks = Rechecks(self.asked)
+        self.reports = Reports(self.asked)
         self.rule_runners = RuleRunners(self.readers) if limits.start_rules else None
         self._follower: Follower | None = None
 
@@ -75,6 +79,7 @@ class Services:
         self._on_last()
         self.backfill.stop()
         await self.jobs.aclose()
+        self.reports.close()
         await self.tails.aclose()
         for root in self.catalog.roots:
             if root.remote is not None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tdbg_lab.records import Severity
 
 __all__ = [
+    "AskedJson",
     "CostJson",
     "FindingCounts",
     "FindingMessage",
@@ -16,7 +17,6 @@ __all__ = [
     "Message",
     "PendingJson",
     "PongMessage",
-    "RecheckJson",
     "RemovedMessage",
     "RuleJson",
     "RunDetail",
@@ -163,11 +163,12 @@ class JobJson(TypedDict):
     state: Literal["queued", "running", "done", "failed", "cancelled"]
 
 
-class RecheckJson(JobJson):
-    """A check of a recorded run with other thresholds."""
+class AskedJson(JobJson):
+    """Work that was asked for: a check of a recorded run with other thresholds, or a report."""
 
     result: dict[str, Any] | None
-    """``state``, ``findings`` and how many were ``found``; null before it is done."""
+    """Of a check ``state``, ``findings`` and how many were ``found``, of a report ``file`` and ``bytes``;
+    null before it is done."""
 
 
 class JobMessage(JobJson):

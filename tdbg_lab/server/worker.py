@@ -99,7 +99,7 @@ class Worker:
     def _done(
         request: dict[str, Any], progress: Callable[[float, str], None], cancelled: Callable[[], bool]
     ) -> Any:
-        """Do what is asked for: a rule to check again, or a view to prepare."""
+        """Do what is asked for: a rule to check again, a report to write, or a view to prepare."""
         if "rule" in request:
             from tdbg_lab.server.recheck import check_again
 
@@ -108,6 +108,16 @@ class Worker:
                 request["rule"],
                 request["parameters"],
                 request["last_step"],
+                progress=progress,
+                cancelled=cancelled,
+            )
+        if "report" in request:
+            from tdbg_lab.server.report import make_report
+
+            return make_report(
+                request["path"],
+                request["report"],
+                request["name"],
                 progress=progress,
                 cancelled=cancelled,
             )

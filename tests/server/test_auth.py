@@ -26,6 +26,8 @@ ROUTES = [
     ("POST", f"runs/{RUN}/settings"),
     ("POST", f"runs/{RUN}/profile"),
     ("GET", f"runs/{RUN}/profile"),
+    ("POST", f"runs/{RUN}/report"),
+    ("GET", f"jobs/{JOB}/report"),
     ("GET", "views"),
     ("POST", f"runs/{RUN}/views/scalars"),
     ("GET", f"jobs/{JOB}"),

@@ -16,6 +16,7 @@ def all_handlers() -> list[Route]:
         jobs,
         plotly,
         profile,
+        report,
         rules,
         runs,
         settings,
@@ -26,5 +27,5 @@ def all_handlers() -> list[Route]:
         views,
     )
 
-    modules = (status, runs, tensors, views, jobs, rules, stop, settings, profile, plotly, stream)
+    modules = (status, runs, tensors, views, jobs, report, rules, stop, settings, profile, plotly, stream)
     return [route for module in modules for route in module.handlers]

@@ -1,4 +1,4 @@
-"""``/tdbg/jobs/{job}``: cancel long work, or fetch what a check of a rule found."""
+"""``/tdbg/jobs/{job}``: cancel long work, or fetch what it made."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class JobHandler(TdbgHandler):
     @web.authenticated
     @authorized
     async def get(self, job: str) -> None:
-        """Answer where a check stands, with its result once it is done."""
-        self.answer(self.services.rechecks.told(job))
+        """Answer where a check or a report stands, with its result once it is done."""
+        self.answer(self.services.asked.told(job))
 
     @web.authenticated
     @authorized
