@@ -20,10 +20,25 @@ from tdbg_lab.profiler.spans import OWN_PHASES, PhaseRecorder
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 
 if TYPE_CHECKING:
+    from typing import Protocol
+    from weakref import ref
+
     from tdbg_lab.capture.plan import Membership
     from tdbg_lab.capture.ranks import SilentWriter
     from tdbg_lab.config import CaptureConfig
     from tdbg_lab.store import RankWriter, Request, RunFolder
+
+    class Layers(Protocol):
+        """Hooks of layers that need not hang while nothing of a layer is due."""
+
+        hung: bool
+
+        def hang(self) -> None:
+            """Hang them."""
+
+        def take_off(self) -> None:
+            """Take them off until something is due."""
+
 
 __all__ = ["Engine"]
 
@@ -85,6 +100,8 @@ class Engine:
         self.forwards_ever = 0
         self.lock = RLock()
         """Held while a layer is read."""
+        self.layers: ref[Layers] | None = None
+        """The hooks of the layers, where they can be taken off."""
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
         self.last_forward_ns = 0
@@ -118,7 +135,7 @@ class Engine:
         else:
             self.meter.skip()
         self._enter(mode, micro)
-        self.module_mask = self.mask & self.module_bits
+        self.watch_layers()
         self._phase("forward" if mode is Mode.TRAIN else "eval")
 
     def end_forward(self) -> None:
@@ -150,13 +167,15 @@ class Engine:
             if not measured:
                 self.meter.skip()
             self._enter(mode, max(0, self._micro.get(mode, 0) - 1))
-        self.module_mask = self.mask & self.module_bits if self.rootless else 0
+        self.module_mask = 0
+        if self.rootless:
+            self.watch_layers()
 
     def leave_mode(self) -> None:
         """The mode that the user set is over; where forwards are not seen, training goes on at once."""
         if self.rootless and not self.depth and self.open and self.override is None:
             self.enter_train_step()
-            self.module_mask = self.mask & self.module_bits
+            self.watch_layers()
 
     def return_to(self, mode: Mode) -> None:
         """Make the last forward of `mode` the current place again."""
@@ -169,7 +188,17 @@ class Engine:
     def see_parts(self) -> None:
         """Root forwards are not seen: from now on whatever module runs counts."""
         self.rootless = True
-        self.module_mask = self.mask & self.module_bits
+        self.watch_layers()
+
+    def watch_layers(self) -> None:
+        """From now on module hooks see what is due at this place."""
+        due = self.module_mask = self.mask & self.module_bits
+        layers = None if self.layers is None else self.layers()
+        if layers is not None and layers.hung is not (due != 0):
+            if due:
+                layers.hang()
+            else:
+                layers.take_off()
 
     def _enter(self, mode: Mode, micro: int, step: int | None = None) -> None:
         step = self.step if step is None else step
@@ -195,7 +224,7 @@ class Engine:
     def step_ends(self) -> None:
         """The optimizer has stepped; what is read after it comes now."""
         if self.rootless:  # another optimizer's part of the step may follow
-            self.module_mask = self.mask & self.module_bits
+            self.watch_layers()
         if self.mask & self.costly:
             self._phase("capture")
 
@@ -214,7 +243,15 @@ class Engine:
         self.guard.step = self.step
         if self.rootless:
             self._enter(Mode.TRAIN, 0)
-            self.module_mask = self.mask & self.module_bits
+            self.watch_layers()
+        else:
+            self._rest_layers()
+
+    def _rest_layers(self) -> None:
+        """Take the hooks of layers off before the next forward, which may be compiled, if it is not saved."""
+        layers = None if self.layers is None else self.layers()
+        if layers is not None and layers.hung and not self.due_at(self.step) & self.module_bits:
+            layers.take_off()
 
     def enter_phase(self, phase: str) -> None:
         """Go on to a phase that only the framework knows of, such as a whole compiled ``step``."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
 
@@ -31,9 +32,8 @@ _MAX_CALLS = 64
 _MAX_SHAPES = 64
 
 
-def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> list[RemovableHandle]:
+def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks) -> None:
     """Hook every module whose outputs or inputs some collection wants."""
-    handles = []
     last = LastMeasured()
     for site in sites:
         module = site.module()
@@ -43,10 +43,8 @@ def hook_modules(owner: object, engine: Engine, sites: Sequence[ModuleSite]) -> 
             probe = ModuleProbe(engine, kind, site.label, last)
             mask = probe.possible(module)
             if mask:
-                handles.append(
-                    probe.register(ModuleHook(owner, engine, mask, probe.base, probe.take), module)
-                )
-    return handles
+                hook = ModuleHook(None, engine, mask, probe.base, probe.take)
+                layers.add(probe.register(hook, module), hook)
 
 
 def is_relu(module: nn.Module) -> bool:

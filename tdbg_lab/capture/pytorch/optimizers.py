@@ -141,7 +141,7 @@ class OptimizerWatch:
             self._look_for_roots()
             self._close()
         elif engine.rootless:
-            engine.module_mask = engine.mask & engine.module_bits
+            engine.watch_layers()
 
     def on_skipped(self, optimizer: Optimizer, total: int) -> None:
         """A GradScaler left out a step because of infinite gradients."""

@@ -11,6 +11,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
+from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
 from tdbg_lab.capture.pytorch.loaders import LoaderWatch
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
@@ -89,6 +90,8 @@ class TorchSession:
         self._told = False
         self._losses: list[BoundaryHook] = []
         self._stance = EagerStance(allowed=engine.plan.config.run_eager)
+        self._layers = LayerHooks(fixed=not self._stance.allowed)  # compiled code is called with them
+        engine.layers = ref(self._layers)
         self._roots: WeakKeyDictionary[nn.Module, RootProbe] = WeakKeyDictionary()
         self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
         self._loss_probes: dict[str, LossProbe] = {}
@@ -105,8 +108,7 @@ class TorchSession:
         self._loaders = LoaderWatch(engine)
         self._owner = ref(owner)
         try:
-            self._removable += hook_modules(owner, engine, sites)
-            self._layers = len(self._removable)
+            hook_modules(engine, sites, self._layers)
             self._losses, handles = hook_losses(owner, engine, losses, sites)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
@@ -126,8 +128,7 @@ class TorchSession:
             hook = StepHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
         if any(getattr(one, "_compiled_call_impl", None) is not None for one in models.values()):
-            engine.rootless = True
-            engine.module_mask = engine.mask & engine.module_bits
+            engine.see_parts()
         if engine.mask & engine.module_bits:  # whether a first forward is seen is not known yet
             self._stance.take()
 
@@ -135,7 +136,7 @@ class TorchSession:
 
     def _hook_root(self, owner: object, model: nn.Module) -> None:
         root = RootProbe(
-            self.engine, model, self.watch, self._stance, self._functional, hooked=self._layers > 0
+            self.engine, model, self.watch, self._stance, self._functional, hooked=len(self._layers) > 0
         )
         self._roots[model] = root
         before = BoundaryHook(owner, self.engine, "steps", root.begin, None if self.watch else self._check)
@@ -253,6 +254,7 @@ class TorchSession:
         self._functional.end()
         self._stance.leave()
         self.watch.detach()
+        self._layers.remove()
         self._remove(self._removable)
         if not self._in_step_hook:
             self._remove(self._step_hooks)
