@@ -110,14 +110,19 @@ def histogram(
     edges = axis.edges(_ROWS)
     shares = _share_traces(block, x)
     traces = [_heat(block, axis, edges, x), *(_lines(block, axis, x) if quantiles else []), *shares]
-    figure = new_figure(traces, title=short(name, 60), heights=(4, 1) if shares else (1,))
-    figure.update_layout(
-        xaxis=step_axis(x), yaxis=value_axis(axis, edges), margin={"t": 62 if quantiles else 44}
-    )
+    layout: dict[str, Any] = {
+        "xaxis": step_axis(x),
+        "yaxis": value_axis(axis, edges),
+        "margin": {"t": 62 if quantiles else 44},
+    }
     if shares:
-        figure.update_layout(
-            yaxis2={"title": {"text": "Share"}, "tickformat": ".0%", "range": [-0.04, 1.04], "nticks": 3}
-        )
+        layout["yaxis2"] = {
+            "title": {"text": "Share"},
+            "tickformat": ".0%",
+            "range": [-0.04, 1.04],
+            "nticks": 3,
+        }
+    figure = new_figure(traces, title=short(name, 60), heights=(4, 1) if shares else (1,), **layout)
     return describe(figure, _caption(name, block, x), step=step, tensor=name)
 
 

@@ -116,8 +116,9 @@ def overview(
         return nothing_yet(KIND_TITLES[Kind(kind)], len(run.tensors()))
     wish = colour or ("log" if column.sign == "positive" else "linear")
     heat = _heat(table, column, is_log=wish == "log" and column.sign != "signed")
-    figure = new_figure([heat], title=f"{column.label} of {KIND_TITLES[Kind(kind)]}")
-    figure.update_layout(
+    figure = new_figure(
+        [heat],
+        title=f"{column.label} of {KIND_TITLES[Kind(kind)]}",
         xaxis=step_axis(table.steps, showgrid=False),
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "tickfont": {"size": 10}},
         margin={"t": 40},

@@ -119,22 +119,31 @@ def scalars(
     ]
     if not traces:
         return empty("No values in this range.", "Choose other steps or another mode.")
-    figure = new_figure(traces, heights=[1.0 if row else 2.0 for row in range(len(names))])
     ends = [int(trace["x"][at]) for trace in traces for at in (0, -1)]
-    figure.update_layout(xaxis=step_axis(ends), hovermode="x unified", margin={"t": 30})
+    figure = new_figure(
+        traces,
+        heights=[1.0 if row else 2.0 for row in range(len(names))],
+        xaxis=step_axis(ends),
+        hovermode="x unified",
+        margin={"t": 30},
+        **_value_axes(names, traces, log_y=log_y),
+    )
+    return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys)), step=step)
+
+
+def _value_axes(names: Sequence[str], traces: Sequence[dict[str, Any]], *, log_y: bool) -> dict[str, Any]:
+    """The y axis of each plot, by its name in the layout."""
+    axes: dict[str, Any] = {}
     for row, name in enumerate(names):
-        yaxis = f"y{row + 1}" if row else "y"
-        values = np.concatenate([trace["y"] for trace in traces if trace["yaxis"] == yaxis])
-        title = _SHORT_TITLES.get(name, name) if row else name
-        layout = {
-            "title": {"text": title},
+        plot = str(row + 1) if row else ""
+        values = np.concatenate([trace["y"] for trace in traces if trace["yaxis"] == f"y{plot}"])
+        axes[f"yaxis{plot}"] = {
+            "title": {"text": _SHORT_TITLES.get(name, name) if row else name},
             "type": "log" if log_y else "linear",
             **_room(values, log_y=log_y),
+            **({"nticks": 4} if row else {}),
         }
-        if row:
-            layout["nticks"] = 4
-        figure.update_layout({yaxis.replace("y", "yaxis"): layout})
-    return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys)), step=step)
+    return axes
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ def statistics(
         return empty("No values in this range.", "Choose other steps or another mode.")
     is_log = log_y if log_y is not None else column.sign == "positive"
     traces = _lines(drawn, table, column, max(4, n_out), is_log=is_log)
-    figure = new_figure(traces)
-    figure.update_layout(
+    figure = new_figure(
+        traces,
         xaxis=step_axis(np.asarray(table["step"])),
         yaxis=_y_axis(column, [trace["y"] for trace in traces], is_log=is_log),
         legend=SIDE_LEGEND,

@@ -313,8 +313,9 @@ def _draw(
     bounds: tuple[float, float],
 ) -> go.Figure:
     top = max(1.0, 0.28 * len(tracks)) if tracks else 0.25
-    figure = new_figure(traces, heights=[top, *[1.2] * len(groups)])
-    figure.update_layout(
+    return new_figure(
+        traces,
+        heights=[top, *[1.2] * len(groups)],
         barmode="overlay",
         xaxis={"title": {"text": "Time since start (s)"}, "range": list(bounds), "tickformat": "~g"},
         yaxis={
@@ -327,7 +328,13 @@ def _draw(
         },
         margin={"t": 34},
         legend={"y": 1.0},
+        **_value_axes(groups),
     )
+
+
+def _value_axes(groups: Sequence[str]) -> dict[str, Any]:
+    """The y axis of each group of metrics, by its name in the layout."""
+    axes: dict[str, Any] = {}
     for row, name in enumerate(groups):
         title, _, unit = _GROUPS[name]
         axis: dict[str, Any] = {
@@ -338,8 +345,8 @@ def _draw(
             axis["range"] = [0, 103]
         if unit.startswith("B"):
             axis["tickformat"] = "~s"
-        figure.update_layout({f"yaxis{row + 2}": axis})
-    return figure
+        axes[f"yaxis{row + 2}"] = axis
+    return axes
 
 
 def _mark_step(

@@ -46,6 +46,7 @@ def test_view_draws_and_describes_itself_on_any_run(name, run_name, request):
     assert len(facts["caption"]) > 10
     assert figure.layout.uirevision
     assert len(figure.data) or figure.layout.annotations
+    go.Figure(figure.to_dict())  # plotly knows every property and accepts every value
 
 
 @pytest.mark.parametrize("name", NAMES)
