@@ -134,6 +134,7 @@ export type ParamKind =
   | 'step'
   | 'steps'
   | 'range'
+  | 'seconds'
   | 'float'
   | 'text';
 

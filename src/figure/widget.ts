@@ -30,6 +30,13 @@ const CONFIG: JSONObject = {
   showTips: false
 };
 
+/** Over time, the wheel zooms, and a double click leads back to the latest. */
+const TIME_CONFIG: JSONObject = {
+  ...CONFIG,
+  doubleClick: false,
+  scrollZoom: true
+};
+
 /**
  * Draws the figure of a model whenever it changes, at most one drawing at a time.
  *
@@ -172,7 +179,8 @@ export class FigureWidget extends Widget {
           height: this.node.clientHeight
         });
         const start = performance.now();
-        await plotly.react(this._plot, data, layout, CONFIG);
+        const config = this._model.meta.axis === 'time' ? TIME_CONFIG : CONFIG;
+        await plotly.react(this._plot, data, layout, config);
         this._model.noteDrawing(performance.now() - start);
         if (this.isDisposed) {
           plotly.purge(this._plot);
@@ -202,6 +210,7 @@ export class FigureWidget extends Widget {
     if (!this._isListening) {
       this._isListening = true;
       this._plot.on?.('plotly_relayout', event => this._onRelayout(event));
+      this._plot.on?.('plotly_doubleclick', () => this._onDoubleClick());
       this._plot.on?.('plotly_afterplot', () => this._line.place());
     }
     if (revision !== this._revision) {
@@ -216,7 +225,7 @@ export class FigureWidget extends Widget {
   private _onRelayout(event: unknown): void {
     this._line.place();
     const { meta, run } = this._model;
-    if (this._isLinking || meta.axis !== 'step' || !this._settings.linkRanges) {
+    if (this._isLinking || meta.axis === null) {
       return;
     }
     const update = event as { readonly [key: string]: unknown };
@@ -227,8 +236,21 @@ export class FigureWidget extends Widget {
     }
     const [low, high] = axis.range.map(Number);
     const reset = update[`${key}.autorange`] === true;
-    if (axis.type === 'linear' && Number.isFinite(low + high)) {
+    if (axis.type !== 'linear' || !Number.isFinite(low + high)) {
+      return;
+    }
+    if (meta.axis === 'time') {
+      // The server draws this part of the time anew, with all that is in it.
+      this._model.showRange([low, high]);
+    } else if (this._settings.linkRanges) {
       run.cursor.range = reset ? null : [low, high];
+    }
+  }
+
+  /** Back to the latest, where the range is a part of the time. */
+  private _onDoubleClick(): void {
+    if (this._model.meta.axis === 'time') {
+      this._model.showRange(null);
     }
   }
 

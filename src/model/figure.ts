@@ -17,9 +17,10 @@ import type {
   ViewParams
 } from '../api/wire';
 import { DrawPace } from './pace';
-import { completeParams, movesWithCursor } from './params';
+import { completeParams, movesWithCursor, rangeParam } from './params';
 import type { RunModel } from './run';
 import type { TdbgSettings } from './settings';
+import type { Seconds } from './timeRange';
 
 /** Shortest time between two pictures over time, ms: seconds of the machine move slowly. */
 const SLOW_GAP_MS = 1000;
@@ -59,6 +60,7 @@ export class FigureModel implements IDisposable {
     this.run.versionChanged.connect(this._onVersion, this);
     this.run.tensorsChanged.connect(this._onTensors, this);
     this.run.cursor.changed.connect(this._onCursor, this);
+    this.run.time.changed.connect(this._onTime, this);
     this._settings.changed.connect(this.invalidate, this);
   }
 
@@ -124,7 +126,22 @@ export class FigureModel implements IDisposable {
 
   /** What is sent, but for the step. */
   get params(): ViewParams {
-    return completeParams(this.view, this._chosen, this._settings.points);
+    const params = completeParams(
+      this.view,
+      this._chosen,
+      this._settings.points
+    );
+    const shared = this.sharedRange;
+    return shared ? { ...params, range: shared } : params;
+  }
+
+  /** The range of time that it shows because all pictures of the run do; null when there is none. */
+  get sharedRange(): Seconds | null {
+    const own =
+      this._chosen['range'] !== undefined && this._chosen['range'] !== null;
+    const isLinked =
+      this._settings.linkRanges && !own && rangeParam(this.view) !== undefined;
+    return isLinked ? this.run.time.value : null;
   }
 
   /** Changes when zoom and pan should be forgotten. */
@@ -170,6 +187,19 @@ export class FigureModel implements IDisposable {
     this._isDirty = true;
     if (this._isActive) {
       this._schedule();
+    }
+  }
+
+  /** Show a part of the time, here and, where ranges are linked, in the other pictures of the run. */
+  showRange(range: Seconds | null): void {
+    if (!rangeParam(this.view)) {
+      return;
+    }
+    if (this._settings.linkRanges) {
+      this.choose({ range: null });
+      this.run.time.value = range;
+    } else {
+      this.choose({ range: range && [...range] });
     }
   }
 
@@ -235,6 +265,7 @@ export class FigureModel implements IDisposable {
     this.run.versionChanged.disconnect(this._onVersion, this);
     this.run.tensorsChanged.disconnect(this._onTensors, this);
     this.run.cursor.changed.disconnect(this._onCursor, this);
+    this.run.time.changed.disconnect(this._onTime, this);
     this._settings.changed.disconnect(this.invalidate, this);
     Signal.clearData(this);
   }
@@ -260,6 +291,16 @@ export class FigureModel implements IDisposable {
       movesWithCursor(this.view) &&
       this.run.cursor.requested !== this._sentStep
     ) {
+      this.invalidate();
+    }
+  }
+
+  /** Another part of the time: a picture of the one before, should it be under way, is of no use. */
+  private _onTime(): void {
+    if (rangeParam(this.view) && this._settings.linkRanges) {
+      this._abort?.abort();
+      this._lastStart = 0;
+      this._changed.emit();
       this.invalidate();
     }
   }

@@ -22,6 +22,11 @@ export function movesWithCursor(view: IViewInfo): boolean {
   return view.axis !== 'step' && stepParam(view) !== undefined;
 }
 
+/** The parameter that takes the range of time that all pictures of a run show, if the view has one. */
+export function rangeParam(view: IViewInfo): IViewParam | undefined {
+  return view.params.find(p => p.kind === 'seconds' && p.name === 'range');
+}
+
 /** The parameters that people set: all but the one the cursor sets. */
 export function visibleParams(view: IViewInfo): ReadonlyArray<IViewParam> {
   const cursor = stepParam(view);

@@ -12,6 +12,7 @@ import { describeError, httpStatus } from '../api/client';
 import type { IRules, IRunDetail, IRunSummary, ITensorInfo } from '../api/wire';
 import { StepCursor } from './cursor';
 import { ProfilingModel } from './profiling';
+import { TimeRange } from './timeRange';
 
 /** Whether the run can be shown. */
 export type RunState = 'loading' | 'ready' | 'missing' | 'error';
@@ -50,6 +51,9 @@ export class RunModel implements IDisposable {
 
   /** The moment all pictures of the run show. */
   readonly cursor: StepCursor;
+
+  /** The part of its time that all pictures over time show. */
+  readonly time = new TimeRange();
 
   /** The profile of its next steps that was asked for here. */
   readonly profiling: ProfilingModel;
@@ -195,6 +199,7 @@ export class RunModel implements IDisposable {
     this._isDisposed = true;
     this._slow.dispose();
     this.cursor.dispose();
+    this.time.dispose();
     this.profiling.dispose();
     Signal.clearData(this);
   }

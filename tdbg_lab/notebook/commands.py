@@ -216,10 +216,15 @@ def param_value(param: Param, word: str | bool) -> Any:  # noqa: FBT001 - True i
         if param.kind == "range":
             first, _, last = text.partition(":")
             return [int(first) if first else None, int(last) if last else None]
+        if param.kind == "seconds":
+            first, _, last = text.partition(":")
+            return [float(first) if first else None, float(last) if last else None]
     except ValueError:
-        form = {"steps": "whole numbers like 0,100", "range": "a range like 0:500"}.get(
-            param.kind, "a whole number"
-        )
+        form = {
+            "steps": "whole numbers like 0,100",
+            "range": "a range like 0:500",
+            "seconds": "a range of seconds like 12.5:13",
+        }.get(param.kind, "a whole number")
         raise ConfigError(f"--{param.name} takes {form}, not '{text}'.") from None
     return text.split(",") if param.kind == "tensors" else text
 

@@ -61,8 +61,7 @@ class RunView:
         self._per_rank = per_rank
         self._raw = raw
         self._keys: dict[str, TensorKey] = {}
-        self.places: dict[str, int] = {}
-        """Place of each tensor in the order of first appearance, by name."""
+        self._expected: dict[str, int] = {}
         self._seen: Layout | None = None
         self._recent = Recent(keep)
         self._ranks: dict[int, Recent] = {}
@@ -71,7 +70,7 @@ class RunView:
 
     def expect(self, keys: Iterable[TensorKey]) -> None:
         """Tell the order of tensors that are about to come: they count as seen once they did."""
-        self.places = {key.name: place for place, key in enumerate(keys)}
+        self._expected = {key.name: place for place, key in enumerate(keys)}
 
     def tensors(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
         """Tensors seen so far, in the order of their first appearance."""
@@ -81,7 +80,7 @@ class RunView:
     def seen(self) -> Layout:
         """All of them as a layout: the same object until another tensor is seen."""
         if self._seen is None:
-            self._seen = Layout(tuple(sorted(self._keys.values(), key=lambda key: self.places[key.name])))
+            self._seen = Layout(tuple(sorted(self._keys.values(), key=lambda key: self._expected[key.name])))
         return self._seen
 
     def has(self, needs: Needs) -> bool:
@@ -228,10 +227,10 @@ class RunView:
                 if key.name not in self._keys:
                     self._keys[key.name] = key
                     self._seen = None
-                    self.places.setdefault(key.name, len(self.places))
+                    self._expected.setdefault(key.name, len(self._expected))
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
-            plan = self._plans[which] = Plan(parts, self.places)
+            plan = self._plans[which] = Plan(parts, self._expected)
         return plan
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.views.common import points
 from tdbg_lab.views.labels import count, number, safe
 from tdbg_lab.views.palette import SEQUENTIAL, gamma
-from tdbg_lab.views.recent import WINDOW, recent_samples
+from tdbg_lab.views.recent import RANGE, WINDOW, Range, recent_samples, zero_ns
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import colour_bar, describe, empty, new_figure
 
@@ -33,11 +33,17 @@ _IDLE, _FULL = 10.0, 90.0
     title="Cores and GPUs",
     description="Load of each processor core and each GPU over time.",
     axis="time",
-    params=(WINDOW, points(400, 2000)),
+    params=(WINDOW, RANGE, points(400, 2000)),
 )
-def cores_view(run: Run, *, window_s: int = 1800, n_out: int = 400) -> go.Figure:
+def cores_view(
+    run: Run,
+    *,
+    window_s: int = 1800,
+    range: Range = None,  # noqa: A002 - its name on the wire
+    n_out: int = 400,
+) -> go.Figure:
     """One row for each device, colour is its load in percent."""
-    samples = recent_samples(run, window_s, ("cpu", "gpu"))
+    samples = recent_samples(run, window_s, ("cpu", "gpu"), range)
     device = samples["device"].astype(str)
     samples = samples[(device != "cpu").to_numpy()]
     if not len(samples):
@@ -45,7 +51,7 @@ def cores_view(run: Run, *, window_s: int = 1800, n_out: int = 400) -> go.Figure
             "No core was sampled yet.",
             "The machine is sampled by attach(..., profiler=True), the default; that takes about a second.",
         )
-    zero = int(min(value for value in (run.info.created_ns, run.first_time_ns) if value))
+    zero = zero_ns(run)
     rows, seconds, load = _grid(samples, zero, n_out)
     trace = {
         "type": "heatmap",
@@ -61,7 +67,7 @@ def cores_view(run: Run, *, window_s: int = 1800, n_out: int = 400) -> go.Figure
     figure = new_figure([trace])
     figure.update_layout(
         xaxis={"title": {"text": "Time since start (s)"}, "tickformat": "~g"},
-        yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "fixedrange": True},
         margin={"t": 24},
     )
     return describe(figure, _caption(rows, load), time_zero_ns=str(zero))

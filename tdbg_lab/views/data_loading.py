@@ -13,9 +13,9 @@ from tdbg_lab.analysis.phases import exclusive_ns, training_spans
 from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.labels import count, number, percent
 from tdbg_lab.views.palette import MUTED, PHASES
-from tdbg_lab.views.recent import WINDOW, recent_samples, recent_spans
+from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_samples, recent_spans
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.step_times import NO_STEPS
+from tdbg_lab.views.step_times import no_steps
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
 
 if TYPE_CHECKING:
@@ -56,13 +56,20 @@ class Waiting:
     title="Data loading",
     description="How long each step waits for its batch, how the data loader is set, and what would help.",
     axis="step",
-    params=(WINDOW, STEP, points(800, 4000)),
+    params=(WINDOW, RANGE, STEP, points(800, 4000)),
 )
-def loading_view(run: Run, *, window_s: int = 1800, step: int | None = None, n_out: int = 800) -> go.Figure:
+def loading_view(
+    run: Run,
+    *,
+    window_s: int = 1800,
+    range: Range = None,  # noqa: A002 - its name on the wire
+    step: int | None = None,
+    n_out: int = 800,
+) -> go.Figure:
     """Waiting and other time of each step, and the loader's settings with advice."""
-    found = waiting(recent_spans(run, window_s))
+    found = waiting(recent_spans(run, window_s, range))
     if not len(found.step):
-        return empty(*NO_STEPS)
+        return empty(*no_steps(range))
     traces = [
         _line(found.step, found.busy_s, n_out, "the rest of the step", MUTED),
         _line(found.step, found.wait_s, n_out, "waiting for data", PHASES["data"]),
@@ -71,7 +78,7 @@ def loading_view(run: Run, *, window_s: int = 1800, step: int | None = None, n_o
     figure.update_layout(
         xaxis=step_axis(found.step), yaxis={"title": {"text": "Time (ms)"}, "rangemode": "tozero"}
     )
-    return describe(figure, loading_verdict(run, found, window_s), step=step)
+    return describe(figure, range_words(range) + loading_verdict(run, found, window_s), step=step)
 
 
 def waiting(spans: DataFrame) -> Waiting:

@@ -8,6 +8,7 @@ from tdbg_lab.views.labels import count, duration, percent, safe, short
 from tdbg_lab.views.palette import MUTED, SERIES
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.profiles import PROFILE, RANK_OF_PROFILE, Chosen, choose
+from tdbg_lab.views.recent import RANGE, Range
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure
 
@@ -42,14 +43,20 @@ _PYTHON, _OPERATOR, _BUILTIN, _MODULE, _OWN = SERIES[0], SERIES[1], SERIES[4], S
             help="Default: the first one that was recorded.",
         ),
         PROFILE,
+        RANGE,
         RANK_OF_PROFILE,
     ),
 )
 def flame_view(
-    run: Run, *, tree: str | None = None, profile: int | None = None, rank: int | None = None
+    run: Run,
+    *,
+    tree: str | None = None,
+    profile: int | None = None,
+    range: Range = None,  # noqa: A002 - its name on the wire
+    rank: int | None = None,
 ) -> go.Figure:
     """Callers above what they call; the width is time, a click zooms in."""
-    chosen = choose(run, profile, rank)
+    chosen = choose(run, profile, rank, range)
     if not isinstance(chosen, Chosen):
         return chosen
     trees = chosen.digest.get("trees")

@@ -9,6 +9,7 @@ from tdbg_lab.views.labels import count, cut, duration, number, percent, safe, s
 from tdbg_lab.views.palette import GRID
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.profiles import PROFILE, RANK_OF_PROFILE, Chosen, choose
+from tdbg_lab.views.recent import RANGE, Range
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure
 
@@ -61,6 +62,7 @@ _PARTS = re.compile(r".*?(?:::|[ ,/_<]|$)")
             help="Default: GPU time where there is some, else own time.",
         ),
         PROFILE,
+        RANGE,
         RANK_OF_PROFILE,
         Param("rows", "Rows", "int", 40, minimum=1, maximum=400),
     ),
@@ -71,11 +73,12 @@ def operators_view(
     show: str = "operators",
     sort: str | None = None,
     profile: int | None = None,
+    range: Range = None,  # noqa: A002 - its name on the wire
     rank: int | None = None,
     rows: int = 40,
 ) -> go.Figure:
     """A table; times are of all steps of the profile together."""
-    chosen = choose(run, profile, rank)
+    chosen = choose(run, profile, rank, range)
     if not isinstance(chosen, Chosen):
         return chosen
     found = _rows(chosen.digest.get(_KEYS[show]))

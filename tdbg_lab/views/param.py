@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Param", "ParamKind", "near"]
 
-ParamKind = Literal["tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range"]
+ParamKind = Literal[
+    "tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range", "seconds"
+]
 
 _MAX_TEXT = 1024
 _MAX_ITEMS = 1000
@@ -213,4 +215,5 @@ _CHECKS = {
     "step": _step,
     "steps": _steps,
     "range": _range,
+    "seconds": _range,
 }

@@ -10,9 +10,9 @@ from tdbg_lab.analysis.phases import exclusive_ns, training_spans
 from tdbg_lab.views.labels import count, percent, safe
 from tdbg_lab.views.palette import PHASES, pick
 from tdbg_lab.views.param import Param
-from tdbg_lab.views.recent import WINDOW, recent_spans
+from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.step_times import NO_STEPS
+from tdbg_lab.views.step_times import no_steps
 from tdbg_lab.views.style import describe, empty, new_figure
 
 if TYPE_CHECKING:
@@ -45,19 +45,26 @@ _MOST = 16
             choice_labels=("Bars", "Pie", "Over time", "Last steps"),
         ),
         WINDOW,
+        RANGE,
     ),
 )
-def phases_view(run: Run, *, show: str = "bars", window_s: int = 1800) -> go.Figure:
+def phases_view(
+    run: Run,
+    *,
+    show: str = "bars",
+    window_s: int = 1800,
+    range: Range = None,  # noqa: A002 - its name on the wire
+) -> go.Figure:
     """Time of each phase without the phases within it."""
-    spans = training_spans(recent_spans(run, window_s))
+    spans = training_spans(recent_spans(run, window_s, range))
     if not len(spans):
-        return empty(*NO_STEPS)
+        return empty(*no_steps(range))
     frame = spans.assign(phase=spans["phase"].astype(str), time=exclusive_ns(spans))
     shares = _shares(frame)
     names = list(shares)[:_MOST]
     draw = {"bars": _bars, "pie": _pie, "time": _over_time, "steps": _last_steps}[show]
     figure = draw(frame, shares, names)
-    return describe(figure, _caption(shares, frame), x_axes=())
+    return describe(figure, range_words(range) + _caption(shares, frame), x_axes=())
 
 
 def phase_shares(run: Run, window_s: int) -> dict[str, float]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tdbg_lab.store.profiles import ProfileInfo, read_digest
 from tdbg_lab.views.common import RANK
 from tdbg_lab.views.labels import count
 from tdbg_lab.views.param import Param
+from tdbg_lab.views.recent import Range, zero_ns
 from tdbg_lab.views.style import empty
 
 if TYPE_CHECKING:
@@ -45,8 +48,13 @@ class Chosen:
     """Which one it is, in words."""
 
 
-def choose(run: Run, profile: int | None, rank: int | None) -> Chosen | go.Figure:
-    """The profile asked for, or a figure that says why there is none."""
+def choose(
+    run: Run,
+    profile: int | None,
+    rank: int | None,
+    range: Range = None,  # noqa: A002 - its name on the wire
+) -> Chosen | go.Figure:
+    """The profile asked for, else the last one (of the range), or a figure that says why there is none."""
     infos = run.profiles()
     ranks = sorted({one.rank for one in infos})
     if rank is not None:
@@ -59,12 +67,9 @@ def choose(run: Run, profile: int | None, rank: int | None) -> Chosen | go.Figur
                 f"Rank {rank} has no profile.", f"There are some of rank {', '.join(map(str, ranks[:20]))}."
             )
         return empty("Nothing was profiled on demand yet.", _HOW)
-    if profile is not None and profile > len(infos):
-        return empty(
-            f"There is no profile {profile}.",
-            f"The run has {count(len(infos), 'profile')}; the last is shown by default.",
-        )
-    info = infos[-1 if profile is None else profile - 1]
+    info = _one(infos, profile, zero_ns(run), range)
+    if not isinstance(info, ProfileInfo):
+        return info
     if not info.ready:
         return empty("The profile is being prepared.", "It appears here by itself in a moment.")
     try:
@@ -75,3 +80,20 @@ def choose(run: Run, profile: int | None, rank: int | None) -> Chosen | go.Figur
     if info.last_step > info.first_step:
         steps = f"steps {info.first_step:,} to {info.last_step:,}"
     return Chosen(info, digest, f"{steps} of rank {info.rank}" if len(ranks) > 1 else steps)
+
+
+def _one(infos: list[ProfileInfo], number: int | None, zero: int, wanted: Range) -> ProfileInfo | go.Figure:
+    if number is not None and number > len(infos):
+        return empty(
+            f"There is no profile {number}.",
+            f"The run has {count(len(infos), 'profile')}; the last is shown by default.",
+        )
+    if number is not None:
+        return infos[number - 1]
+    low, high = (None, None) if wanted is None else wanted
+    first = -np.inf if low is None else zero + low * 1e9
+    last = np.inf if high is None else zero + high * 1e9
+    found = [one for one in infos if one.start_ns <= last and one.start_ns + one.duration_ns >= first]
+    if not found:
+        return empty("Nothing was profiled on demand in this range.", "What was is shown for the whole run.")
+    return found[-1]

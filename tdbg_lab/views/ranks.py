@@ -11,7 +11,7 @@ from tdbg_lab.analysis.phases import exclusive_ns, training_spans
 from tdbg_lab.views.labels import number, percent, safe
 from tdbg_lab.views.palette import ACCENT
 from tdbg_lab.views.phases import phase_colours
-from tdbg_lab.views.recent import WINDOW, recent_spans
+from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure
 
@@ -58,15 +58,20 @@ class Exchange:
     "ranks",
     title="Ranks",
     description="Phases of each process of a distributed training side by side, and who waits for whom.",
-    params=(WINDOW,),
+    params=(WINDOW, RANGE),
 )
-def ranks_view(run: Run, *, window_s: int = 1800) -> go.Figure:
+def ranks_view(
+    run: Run,
+    *,
+    window_s: int = 1800,
+    range: Range = None,  # noqa: A002 - its name on the wire
+) -> go.Figure:
     """Mean time of each phase by rank, stacked, and how long a rank waits for the slowest one."""
     if len(run.ranks()) < 2:
         return empty(
             "This run has one process.", "Ranks are compared when several processes attach to one run."
         )
-    spans = training_spans(recent_spans(run, window_s))
+    spans = training_spans(recent_spans(run, window_s, range))
     spans = spans[(spans["phase"].astype(str) != "eval").to_numpy()]
     if not len(spans):
         return empty(
@@ -106,7 +111,7 @@ def ranks_view(run: Run, *, window_s: int = 1800) -> go.Figure:
         xaxis={"type": "category"},
         yaxis={"title": {"text": "Mean time of a step (ms)"}, "rangemode": "tozero"},
     )
-    return describe(figure, _caption(found, frame), x_axes=())
+    return describe(figure, range_words(range) + _caption(found, frame), x_axes=())
 
 
 def exchange(frame: DataFrame) -> Exchange:

@@ -10,7 +10,7 @@ from tdbg_lab.analysis.phases import StepTimes, exclusive_ns, step_times, traini
 from tdbg_lab.views.labels import count, number, percent, safe
 from tdbg_lab.views.palette import ACCENT, MUTED, pick
 from tdbg_lab.views.param import Param
-from tdbg_lab.views.recent import WINDOW, recent_spans
+from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure, small
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
     from tdbg_lab.run import Run
 
-__all__ = ["NO_STEPS", "step_time_view"]
+__all__ = ["no_steps", "step_time_view"]
 
-NO_STEPS = (
+_NO_STEPS = (
     "No step was timed yet.",
     "Steps are timed by attach(..., profiler=True), the default; a step shows when the next one begins.",
+)
+_NONE_IN_RANGE = (
+    "No step was timed in this range.",
+    "Zoom out on the timeline, or go back to all of the run.",
 )
 _BINS = 100
 _MOST_RANKS = 8
@@ -38,6 +42,7 @@ _MOST_OUTLIERS = 400
     description="Histogram of how long training steps took, with the slow ones marked.",
     params=(
         WINDOW,
+        RANGE,
         Param(
             "stddev",
             "Outlier from",
@@ -49,12 +54,18 @@ _MOST_OUTLIERS = 400
         ),
     ),
 )
-def step_time_view(run: Run, *, window_s: int = 1800, stddev: int = 3) -> go.Figure:
+def step_time_view(
+    run: Run,
+    *,
+    window_s: int = 1800,
+    range: Range = None,  # noqa: A002 - its name on the wire
+    stddev: int = 3,
+) -> go.Figure:
     """A histogram for each rank, percentiles as lines, and outliers as marks with their steps."""
-    spans = training_spans(recent_spans(run, window_s))
+    spans = training_spans(recent_spans(run, window_s, range))
     times = step_times(spans)
     if not len(times.step):
-        return empty(*NO_STEPS)
+        return empty(*no_steps(range))
     slow = times.outliers(stddev)
     ms = times.duration_s * 1e3
     edges = _edges(ms, slow)
@@ -68,7 +79,12 @@ def step_time_view(run: Run, *, window_s: int = 1800, stddev: int = 3) -> go.Fig
     )
     for share, name in ((50, "median"), (95, "p95")):
         _line(figure, float(np.percentile(ms, share)), name)
-    return describe(figure, _caption(ms, slow, stddev, phases), x_axes=())
+    return describe(figure, range_words(range) + _caption(ms, slow, stddev, phases), x_axes=())
+
+
+def no_steps(range: Range) -> tuple[str, str]:  # noqa: A002 - its name on the wire
+    """What to say where no step was timed, in the range or at all."""
+    return _NO_STEPS if range is None else _NONE_IN_RANGE
 
 
 def _edges(ms: NDArray[np.float64], slow: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.labels import count, duration, number, percent, safe
 from tdbg_lab.views.palette import MUTED, PHASES, pick
 from tdbg_lab.views.param import Param
+from tdbg_lab.views.recent import RANGE, Range, zero_ns
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure
 
@@ -79,7 +80,7 @@ _LONGEST_NS = 300 * 10**9
             maximum=86_400,
             help="Seconds back from the latest record.",
         ),
-        Param("range", "Range", "range", help="Seconds since the start of the run; instead of the window."),
+        RANGE,
         Param(
             "metrics",
             "Machine",
@@ -104,13 +105,13 @@ def timeline(
     run: Run,
     *,
     window_s: int = 60,
-    range: tuple[float | None, float | None] | None = None,  # noqa: A002 - the name of the parameter on the wire
+    range: Range = None,  # noqa: A002 - its name on the wire
     metrics: str = "usage",
     step: int | None = None,
     n_out: int = 600,
 ) -> go.Figure:
     """Bars of phases in tracks, marks of steps, and lines of samples; all share the x axis."""
-    zero = _zero(run)
+    zero = zero_ns(run)
     bounds = _bounds(run, zero, window_s, range)
     if bounds is None:
         return empty(
@@ -148,15 +149,7 @@ def timeline(
     )
 
 
-def _zero(run: Run) -> int:
-    """The instant that is 0 on the axis: when the run began."""
-    known = [value for value in (run.info.created_ns, run.first_time_ns) if value]
-    return int(min(known)) if known else 0
-
-
-def _bounds(
-    run: Run, zero: int, window_s: int, wanted: tuple[float | None, float | None] | None
-) -> tuple[float, float] | None:
+def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, float] | None:
     """First and last second shown, or None when there is nothing at all."""
     last = run.last_time_ns
     ends = [last] if last is not None else []
@@ -324,6 +317,7 @@ def _draw(
             "categoryarray": list(reversed(tracks)),
             "range": [-0.6, max(len(tracks), 1) - 0.4],
             "showgrid": False,
+            "fixedrange": True,
             "visible": bool(tracks),
         },
         margin={"t": 34},
@@ -340,6 +334,7 @@ def _value_axes(groups: Sequence[str]) -> dict[str, Any]:
         axis: dict[str, Any] = {
             "title": {"text": f"{title} ({unit})" if unit else title},
             "rangemode": "tozero",
+            "fixedrange": True,
         }
         if name == "usage":
             axis["range"] = [0, 103]

@@ -148,6 +148,19 @@ def test_profile_that_is_not_there_is_named(tmp_path, params, words):
         assert call_view(run, view, params).layout.meta["tdbg"]["caption"].startswith(words)
 
 
+@pytest.mark.parametrize("view", ["operators", "flame"])
+def test_range_chooses_the_last_profile_that_reaches_into_it(tmp_path, view):
+    run = profiled(tmp_path / "run", TRACE)
+    at = (1 - run.info.created_ns) / 1e9
+    near = call_view(run, view, {"range": [at - 1, at + 1]}).layout.meta["tdbg"]["caption"]
+    assert near == call_view(run, view).layout.meta["tdbg"]["caption"]
+    far = call_view(run, view, {"range": [at + 1, at + 2]}).layout.meta["tdbg"]["caption"]
+    assert far.startswith("Nothing was profiled on demand in this range.")
+    assert (
+        call_view(run, view, {"range": [at + 1, None], "profile": 1}).layout.meta["tdbg"]["caption"] == near
+    )
+
+
 def test_profile_that_is_not_ready_says_so(tmp_path):
     run = profiled(tmp_path / "run", TRACE, digest=False)
     assert "is being prepared" in call_view(run, "flame").layout.meta["tdbg"]["caption"]

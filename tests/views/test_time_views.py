@@ -62,6 +62,21 @@ def test_phases_give_each_its_share_and_inner_ones_their_own(tmp_path):
     assert "waits for data 54.5%" in caption(run, "phases")
 
 
+def test_views_of_a_range_are_of_what_began_in_it(tmp_path):
+    run = made(tmp_path / "run", 100, extra=("checkpoint", 100, {50}))
+    zero = (START_NS - run.info.created_ns) / 1e9
+    slow = [zero + 0.4995, zero + 0.6095]  # step 50, which takes 110 ms instead of 10
+    told = caption(run, "phases", range=slow)
+    assert told.startswith("110 ms from ")
+    assert "checkpoint 90.9%" in told
+    assert "checkpoint" not in caption(run, "phases", range=[zero, zero + 0.49])
+    assert "checkpoint 9.1%" in caption(run, "phases", range=[zero, None])
+    assert "110" in caption(run, "step_times", range=[zero + 0.4995, zero + 0.7])
+    assert "54.5%" not in caption(run, "data_loading", range=[None, zero + 0.49])
+    for view in ("phases", "step_times", "data_loading"):
+        assert caption(run, view, range=[zero + 50, zero + 60]).startswith("No step was timed in this range.")
+
+
 @pytest.mark.parametrize("show", ["bars", "pie", "time", "steps"])
 def test_phases_draw_what_is_there(tmp_path, show):
     run = made(tmp_path / "run", 40)

@@ -69,6 +69,35 @@ describe('FigureModel', () => {
     expect(server.figures.length).toBe(2);
   });
 
+  it('shows the part of the time that another picture of the run was zoomed to', async () => {
+    const timed = view({
+      name: 'phases',
+      axis: null,
+      params: [param({ name: 'range', kind: 'seconds' })]
+    });
+    const phases = create(timed);
+    const timeline = create({ ...timed, name: 'timeline', axis: 'time' });
+    phases.isActive = true;
+    await pass(300);
+    const asked = () => server.figures[server.figures.length - 1];
+    expect(asked().params).toEqual({});
+    const before = phases.revision;
+    timeline.showRange([3, 5]);
+    asked().resolve(answer()); // aborted
+    await pass(10);
+    expect(asked().params).toEqual({ range: [3, 5] });
+    expect(phases.revision).not.toBe(before);
+    expect(phases.sharedRange).toEqual([3, 5]);
+    expect(figure.sharedRange).toBeNull();
+    phases.choose({ range: [1, 2] });
+    expect(phases.params).toEqual({ range: [1, 2] });
+    phases.choose({ range: null });
+    timeline.showRange(null);
+    expect(phases.params).toEqual({});
+    phases.dispose();
+    timeline.dispose();
+  });
+
   it('keeps to the rate of the settings', async () => {
     figure.isActive = true;
     for (let i = 0; i < 100; i++) {

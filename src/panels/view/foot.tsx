@@ -11,6 +11,7 @@ import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
 import { StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
+import { RangeBar } from './range';
 
 /** What the foot needs. */
 export interface IViewFootProps {
@@ -63,6 +64,9 @@ function Foot(props: IViewFootProps): JSX.Element {
   return (
     <>
       {model.pending && <Job {...props} />}
+      {model.sharedRange && (
+        <RangeBar range={model.sharedRange} time={run.time} trans={trans} />
+      )}
       <StepSlider cursor={run.cursor} trans={trans} />
       <div className="jp-TdbgViewFoot-line">
         {(failure || outdated(props)) && (

@@ -93,6 +93,7 @@ export function ParamControl(props: IParamProps): JSX.Element {
         />
       );
     case 'range':
+    case 'seconds':
       return <RangeInput {...props} />;
     case 'steps':
       return (
