@@ -7,16 +7,13 @@ import logging
 import math
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tdbg_lab.records import Kind, Mode, StatsBlock, TensorKey
 from tdbg_lab.rules.activity_feed import ActivityFeed
+from tdbg_lab.rules.decoding import Decoder
 from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.raw_values import RawValues
 from tdbg_lab.rules.view import RunView
-from tdbg_lab.stats import take
 from tdbg_lab.store.source import source_of
 from tdbg_lab.store.tail import tail, tailed_ranks
 
@@ -24,20 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
+    from tdbg_lab.records import Mode
     from tdbg_lab.rules.base import Needs
+    from tdbg_lab.rules.decoding import Part
+    from tdbg_lab.store.tail import Chunk
 
 __all__ = ["Feed"]
 
 log = logging.getLogger(__name__)
 
-_COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
 _INFO_S = 1.0
 _HOLD_S = 0.3
-_KNOWN_COLUMNS = 16
-_FLOATS = ("min", "max", "mean", "std", "l1", "l2")
 
 
 class Feed:
@@ -78,8 +72,8 @@ class Feed:
         self._clock = clock
         self._run_path = run_path
         self._ranks: dict[int, _Rank] = {}
-        self._decoder = _Decoder()
-        self._pending: dict[int, list[_Part]] = {}
+        self._decoder = Decoder()
+        self._pending: dict[int, list[Part]] = {}
         self._read_s: dict[int, float] = {}
         """When the last part of each pending step was read."""
         self._last_write_s = clock()
@@ -127,6 +121,7 @@ class Feed:
             Nothing more will come: give the newest step, too.
         """
         self._look_at_info()
+        self._look_for_ranks()
         while (part := self._next()) is not None:
             self._last_write_s = self._read_s[part.step] = self._clock()
             for step in sorted(step for step in self._pending if step != part.step):
@@ -153,10 +148,13 @@ class Feed:
         with contextlib.suppress(OSError, ValueError):
             self._view.info = self._source.info()
 
-    def _next(self) -> _Part | None:
+    def _look_for_ranks(self) -> None:
+        for number in tailed_ranks(self._run_path):
+            if number not in self._ranks:
+                self._ranks[number] = _Rank(self._run_path, number, self._decode)
+
+    def _next(self) -> Part | None:
         """What comes next, of the rank that is furthest behind: ranks stay side by side."""
-        for number in tailed_ranks(self._run_path) if not any(r.ahead for r in self._ranks.values()) else ():
-            self._ranks.setdefault(number, _Rank(self._run_path, number, self._decode))
         for rank in self._ranks.values():
             rank.look()
         ahead = [rank.ahead for rank in self._ranks.values() if rank.ahead]
@@ -173,13 +171,14 @@ class Feed:
 
     def _give(self, step: int, *, final: bool = False) -> int:
         self._read_s.pop(step, None)
-        modes: dict[Mode, list[_Part]] = {}
+        modes: dict[Mode, list[Part]] = {}
         for part in self._pending.pop(step):
             modes.setdefault(part.mode, []).append(part)
         for mode, parts in modes.items():
             newest = max(part.time_ns for part in parts)
-            ranks = [part.rank for part in parts]
-            self._view.put(mode, step, newest, [(part.keys, part.block) for part in parts], ranks)
+            joined = self._decoder.join(parts, self._view.places)
+            ranks = [part.rank for part in joined]
+            self._view.put(mode, step, newest, [(part.keys, part.block) for part in joined], ranks)
         self._view.step = step
         if final:
             self._finish_activity()
@@ -187,9 +186,9 @@ class Feed:
             self._activity.move_to(newest)
         return step
 
-    def _decode(self, table: pa.Table, rank: int) -> list[_Part]:
+    def _decode(self, chunk: Chunk) -> list[Part]:
         try:
-            return self._decoder.parts(table, rank)
+            return self._decoder.parts(chunk)
         except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
             if not self._refused:
                 log.warning("A batch of statistics is left out: %s", error)
@@ -200,11 +199,11 @@ class Feed:
 class _Rank:
     """What one rank writes."""
 
-    def __init__(self, run_path: Path, number: int, decode: Callable[[pa.Table, int], list[_Part]]) -> None:
+    def __init__(self, run_path: Path, number: int, decode: Callable[[Chunk], list[Part]]) -> None:
         self._tail = tail(run_path, rank=number)
         self._number = number
         self._decode = decode
-        self.ahead: deque[_Part] = deque()
+        self.ahead: deque[Part] = deque()
         """The next batch, read but not used."""
 
     def look(self) -> None:
@@ -213,105 +212,4 @@ class _Rank:
             chunk = next(self._tail)
             if chunk is None:
                 return
-            self.ahead.extend(self._decode(chunk.table, chunk.rank))
-
-
-class _Part(NamedTuple):
-    """What one rank wrote at once of one step."""
-
-    step: int
-    mode: Mode
-    time_ns: int
-    keys: tuple[TensorKey, ...]
-    block: StatsBlock
-    rank: int
-
-
-class _Decoder:
-    """Makes parts of batches; tensors that come again and again are recognised as a whole."""
-
-    def __init__(self) -> None:
-        self._keys: dict[str, TensorKey] = {}
-        self._columns: deque[tuple[pa.Array, tuple[TensorKey, ...]]] = deque(maxlen=_KNOWN_COLUMNS)
-
-    def parts(self, table: pa.Table, rank: int) -> list[_Part]:
-        """One batch: a step, or numbers of several steps of one mode that were written together.
-
-        Raises
-        ------
-        ValueError, KeyError, TypeError
-            If it is not what a writer of ours writes.
-        """
-        if table.num_rows == 0:
-            return []
-        batch = table.combine_chunks().to_batches()[0]
-        mode = Mode(batch["mode"][0].as_py())
-        steps = _numbers(batch, "step", np.int64)
-        times = _numbers(batch, "time_ns", np.int64)
-        keys, block = self._tensors(batch), _block(batch)
-        if (steps == steps[0]).all():
-            return [_Part(int(steps[0]), mode, int(times[-1]), keys, block, rank)]
-        parts = []
-        for step in np.unique(steps):
-            rows = np.flatnonzero(steps == step)
-            own = tuple(keys[row] for row in rows)
-            parts.append(_Part(int(step), mode, int(times[rows[-1]]), own, take(block, rows), rank))
-        return parts
-
-    def _tensors(self, batch: pa.RecordBatch) -> tuple[TensorKey, ...]:
-        column = batch["tensor"]
-        for known, keys in self._columns:
-            if column.equals(known):
-                return keys
-        names = column.to_pylist()
-        for row, name in enumerate(names):
-            if name not in self._keys:
-                self._keys[name] = _key(batch, row, name)
-        found = tuple(self._keys[name] for name in names)
-        self._columns.appendleft((column, found))
-        return found
-
-
-def _key(batch: pa.RecordBatch, row: int, name: Any) -> TensorKey:
-    facts = {field: batch[field][row].as_py() for field in ("kind", "module", "dtype")}
-    return TensorKey(
-        name=str(name),
-        kind=Kind(facts["kind"]),
-        module=facts["module"] or "",
-        dtype=facts["dtype"] or "",
-        shape=tuple(batch["shape"][row].as_py() or ()),
-        collections=tuple(batch["collections"][row].as_py() or ()),
-    )
-
-
-def _block(batch: pa.RecordBatch) -> StatsBlock:
-    columns: dict[str, Any] = {name: _numbers(batch, name, np.int64) for name in _COUNTS}
-    columns |= {name: _numbers(batch, name, np.float64) for name in _FLOATS}
-    for offsets, first, second, types in (
-        ("hist_offsets", "hist_bins", "hist_counts", (np.uint16, np.int64)),
-        ("channel_offsets", "channel_zero_frac", "channel_mean", (np.float32, np.float32)),
-    ):
-        columns[offsets], columns[first] = _lists(batch, first, types[0])
-        others, columns[second] = _lists(batch, second, types[1])
-        if not np.array_equal(columns[offsets], others):
-            raise ValueError(f"{first} and {second} do not belong together")
-    reason = batch["reason"]
-    none = reason.null_count == len(reason)
-    return StatsBlock(**columns, reasons=() if none else tuple(reason.to_pylist()))
-
-
-def _numbers(batch: pa.RecordBatch, name: str, dtype: type) -> NDArray[Any]:
-    return np.asarray(batch[name].to_numpy(zero_copy_only=False), dtype)
-
-
-def _lists(batch: pa.RecordBatch, name: str, dtype: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    lists = batch[name]
-    if not lists.null_count:  # the usual case, without a copy
-        ends = np.asarray(lists.offsets.to_numpy(zero_copy_only=False), np.int64)
-        own = lists.values.slice(int(ends[0]), int(ends[-1] - ends[0]))
-        return ends - ends[0], np.asarray(own.to_numpy(zero_copy_only=False), dtype)
-    values: NDArray[Any] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype)
-    lengths = np.nan_to_num(np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False), np.float64))
-    offsets = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum(lengths.astype(np.int64), out=offsets[1:])
-    return offsets, values
+            self.ahead.extend(self._decode(chunk))

@@ -61,7 +61,8 @@ class RunView:
         self._per_rank = per_rank
         self._raw = raw
         self._keys: dict[str, TensorKey] = {}
-        self._expected: dict[str, int] = {}
+        self.places: dict[str, int] = {}
+        """Place of each tensor in the order of first appearance, by name."""
         self._seen: Layout | None = None
         self._recent = Recent(keep)
         self._ranks: dict[int, Recent] = {}
@@ -70,7 +71,7 @@ class RunView:
 
     def expect(self, keys: Iterable[TensorKey]) -> None:
         """Tell the order of tensors that are about to come: they count as seen once they did."""
-        self._expected = {key.name: place for place, key in enumerate(keys)}
+        self.places = {key.name: place for place, key in enumerate(keys)}
 
     def tensors(self, *kinds: Kind, regex: str | None = None) -> list[TensorKey]:
         """Tensors seen so far, in the order of their first appearance."""
@@ -80,7 +81,7 @@ class RunView:
     def seen(self) -> Layout:
         """All of them as a layout: the same object until another tensor is seen."""
         if self._seen is None:
-            self._seen = Layout(tuple(sorted(self._keys.values(), key=lambda key: self._expected[key.name])))
+            self._seen = Layout(tuple(sorted(self._keys.values(), key=lambda key: self.places[key.name])))
         return self._seen
 
     def has(self, needs: Needs) -> bool:
@@ -227,10 +228,10 @@ class RunView:
                 if key.name not in self._keys:
                     self._keys[key.name] = key
                     self._seen = None
-                    self._expected.setdefault(key.name, len(self._expected))
+                    self.places.setdefault(key.name, len(self.places))
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
-            plan = self._plans[which] = Plan(parts, self._expected)
+            plan = self._plans[which] = Plan(parts, self.places)
         return plan
 
 

@@ -73,18 +73,24 @@ def concat(blocks: Sequence[StatsBlock]) -> StatsBlock:
 
 def take(block: StatsBlock, rows: Any) -> StatsBlock:
     """The given rows (indices, a boolean mask or a slice), in that order."""
-    index = np.arange(len(block))[rows].reshape(-1)
+    index = np.asarray(rows) if _are_places(rows) else np.arange(len(block))[rows].reshape(-1)
     fixed: dict[str, Any] = {name: getattr(block, name)[index] for name in (*_COUNTS, *_FLOATS)}
     for offsets, values in _RAGGED:
         start = getattr(block, offsets)
-        lengths = np.diff(start)[index]
+        first = start[:-1][index]
+        lengths = start[1:][index] - first
         fixed[offsets] = _offsets(lengths)
-        shift = start[:-1][index] - fixed[offsets][:-1]
+        shift = first - fixed[offsets][:-1]
         source = np.arange(fixed[offsets][-1]) + np.repeat(shift, lengths)
         for name in values:
             fixed[name] = getattr(block, name)[source]
     reasons = tuple(block.reasons[row] for row in index) if block.reasons else ()
     return StatsBlock(**fixed, reasons=reasons)
+
+
+def _are_places(rows: Any) -> bool:
+    """Whether rows are named one by one, which is the same for a block of any length."""
+    return isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind == "i"
 
 
 def scalar_block(values: Sequence[float]) -> StatsBlock:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tdbg_lab.store.ipc import BatchReader, Header, read_header
 from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
@@ -25,6 +24,11 @@ from tdbg_lab.store.source import is_foreign
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+    _Batch = tuple[int, pa.Table, NDArray[np.int64]]
+    """Number, table, and rows in it."""
+
 _MAX_CURSOR_CHARS = 4 * 2**20
 
 
@@ -34,10 +38,18 @@ class Chunk:
 
     rank: int
     stream: str
-    table: pa.Table
-    """Columns of `tdbg_lab.store.schema`; rows of a batch that was sealed meanwhile come sorted."""
+    source: pa.Table
+    """What was read at once: of a sealed segment all its batches, and the same object for each of them.
+    Columns of `tdbg_lab.store.schema`."""
+    rows: NDArray[np.int64]
+    """Rows of this batch there; those of a batch that was sealed meanwhile come sorted."""
     cursor: str
     """Where to go on after this chunk; opaque."""
+
+    @property
+    def table(self) -> pa.Table:
+        """The batch by itself."""
+        return self.source.take(pa.array(self.rows)) if len(self.rows) < len(self.source) else self.source
 
 
 @dataclass(slots=True)
@@ -84,7 +96,11 @@ def _foreign(run_path: Path, cursor: str | None, streams: Sequence[str]) -> Iter
     from tdbg_lab.store.smdebug.follow import follow
 
     for found in follow(run_path, cursor) if "stats" in streams else iter(lambda: None, 0):
-        yield None if found is None else Chunk(found[0], "stats", *found[1:])
+        if found is None:
+            yield None
+        else:
+            rank, table, place = found
+            yield Chunk(rank, "stats", table, np.arange(len(table)), place)
 
 
 class _Follower:
@@ -140,9 +156,9 @@ class _Follower:
             except ValueError:
                 self._refused[segment.path] = self._stamps.get(segment.path, (0, 0))
                 continue
-            for seq, table in batches:
+            for seq, table, rows in batches:
                 position.seq = seq + 1
-                yield Chunk(rank, stream, table, self._cursor())
+                yield Chunk(rank, stream, table, rows, self._cursor())
             if not segment.sealed and self._reader(segment).ended:
                 position.done = True  # its sealed form holds nothing more
 
@@ -207,15 +223,19 @@ class _Follower:
             reader = self._readers[segment.path] = BatchReader(segment.path, SCHEMAS[segment.stream])
         return reader
 
-    def _live(self, segment: SegmentFile, position: _Position) -> list[tuple[int, pa.Table]]:
+    def _live(self, segment: SegmentFile, position: _Position) -> list[_Batch]:
         reader = self._reader(segment)
         batches = reader.read()
         if reader.metadata:
             _enter(position, segment.number, read_header(reader.metadata))
         found = [(_seq(batch), batch) for batch in batches if batch.num_rows]
-        return [(seq, pa.Table.from_batches([batch])) for seq, batch in found if seq >= position.seq]
+        return [
+            (seq, pa.Table.from_batches([batch]), np.arange(batch.num_rows))
+            for seq, batch in found
+            if seq >= position.seq
+        ]
 
-    def _sealed(self, segment: SegmentFile, position: _Position) -> list[tuple[int, pa.Table]]:
+    def _sealed(self, segment: SegmentFile, position: _Position) -> list[_Batch]:
         header = self._header(segment)
         if header is None or self._refused.get(segment.path) == self._stamps.get(segment.path):
             return []
@@ -224,7 +244,7 @@ class _Follower:
             return []
         table = SealedFile(segment.path, segment.stream).read_all()
         position.done = True
-        return _by_seq(table.filter(pc.greater_equal(table["seq"], position.seq)) if position.seq else table)
+        return [(seq, table, rows) for seq, rows in _by_seq(table) if seq >= position.seq]
 
     def _cursor(self) -> str:
         positions = {
@@ -259,19 +279,14 @@ def _seq(batch: Any) -> int:
     return seq
 
 
-def _by_seq(table: pa.Table) -> list[tuple[int, pa.Table]]:
-    """The batches a sealed segment was made of."""
+def _by_seq(table: pa.Table) -> list[tuple[int, NDArray[np.int64]]]:
+    """The batches a sealed segment was made of: their numbers and rows."""
     if not table.num_rows:
         return []
     seqs = np.asarray(table["seq"].to_numpy())
     order = np.argsort(seqs, kind="stable")
-    ordered = table.take(pa.array(order))
-    starts = np.flatnonzero(np.r_[True, np.diff(seqs[order]) != 0]).tolist()
-    ends = [*starts[1:], table.num_rows]
-    return [
-        (int(seqs[order[start]]), ordered.slice(start, end - start))
-        for start, end in zip(starts, ends, strict=True)
-    ]
+    starts = np.flatnonzero(np.diff(seqs[order])) + 1
+    return [(int(seqs[rows[0]]), rows) for rows in np.split(order, starts)]
 
 
 def _enter(position: _Position, number: int, header: Header) -> None:

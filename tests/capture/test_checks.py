@@ -227,6 +227,46 @@ def test_replaced_weights_are_named_and_copies_are_not(attach, net, sgd):
     assert facts(handle, "replaced/0.weight") == {}
 
 
+def test_small_weight_that_is_replaced_is_named(attach, net, sgd):
+    handle = attach(net, optimizer=sgd, save_every=100)
+    train(net, sgd, 12, before=lambda step: net[5].reset_parameters() if step == 9 else None)
+    assert list(facts(handle, "replaced/5.weight")) == [9, 10]
+
+
+@pytest.mark.parametrize(("kept_at", "found"), [(0, [19, 20]), (4, [])])
+def test_weights_set_back_to_their_beginning_are_named_and_an_own_checkpoint_is_not(
+    attach, net, sgd, kept_at, found
+):
+    handle = attach(net, optimizer=sgd, save_every=100)
+    kept = {}
+
+    def touch(step):
+        if step == kept_at:
+            kept.update({name: value.clone() for name, value in net.state_dict().items()})
+        if step == 19:
+            net.load_state_dict(kept)
+
+    train(net, sgd, 22, before=touch)
+    assert list(facts(handle, "set_back/4.weight")) == found
+    assert facts(handle, "replaced/4.weight") == {}
+
+
+@pytest.mark.parametrize(
+    ("zero", "set_to_none", "stale"), [(True, True, 0), (True, False, 0), (False, True, 11)]
+)
+def test_sparse_gradients_that_are_not_reset_are_stale(attach, zero, set_to_none, stale):
+    net = nn.Sequential(nn.Embedding(20, 4, sparse=True))
+    optimizer = torch.optim.SparseAdam(net.parameters(), 1e-2)
+    handle = attach(net, optimizer=optimizer)
+    for step in range(12):
+        rows = torch.randint(0, 20, (6,), generator=torch.Generator().manual_seed(step))
+        if zero:
+            optimizer.zero_grad(set_to_none=set_to_none)
+        net(rows).square().sum().backward()
+        optimizer.step()
+    assert max(facts(handle, "stale_gradients").values()) == stale
+
+
 @pytest.mark.parametrize("stepped", [True, False])
 def test_scheduler_steps_are_counted(attach, net, sgd, stepped):
     handle = attach(net, optimizer=sgd)

@@ -22,8 +22,9 @@ __all__ = ["ReplacedWeights"]
 class ReplacedWeights(LoopRule):
     """Weights were changed between two optimizer steps, and have nothing in common with those before.
 
-    A re-initialisation, or a wrong checkpoint loaded into a running training. Averages of weights, clipping
-    and going back to an own checkpoint leave weights alike, and are not reported.
+    A re-initialisation, or a wrong checkpoint loaded into a running training. So is going back to exactly the
+    weights that the recording began with: all that was learnt is gone. Averages of weights, clipping
+    and going back to a checkpoint of its own leave weights alike, and are not reported.
     """
 
     likeness: float = 0.5
@@ -42,16 +43,18 @@ class ReplacedWeights(LoopRule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Name the first of them in the order of the model."""
-        bad = [
+        back = [(name, 1 - value) for _, name, value in facts_below(run, "set_back")]
+        bad = back + [
             (name, 1 - value) for _, name, value in facts_below(run, "replaced") if 1 - value < self.likeness
         ]
         if not bad or step == 0:
             return None
         name, likeness = bad[0]
         more = f" and {len(bad) - 1} more weights" if len(bad) > 1 else ""
+        what = "back to what they were when recording began" if back else "anew"
         return self.finding(
             step,
-            f"{name}{more} were set anew before step {step}: correlation {likeness:.2f} with what was there.",
+            f"{name}{more} were set {what} before step {step}: correlation {likeness:.2f} with those before.",
             severity=Severity.WARNING,
             tensor=name,
             evidence={

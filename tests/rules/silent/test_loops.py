@@ -169,6 +169,18 @@ class SetAnew(Loop):
             self.model[4].reset_parameters()
 
 
+class SetBack(Loop):
+    """The weights of the beginning are loaded again."""
+
+    rule, trigger, tensor = "replaced_weights", 25, "0.weight"
+
+    def before(self, step):
+        if step == 0:
+            self.first = {name: value.clone() for name, value in self.model.state_dict().items()}
+        if step == 25:
+            self.model.load_state_dict(self.first)
+
+
 class NotFilled(Loop):
     rule, trigger, tensor = "uninitialised_values", 0, "1.running_mean"
 
@@ -246,8 +258,8 @@ class Ending(Loop):
 
 FAULTY = (
     *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
-    *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, NotFilled, NeverScheduled, StuckAtZero),
-    *(StuckNearZero, Overflowing, Twice, FourTimes, Ending),
+    *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, SetBack, NotFilled, NeverScheduled),
+    *(StuckAtZero, StuckNearZero, Overflowing, Twice, FourTimes, Ending),
 )
 
 

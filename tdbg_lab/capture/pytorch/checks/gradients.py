@@ -96,7 +96,7 @@ class GradientWatch:
 
     def _note(self, parameter: torch.Tensor) -> None:
         grad = parameter.grad
-        if grad is None or grad.is_sparse:
+        if grad is None:
             return
         self._passes += 1
         if self._grad is None or self._grad() is not grad:

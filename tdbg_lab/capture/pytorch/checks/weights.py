@@ -23,6 +23,8 @@ __all__ = ["WeightWatch"]
 
 _SAMPLE = 64
 """Values kept of each weight."""
+_LEAST = 16
+"""Values of the smallest weight that is sampled: of fewer, other ones may be alike by chance."""
 _SAMPLE_EVERY = 8
 """Steps between two samples."""
 _MAX_SAMPLED = 64
@@ -36,14 +38,14 @@ _version = attrgetter("_version")
 
 
 class _Sampled:
-    """One weight, with some of its values as they were not long ago."""
+    """One weight, with some of its values as they were at first and not long ago."""
 
-    __slots__ = ("name", "sample", "value")
+    __slots__ = ("first", "name", "sample", "value")
 
     def __init__(self, name: str, value: torch.Tensor) -> None:
         self.name = name
         self.value = ref(value)
-        self.sample = _few(value)
+        self.first = self.sample = _few(value)
 
     def keep(self) -> None:
         """Keep the values of now."""
@@ -64,6 +66,13 @@ class _Sampled:
         if scale == 0.0:
             return 1.0
         return float((now * before).sum()) / (float(now.norm()) * scale or 1.0)
+
+    def is_back(self) -> bool:
+        """Whether all values are again exactly what they were at first, having been others."""
+        value = self.value()
+        if value is None or torch.equal(self.first, self.sample):
+            return False
+        return torch.equal(_few(value), self.first)
 
 
 class WeightWatch:
@@ -89,7 +98,7 @@ class WeightWatch:
                 if value.requires_grad and value.is_floating_point() and not distributed(value):
                     values.append((f"{prefix}.{name}" if prefix else name, value))
         known = {one.name: one for one in self._sampled}
-        large = [(name, value) for name, value in values if value.ndim > 1 and value.numel() >= _SAMPLE]
+        large = [(name, value) for name, value in values if value.ndim > 1 and value.numel() >= _LEAST]
         self._sampled = [
             old if (old := known.get(name)) is not None and old.value() is value else _Sampled(name, value)
             for name, value in large[:_MAX_SAMPLED]
@@ -103,15 +112,25 @@ class WeightWatch:
         known = self._versions.get(index)
         if known is not None and known != _sum(optimizer) and self._worth_looking():
             for one in self._sampled:
-                likeness = one.likeness()
-                if likeness < _UNLIKE:
-                    told.add(name := f"replaced/{one.name}")
-                    self._notes.set(name, 1.0 - likeness, module=one.name.rpartition(".")[0])
-                    one.keep()
+                told |= self._judge(one)
             self._harmless = 0 if told else self._harmless + 1
         for name in self._told - told:
             self._notes.clear(name)
         self._told = told
+
+    def _judge(self, one: _Sampled) -> set[str]:
+        """Note that a weight was replaced, or set back; the names of what was noted."""
+        likeness, module = one.likeness(), one.name.rpartition(".")[0]
+        found = {}
+        if likeness < _UNLIKE:
+            found[f"replaced/{one.name}"] = 1.0 - likeness
+        elif one.is_back():
+            found[f"set_back/{one.name}"] = 1.0 - likeness
+        for name, value in found.items():
+            self._notes.set(name, value, module=module)
+        if found:
+            one.keep()
+        return set(found)
 
     def after_step(self, index: int, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
@@ -146,6 +165,6 @@ def _sum(optimizer: Optimizer) -> int:
 
 
 def _few(value: torch.Tensor) -> torch.Tensor:
-    """A copy of some values, evenly spread; 1-D."""
+    """A copy of some values, evenly spread; 1-D. The stride is odd, lest they all are of a few columns."""
     flat = value.detach().reshape(-1)
-    return flat[:: max(1, len(flat) // _SAMPLE)][:_SAMPLE].clone()
+    return flat[:: len(flat) // _SAMPLE | 1][:_SAMPLE].clone()
