@@ -87,7 +87,9 @@ class Episodes:
         if self.active is None and self._findings:
             self._reopen(step)
         if answer is None:
-            self._be_quiet(step)
+            self._doubted.clear()
+            if self.active is not None:
+                self._be_quiet(step, self.active)
             return None
         self._quiet_steps.clear()
         if self.active is None and not sure:
@@ -139,9 +141,8 @@ class Episodes:
             return None
         return replace(answer, step_first=min(one.step_first for one in self._doubted.values()))
 
-    def _be_quiet(self, step: int) -> None:
-        self._doubted.clear()
-        if self.active is None or step <= self.active.step_last:
+    def _be_quiet(self, step: int, active: Finding) -> None:
+        if step <= active.step_last:
             return
         self._quiet_steps.add(step)
         if len(self._quiet_steps) >= self._calm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,11 +57,6 @@ class Recent:
 
     def last(self, mode: Mode, kind: Kind, n: int, until: int) -> list[Frame]:
         """The last `n` frames with tensors of a kind up to step `until`, oldest first."""
-        frames = self._frames.get((mode, kind), {})
-        found: list[Frame] = []
-        for step in reversed(frames):
-            if step <= until:
-                found.append(frames[step])
-                if len(found) == n:
-                    break
+        newest_first = reversed(self._frames.get((mode, kind), {}).values())
+        found = list(islice(dropwhile(lambda frame: frame.step > until, newest_first), n))
         return found[::-1]

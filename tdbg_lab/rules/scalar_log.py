@@ -82,8 +82,9 @@ class ScalarLog:
             steps = np.array([entry.step for entry in run], np.int64)
             values = np.stack([entry.values for entry in run])
             for name, row in _scalar_index(run[0].layout).items():
-                if name not in self._taken and seen[name] == 1:
-                    self._series[name].extend(steps, values[:, row])
+                taken = self._taken.get(name, 0)
+                if len(runs) == 1 or (seen[name] == 1 and not taken):
+                    self._series[name].extend(steps[taken:], values[taken:, row])
                 else:
                     self.get(name, -1)
         self._entries.clear()

@@ -28,7 +28,6 @@ class _Swing(NamedTuple):
     """The lesser of how alike points a period apart are, and how opposed points within it: 0 to 1."""
     size: float
     """Standard deviation as a share of the mean, without the trend."""
-    falls: bool
 
 
 @rule("oscillating_loss", title="Loss oscillates")
@@ -81,8 +80,8 @@ class OscillatingLoss(Rule):
         values = series.values[-self.window :]
         if len(values) < self.window or series.steps[-1] != step or not np.isfinite(values).all():
             return None
-        swing = _swing(values)
-        if swing.falls or swing.size < self.min_size or swing.strength < self.min_strength:
+        swing = _swing(values, self.min_size)
+        if swing.strength < self.min_strength:
             return None
         if _is_made(run, int(series.steps[-self.window]), swing.period):
             return None
@@ -105,8 +104,8 @@ class OscillatingLoss(Rule):
         )
 
 
-def _swing(values: NDArray[np.float64]) -> _Swing:
-    """The strongest period of at most a quarter of the points."""
+def _swing(values: NDArray[np.float64], min_size: float) -> _Swing:
+    """The strongest period of at most a quarter of the points; none where they fall or hardly differ."""
     count = len(values)
     half = count // 2
     at = np.arange(count) - (count - 1) / 2
@@ -115,13 +114,13 @@ def _swing(values: NDArray[np.float64]) -> _Swing:
     spread = float(np.sqrt(power / count))
     size = spread / max(abs(float(values.mean())), float(np.finfo(np.float64).tiny))
     falls = values[half:].mean() < values[:half].mean() - 0.5 * spread
-    if falls or power <= 0:
-        return _Swing(0, 0.0, size, bool(falls))
+    if falls or power <= 0 or size < min_size:
+        return _Swing(0, 0.0, size)
     lags = np.array([float(rest[lag:] @ rest[: count - lag]) / power for lag in range(count // 4 + 1)])
     opposed = -np.minimum.accumulate(lags[1:-1])
     strengths = np.minimum(lags[2:], opposed)
     best = int(np.argmax(strengths))
-    return _Swing(best + 2, float(strengths[best]), size, falls=False)
+    return _Swing(best + 2, float(strengths[best]), size)
 
 
 def _is_made(run: RunView, since: int, period: int) -> bool:

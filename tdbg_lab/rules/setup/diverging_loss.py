@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.state import no_single_loss
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -82,4 +83,4 @@ class DivergingLoss(Rule):
 
 def _level(values: NDArray[np.float64]) -> float:
     finite = values[np.isfinite(values)]
-    return float(np.median(finite)) if len(finite) else float("nan")
+    return float(median(finite))

@@ -124,7 +124,9 @@ class UnchangedTensor(Rule):
             return None
         steps, values = run.scalars(losses[0])
         last = values[-self.patience_loss :]
-        constant = len(last) == self.patience_loss and np.isfinite(last).all() and np.ptp(last) == 0
+        if len(last) < self.patience_loss or last[-1] != last[-2]:  # as nearly always
+            return None
+        constant = np.isfinite(last).all() and np.ptp(last) == 0
         if not constant or steps[-1] != step or last[0] == 0 or not _rate_is_on(run):
             return None
         return self.finding(
