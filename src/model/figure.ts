@@ -305,9 +305,13 @@ export class FigureModel implements IDisposable {
     }
   }
 
-  /** Ask now, or as soon as the present request and the rate allow. */
+  /** Ask now, or as soon as the present request, the rate and the other pictures allow. */
   private _schedule(): void {
-    if (this._inFlight !== null || this._timer !== undefined) {
+    if (
+      this._inFlight !== null ||
+      this._timer !== undefined ||
+      this._isWaiting
+    ) {
       return;
     }
     if (this.run.state === 'loading') {
@@ -322,10 +326,17 @@ export class FigureModel implements IDisposable {
     const wait = Math.max(0, this._lastStart + gap - Date.now());
     this._timer = setTimeout(() => {
       this._timer = undefined;
-      if (this._isActive && this._isDirty && !this._isDisposed) {
-        this._inFlight = this._fetch();
-      }
+      this._isWaiting = true;
+      this._pace.turn(() => this._ask());
     }, wait);
+  }
+
+  /** It is its turn. */
+  private async _ask(): Promise<void> {
+    this._isWaiting = false;
+    if (this._isActive && this._isDirty && !this._isDisposed) {
+      await (this._inFlight = this._fetch());
+    }
   }
 
   private get _isSlow(): boolean {
@@ -401,6 +412,7 @@ export class FigureModel implements IDisposable {
   private _isActive = false;
   private _isDirty = true;
   private _isDisposed = false;
+  private _isWaiting = false;
   private _jobTimer: ReturnType<typeof setTimeout> | undefined;
   private _lastStart = 0;
   private _paramsChanged = new Signal<this, ViewParams>(this);

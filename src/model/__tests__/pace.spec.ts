@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { DrawPace } from '../pace';
 
@@ -11,16 +11,17 @@ describe('DrawPace', () => {
     expect(pace.gap).toBe(200);
   });
 
-  it('follows what drawing costs now, smoothly', () => {
+  it('follows what drawing costs now, and not a single interruption', () => {
     const pace = new DrawPace();
     const picture = {};
-    pace.note(picture, 100);
-    pace.note(picture, 0);
-    expect(pace.gap).toBeCloseTo(140);
-    for (let i = 0; i < 30; i++) {
+    for (const ms of [40, 40, 900, 40, 40]) {
+      pace.note(picture, ms);
+    }
+    expect(pace.gap).toBe(80);
+    for (let i = 0; i < 3; i++) {
       pace.note(picture, 10);
     }
-    expect(pace.gap).toBeCloseTo(20, 0);
+    expect(pace.gap).toBe(20);
   });
 
   it('never stops the pictures, and forgets the hidden ones', () => {
@@ -30,5 +31,45 @@ describe('DrawPace', () => {
     expect(pace.gap).toBe(2000);
     pace.forget(picture);
     expect(pace.gap).toBe(0);
+  });
+
+  it('lets pictures ask one after the other', async () => {
+    const pace = new DrawPace();
+    const order: string[] = [];
+    const answers: (() => void)[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      pace.turn(() => {
+        order.push(name);
+        return new Promise(resolve => answers.push(resolve));
+      });
+    }
+    expect(order).toEqual(['a']);
+    answers[0]();
+    await vi.waitFor(() => expect(order).toEqual(['a', 'b']));
+  });
+
+  it('does not let a slow picture hold up the others', async () => {
+    vi.useFakeTimers();
+    const pace = new DrawPace();
+    const order: string[] = [];
+    const ask = (name: string) => () => {
+      order.push(name);
+      return new Promise<void>(() => undefined);
+    };
+    pace.turn(ask('slow'));
+    pace.turn(ask('next'));
+    await vi.advanceTimersByTimeAsync(199);
+    expect(order).toEqual(['slow']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(order).toEqual(['slow', 'next']);
+    vi.useRealTimers();
+  });
+
+  it('gives the next one its turn after a failure', async () => {
+    const pace = new DrawPace();
+    const asked = vi.fn(() => Promise.resolve());
+    pace.turn(() => Promise.reject(new Error('no server')));
+    pace.turn(asked);
+    await vi.waitFor(() => expect(asked).toHaveBeenCalledOnce());
   });
 });
