@@ -30,6 +30,12 @@ export namespace CommandIDs {
   export const stopRun = 'tdbg:stop-run';
   /** Ask the training process to profile its next steps: `{ run, steps }`. */
   export const profileRun = 'tdbg:profile-run';
+  /** Write the report. */
+  export const writeReport = 'tdbg:write-report';
+  /** Open the report that was written in a tab. */
+  export const openReport = 'tdbg:open-report';
+  /** Save the report that was written where the browser runs. */
+  export const saveReport = 'tdbg:save-report';
   /** Copy the path. */
   export const copyPath = 'tdbg:copy-path';
   /** Stay at the latest step. */

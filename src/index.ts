@@ -6,6 +6,7 @@ import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 import cursor from './plugins/cursor';
 import dashboard from './plugins/dashboard';
 import findings from './plugins/findings';
+import report from './plugins/report';
 import rules from './plugins/rules';
 import runs from './plugins/runs';
 import service from './plugins/service';
@@ -22,6 +23,7 @@ const plugins = [
   cursor,
   views,
   rules,
+  report,
   dashboard,
   findings,
   status

@@ -8,6 +8,7 @@ import type {
   IFigureAnswer,
   IProfiling,
   IRecheck,
+  IReport,
   IRuleInfo,
   IRules,
   IRunDetail,
@@ -55,6 +56,12 @@ export interface ITdbgClient {
   recheck(id: string, rule: string, thresholds: IThresholds): Promise<IRecheck>;
   /** Where such a check stands. */
   recheckState(job: string): Promise<IRecheck>;
+  /** Begin to write the report on a run. */
+  report(id: string): Promise<IReport>;
+  /** Where it stands. */
+  reportState(job: string): Promise<IReport>;
+  /** The page, once it is done. */
+  reportPage(job: string): Promise<Blob>;
   /** Apply the fix of a finding; answers the id of the request to the training. */
   fix(id: string, finding: string): Promise<string>;
   /** Ask the training process to profile its next steps; answers the id of the request. */
@@ -63,6 +70,13 @@ export interface ITdbgClient {
   profiles(id: string): Promise<IProfiling>;
   /** Ask the training process to stop. */
   stop(id: string, reason: string): Promise<string>;
+}
+
+/** What goes with a request. */
+interface IRequestOptions {
+  readonly body?: unknown;
+  readonly query?: { [name: string]: string };
+  readonly signal?: AbortSignal;
 }
 
 /** The client that talks to the Jupyter server. */
@@ -155,6 +169,18 @@ export class TdbgClient implements ITdbgClient {
     return this._request('GET', ['jobs', job]);
   }
 
+  report(id: string): Promise<IReport> {
+    return this._request('POST', ['runs', id, 'report'], { body: {} });
+  }
+
+  reportState(job: string): Promise<IReport> {
+    return this._request('GET', ['jobs', job]);
+  }
+
+  async reportPage(job: string): Promise<Blob> {
+    return (await this._fetch('GET', ['jobs', job, 'report'])).blob();
+  }
+
   async fix(id: string, finding: string): Promise<string> {
     const answer = await this._request<{ request: string }>(
       'POST',
@@ -189,12 +215,19 @@ export class TdbgClient implements ITdbgClient {
   private async _request<T>(
     method: string,
     parts: ReadonlyArray<string>,
-    options: {
-      body?: unknown;
-      query?: { [name: string]: string };
-      signal?: AbortSignal;
-    } = {}
+    options: IRequestOptions = {}
   ): Promise<T> {
+    const response = await this._fetch(method, parts, options);
+    return (
+      response.status === 204 ? undefined : await response.json()
+    ) as Promise<T>;
+  }
+
+  private async _fetch(
+    method: string,
+    parts: ReadonlyArray<string>,
+    options: IRequestOptions = {}
+  ): Promise<Response> {
     const url =
       URLExt.join(
         this._settings.baseUrl,
@@ -216,9 +249,7 @@ export class TdbgClient implements ITdbgClient {
     if (!response.ok) {
       throw await ServerConnection.ResponseError.create(response);
     }
-    return (
-      response.status === 204 ? undefined : await response.json()
-    ) as Promise<T>;
+    return response;
   }
 
   private _settings: ServerConnection.ISettings;

@@ -300,11 +300,25 @@ export interface IProfiling {
   readonly requests: ReadonlyArray<IProfileRequest>;
 }
 
-/** Where a check of a run with other thresholds stands. */
-export interface IRecheck extends IPendingJob {
+/** Where work that was asked for stands. */
+export interface IAsked<R> extends IPendingJob {
   readonly state: JobState;
   /** Null before it is done. */
-  readonly result: IRecheckResult | null;
+  readonly result: R | null;
+}
+
+/** Where a check of a run with other thresholds stands. */
+export type IRecheck = IAsked<IRecheckResult>;
+
+/** Where a report on a run stands. */
+export type IReport = IAsked<IReportResult>;
+
+/** The page that was written. */
+export interface IReportResult {
+  /** Name of the file. */
+  readonly file: string;
+  /** Its size. */
+  readonly bytes: number;
 }
 
 /** What such a check found. */

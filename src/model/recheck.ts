@@ -2,39 +2,17 @@
  * A check of a recorded run with other thresholds: asked for, waited for, cancelled.
  */
 import type { ITdbgClient } from '../api/client';
-import { describeError } from '../api/client';
 import type { IRecheck, IRecheckResult, IThresholds } from '../api/wire';
-import { JobModel } from './job';
+import { AskedModel } from './asked';
 
 /** Where it stands: nothing asked for yet, or as the server says. */
 export type RecheckState = RecheckModel['state'];
 
-/** One check at a time of one rule of one run. Its message is what it does, or why it failed. */
-export class RecheckModel extends JobModel<IRecheck['state']> {
+/** One check at a time of one rule of one run. */
+export class RecheckModel extends AskedModel<IRecheckResult> {
   constructor(options: RecheckModel.IOptions) {
-    super({
-      name: 'tdbg-lab:recheck',
-      interval: options.pollMs ?? 400,
-      max: 5000,
-      standby: 'never'
-    });
-    this._client = options.client;
+    super({ ...options, name: 'tdbg-lab:recheck' });
     this._run = options.run;
-  }
-
-  /** Whether the server is at it. */
-  get isBusy(): boolean {
-    return this.state === 'queued' || this.state === 'running';
-  }
-
-  /** 0 to 1. */
-  get progress(): number {
-    return this._progress;
-  }
-
-  /** What it found, once it is done. */
-  get result(): IRecheckResult | null {
-    return this._result;
   }
 
   /** The thresholds it was asked with. */
@@ -46,60 +24,13 @@ export class RecheckModel extends JobModel<IRecheck['state']> {
   async start(rule: string, thresholds: IThresholds): Promise<void> {
     await this.cancel();
     this._thresholds = thresholds;
-    this._result = null;
-    this._progress = 0;
-    this.set('queued', '', true);
-    try {
-      this._take(await this._client.recheck(this._run, rule, thresholds));
-    } catch (error) {
-      this._progress = 0;
-      this.set('failed', describeError(error));
-      return;
-    }
-    await this.follow();
+    await this.begin(() => this.client.recheck(this._run, rule, thresholds));
   }
 
-  /** Give up the check under way, if there is one. */
-  async cancel(): Promise<void> {
-    const { _job: job } = this;
-    if (!this.isBusy || !job) {
-      return;
-    }
-    await this.leave();
-    this.set('cancelled', '');
-    try {
-      await this._client.cancel(job);
-    } catch {
-      // It has ended meanwhile, which is what was asked for.
-    }
+  protected ask(job: string): Promise<IRecheck> {
+    return this.client.recheckState(job);
   }
 
-  override dispose(): void {
-    if (this.isDisposed) {
-      return;
-    }
-    void this.cancel();
-    super.dispose();
-  }
-
-  protected async look(): Promise<void> {
-    const answer = await this._client.recheckState(this._job);
-    if (!this.isDisposed && this.isBusy) {
-      this._take(answer);
-    }
-  }
-
-  private _take(answer: IRecheck): void {
-    this._job = answer.job;
-    this._result = answer.result;
-    this._progress = answer.progress;
-    this.set(answer.state, answer.message, true);
-  }
-
-  private _client: ITdbgClient;
-  private _job = '';
-  private _progress = 0;
-  private _result: IRecheckResult | null = null;
   private _run: string;
   private _thresholds: IThresholds = {};
 }

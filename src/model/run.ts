@@ -12,6 +12,7 @@ import { describeError, httpStatus } from '../api/client';
 import type { IRules, IRunDetail, IRunSummary, ITensorInfo } from '../api/wire';
 import { StepCursor } from './cursor';
 import { ProfilingModel } from './profiling';
+import { ReportModel } from './report';
 import { TimeRange } from './timeRange';
 
 /** Whether the run can be shown. */
@@ -40,6 +41,7 @@ export class RunModel implements IDisposable {
       client: options.client,
       run: options.id
     });
+    this.report = new ReportModel({ client: options.client, run: options.id });
     this._slow = new Throttler(() => this._fetch(), {
       limit: options.slowMs ?? 2000,
       edge: 'trailing'
@@ -57,6 +59,9 @@ export class RunModel implements IDisposable {
 
   /** The profile of its next steps that was asked for here. */
   readonly profiling: ProfilingModel;
+
+  /** The report on it that was asked for here. */
+  readonly report: ReportModel;
 
   /** Emits after summary, detail or state changed. */
   get changed(): ISignal<this, void> {
@@ -201,6 +206,7 @@ export class RunModel implements IDisposable {
     this.cursor.dispose();
     this.time.dispose();
     this.profiling.dispose();
+    this.report.dispose();
     Signal.clearData(this);
   }
 

@@ -12,6 +12,7 @@ import type {
   IProfileRequest,
   IProfiling,
   IRecheck,
+  IReport,
   IRuleInfo,
   IRules,
   IRunDetail,
@@ -125,6 +126,8 @@ export class FakeServer implements ITdbgClient {
   catalogue: IRuleInfo[] = [];
   /** Answers to questions for a check, the last one again and again. */
   rechecks: IRecheck[] = [];
+  /** Answers to questions for a report, the last one again and again. */
+  reports: IReport[] = [];
   /** Answers to looks at the request `request`, the last one again and again. */
   profileStates: Array<Partial<IProfileRequest>> = [];
   version = 1;
@@ -224,6 +227,18 @@ export class FakeServer implements ITdbgClient {
     return this._nextRecheck(`recheckState ${job}`);
   }
 
+  report(run: string): Promise<IReport> {
+    return this._nextReport(`report ${run}`);
+  }
+
+  reportState(job: string): Promise<IReport> {
+    return this._nextReport(`reportState ${job}`);
+  }
+
+  reportPage(job: string): Promise<Blob> {
+    return this._answer(`reportPage ${job}`, new Blob(['<p>page']));
+  }
+
   fix(_run: string, finding: string): Promise<string> {
     return this._answer(`fix ${finding}`, 'request');
   }
@@ -251,6 +266,14 @@ export class FakeServer implements ITdbgClient {
     const [next] = this.rechecks;
     if (this.rechecks.length > 1) {
       this.rechecks.shift();
+    }
+    return this._answer(what, next);
+  }
+
+  private _nextReport(what: string): Promise<IReport> {
+    const [next] = this.reports;
+    if (this.reports.length > 1) {
+      this.reports.shift();
     }
     return this._answer(what, next);
   }

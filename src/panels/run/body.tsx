@@ -23,6 +23,7 @@ import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
 import { ProfileButton, ProfileState } from './profiling';
+import { ReportButton, ReportState } from './report';
 
 /** What the section needs. */
 export interface IRunProps {
@@ -76,6 +77,7 @@ function Run(props: IRunProps & { readonly run: RunModel }): JSX.Element {
       <RunCursor {...props} />
       <RunActions {...props} />
       <ProfileState {...props} />
+      <ReportState {...props} />
       {run.detail?.error && (
         <div className="jp-TdbgRun-error" role="alert">
           {run.detail.error}
@@ -160,6 +162,7 @@ function RunActions(
       <button className="jp-TdbgButton" onClick={execute(CommandIDs.openRules)}>
         {trans.__('Rules')}
       </button>
+      <ReportButton run={run} commands={commands} trans={trans} />
       <ProfileButton run={run} commands={commands} trans={trans} />
       {run.summary?.status === 'running' && (
         <button
