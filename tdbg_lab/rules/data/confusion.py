@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
+from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class Confusion(Rule):
     Two classes that are alike are confused at times; what is found is a class with at least `min_samples`
     labels of which more than `max_confused` are predicted as one other class, while the other classes are
     right in more than half of their samples. Mixed-up labels look like that. So are two classes that are
-    told apart no better than by chance.
+    told apart no better than by chance, once the loss no longer falls: a model that still learns is not done
+    with them.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -85,7 +87,7 @@ class Confusion(Rule):
 
     def needs(self) -> Needs:
         """Raw labels with predictions."""
-        return Needs(kinds=CLASS_KINDS, steps=_STEPS, raw=True)
+        return Needs(kinds=(*CLASS_KINDS, Kind.LOSS, Kind.SCALAR), steps=_STEPS, raw=True)
 
     def not_applicable(self, run: RunView) -> str:
         """No labels, or no predictions."""
@@ -103,7 +105,7 @@ class Confusion(Rule):
         if found is None or not len(found.labels):
             return run.active
         counts = found.counts(max(found.size, (self.category_no if self.classic else None) or 2))
-        pair = self._classic(counts) if self.classic else self._confused(counts)
+        pair = self._classic(counts) if self.classic else self._confused(counts) or self._mixed(counts, run)
         if pair is None:
             return None
         return self.finding(
@@ -136,10 +138,12 @@ class Confusion(Rule):
             if len(others) and (others > 0.5).all():
                 other = int(share[label].argmax())
                 return _Pair(int(label), other, int(counts[label, other]), float(share[label, other]))
-        return self._mixed(counts)
+        return None
 
-    def _mixed(self, counts: NDArray[np.int64]) -> _Pair | None:
+    def _mixed(self, counts: NDArray[np.int64], run: RunView) -> _Pair | None:
         """Two classes that are told apart no better than by chance, while the others are right."""
+        if run.active is None and loss_state(run) is LossState.FALLS:
+            return None
         rows = counts.sum(axis=1)
         known = np.flatnonzero(rows >= self.min_samples)
         right = np.diag(counts) / np.maximum(rows, 1)

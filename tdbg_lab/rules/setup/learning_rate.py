@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LearningRate"]
 
-_RATIOS = r"^optimizer/update_ratio/.*weight$"
+_RATIOS = r"^optimizer/update_ratio/.*weight\w*$"
+"""Recurrent layers call theirs ``weight_ih_l0``."""
 
 
 @rule("learning_rate", title="Learning rate out of scale")
@@ -96,8 +97,9 @@ class LearningRate(Rule):
         losses = run.losses()
         if not np.isfinite(ratio) or not losses:
             return None
-        if self.low < ratio < self.high:
-            return self._lost(step, run, losses[0])
+        lost = self._lost(step, run, losses[0])
+        if lost is not None or self.low < ratio < self.high:
+            return lost
         trend = trend_of(run.scalars(losses[0]).values)
         if trend is None or trend.points < self.min_points:
             return None

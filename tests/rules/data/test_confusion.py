@@ -74,6 +74,18 @@ def test_two_classes_told_apart_by_chance_are_found(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("fall", "found"), [(0.004, 0), (0.0, 1)])
+def test_two_classes_are_not_judged_while_the_loss_falls(tmp_path: Path, fall: float, found: int) -> None:
+    labels = np.tile(np.arange(10), 60)
+    mixed = np.where(np.isin(labels, (3, 8)), np.where(np.arange(600) // 10 % 2, 3, 8), labels)
+    made = Made(tmp_path / "run")
+    for step in range(100):
+        made.step(step, {"loss/a": 1.0 - fall * step})
+    record(made, 100, {"labels": labels, "predictions": mixed})
+    made.end()
+    assert len(made.check(Confusion())[0]) == found
+
+
 def test_model_that_has_just_begun_is_not_judged(tmp_path: Path) -> None:
     labels = np.tile(np.arange(2), 250)
     assert write(tmp_path / "run", labels, np.ones(500), step=99).check(Confusion())[0] == []

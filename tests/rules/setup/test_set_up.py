@@ -313,11 +313,13 @@ def test_step_that_replaces_the_weights_is_found_though_later_ones_look_healthy(
     assert [one.evidence["update_ratio_largest"] > 1 for one in findings] == [True] * found
 
 
-@pytest.mark.parametrize(("late", "found"), [(1.0, 1), (0.99, 0)])
-def test_loss_that_comes_back_after_a_large_step_is_healthy(tmp_path, late, found):
+@pytest.mark.parametrize(
+    ("late", "later", "found"), [(1.0, 0.01, 1), (1.0, 0.0, 1), (1.0, 1.0, 1), (0.99, 0.01, 0)]
+)
+def test_loss_that_comes_back_after_a_large_step_is_healthy(tmp_path, late, later, found):
     made = Made(tmp_path / "run")
     for step in range(40):
-        ratio = 1.0 if step == 0 else 0.01
+        ratio = 1.0 if step == 0 else later
         made.step(step, {"loss/a": 1.0 if step == 0 else late, "optimizer/update_ratio/a.weight": ratio})
     assert len(made.check("learning_rate")[0]) == found
 
