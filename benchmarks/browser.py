@@ -19,6 +19,7 @@ import os
 import platform
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -39,9 +40,10 @@ WORDS = {"view": "one view", "dashboard": "dashboard"}
 def scene(lab: Lab, root: Path, name: str, *, seconds: float, rate: float) -> dict:
     """One training with one thing open; what was drawn when, against what was written when."""
     steps = int((seconds + 2 * WARM_UP_S) * rate)
-    training = Training(root / name, steps=steps, rate=rate)
-    page = Page()
-    try:
+    with (
+        closing(Training(root / name, steps=steps, rate=rate)) as training,
+        closing(Page()) as page,
+    ):
         page.do("lab", url=lab.url)
         training.start()
         command, args = SCENES[name]
@@ -53,13 +55,10 @@ def scene(lab: Lab, root: Path, name: str, *, seconds: float, rate: float) -> di
         time.sleep(seconds)
         drawings = page.do("drawn")
         spent = [each.cpu_s() - before for each, before in zip((training, lab, page), used, strict=True)]
-        if not drawings:
-            raise SystemExit(f"Nothing was drawn over steps in {seconds:.0f} s.")
-        cores = dict(zip(("training", "server", "browser"), np.array(spent) / seconds, strict=True))
-        return {**summarize(root / name, drawings, started_s), "cores": cores}
-    finally:
-        page.close()
-        training.close()
+    if not drawings:
+        raise SystemExit(f"Nothing was drawn over steps in {seconds:.0f} s.")
+    cores = dict(zip(("training", "server", "browser"), np.array(spent) / seconds, strict=True))
+    return {**summarize(root / name, drawings, started_s), "cores": cores}
 
 
 def summarize(path: Path, drawings: list, started_s: float) -> dict:
@@ -145,13 +144,9 @@ def main() -> None:
             "python": platform.python_version(),
         }
     }
-    with tempfile.TemporaryDirectory() as folder:
-        lab = Lab(Path(folder))
-        try:
-            for name in SCENES:
-                result[name] = scene(lab, Path(folder), name, seconds=options.seconds, rate=options.rate)
-        finally:
-            lab.close()
+    with tempfile.TemporaryDirectory() as folder, closing(Lab(Path(folder))) as lab:
+        for name in SCENES:
+            result[name] = scene(lab, Path(folder), name, seconds=options.seconds, rate=options.rate)
     write(result)
 
 

@@ -45,7 +45,7 @@ import sys, time
 import torch
 import tdbg_lab as tdbg
 torch.set_num_threads(1)
-path, steps, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+path, steps, rate, ahead = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
 layers = [torch.nn.Linear(64, 256), torch.nn.ReLU()]
 for _ in range(6):
     layers += [torch.nn.Linear(256, 256), torch.nn.ReLU()]
@@ -56,12 +56,14 @@ x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
 handle = tdbg.attach(model, optimizer=optimizer, loss=loss, store=path, save_every=1, rules="none")
 print("ready", flush=True)
 sys.stdin.readline()
-start = time.monotonic()
 for step in range(steps):
+    if step <= ahead:  # these are written as fast as can be
+        start = time.monotonic()
     optimizer.zero_grad()
     loss(model(x), y).backward()
     optimizer.step()
-    time.sleep(max(0.0, start + (step + 1) / rate - time.monotonic()))
+    if step >= ahead:
+        time.sleep(max(0.0, start + (step + 1 - ahead) / rate - time.monotonic()))
 handle.detach()
 """
 
@@ -129,7 +131,7 @@ async def fetch_figures(client: Client, run_id: str, wanted: asyncio.Event, time
 
 async def scene(root: Path, client: Client, server: psutil.Process, *, steps, rate, name, panel):
     training = subprocess.Popen(  # noqa: ASYNC220 - starts once, before anything is measured
-        [sys.executable, "-c", TRAINING, str(root / name), str(steps), str(rate)],
+        [sys.executable, "-c", TRAINING, str(root / name), str(steps), str(rate), "0"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -97,11 +97,14 @@ class Lab:
 
 
 class Training:
-    """The training of ``live.py``: `rate` steps a second, every one saved, once `start` is called."""
+    """The training of ``live.py``: `rate` steps a second, every one saved, once `start` is called.
 
-    def __init__(self, path: Path, *, steps: int, rate: float) -> None:
+    The first `ahead` steps are written as fast as can be.
+    """
+
+    def __init__(self, path: Path, *, steps: int, rate: float, ahead: int = 0) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", TRAINING, str(path), str(steps), str(rate)],
+            [sys.executable, "-c", TRAINING, str(path), str(steps), str(rate), str(ahead)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
