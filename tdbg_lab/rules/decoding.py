@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +58,9 @@ class Decoder:
     def __init__(self) -> None:
         self._keys: dict[str, TensorKey] = {}
         self._columns: deque[tuple[pa.Array, tuple[TensorKey, ...]]] = deque(maxlen=_KNOWN_COLUMNS)
+        self._source: pa.Table | None = None
         self._table: _Table | None = None
-        """The last one: a sealed segment is one table, with some hundred chunks."""
+        """The last one, if it could be read: a sealed segment is one table, with some hundred chunks."""
         self._joins: dict[tuple[int, ...], _Join] = {}
 
     def parts(self, chunk: Chunk) -> list[Part]:
@@ -71,9 +73,7 @@ class Decoder:
         """
         if not len(chunk.rows):
             return []
-        if self._table is None or self._table.arrow is not chunk.source:
-            self._table = _Table(chunk.source)
-        table, rows = self._table, chunk.rows
+        table, rows = self._table_of(chunk), chunk.rows
         mode = Mode(table.batch["mode"][int(rows[0])].as_py())
         steps = table.step[rows]
         keys = self._tensors(table, rows)
@@ -87,6 +87,14 @@ class Decoder:
             told = tuple(keys[row] for row in own)
             parts.append(Part(int(step), mode, time_ns, told, table.block, rows[own], chunk.rank))
         return parts
+
+    def _table_of(self, chunk: Chunk) -> _Table:
+        if self._source is not chunk.source:
+            self._source, self._table = chunk.source, None
+            self._table = _Table(chunk.source)
+        if self._table is None:
+            raise ValueError("it belongs to a table that is broken")
+        return self._table
 
     def join(self, parts: Sequence[Part], places: Mapping[str, int]) -> list[Part]:
         """Make one part of neighbours of a step that stand in one table, in the order of `places`, by name.
@@ -106,6 +114,14 @@ class Decoder:
         return join.apply(parts)
 
     def _tensors(self, table: _Table, rows: NDArray[np.int64]) -> tuple[TensorKey, ...]:
+        if len(rows) == len(table.block):
+            return self._recognised(table, rows)
+        which = table.name_codes[rows].tobytes()
+        if which not in table.keys:
+            table.keys[which] = self._recognised(table, rows)
+        return table.keys[which]
+
+    def _recognised(self, table: _Table, rows: NDArray[np.int64]) -> tuple[TensorKey, ...]:
         column = table.names(rows)
         for known, keys in self._columns:
             if column.equals(known):
@@ -150,11 +166,18 @@ class _Table:
     """
 
     def __init__(self, arrow: pa.Table) -> None:
-        self.arrow = arrow
         self.batch: pa.RecordBatch = arrow.combine_chunks().to_batches()[0]
         self.step = _numbers(self.batch, "step", np.int64)
         self.time_ns = _numbers(self.batch, "time_ns", np.int64)
         self.block = _block(self.batch)
+        self.keys: dict[bytes, tuple[TensorKey, ...]] = {}
+        """Tensors of its batches, by the codes of their names."""
+
+    @cached_property
+    def name_codes(self) -> NDArray[np.int32]:
+        """A number for the name of each row, shape ``(N,)``: quicker to compare than names are."""
+        codes: NDArray[np.int32] = self.batch["tensor"].dictionary_encode().indices.to_numpy()
+        return codes
 
     def names(self, rows: NDArray[np.int64]) -> pa.Array:
         """Names of the tensors of some rows."""

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import RuleState, RuleStatus
-from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.base import Needs, Rule
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Kind
-    from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.episode import Episodes
     from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
@@ -77,13 +76,21 @@ class Judged:
     def applies(self, view: RunView) -> bool:
         """Whether the rule has something to look at; asked seldom once it had."""
         seen = view.seen
-        if self.suited and seen is self._seen and self.recorded > _LOOKS and self.recorded % _LOOKS:
-            return True
+        if seen is self._seen and self._is_settled:
+            self.unsuited += not self.suited
+            return self.suited
         self._seen = seen
         self.why_unsuited = self.rule.not_applicable(view)
         self.suited = not self.why_unsuited
         self.unsuited = 0 if self.suited else self.unsuited + 1
         return self.suited
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether the last answer to whether the rule applies holds as long as no other tensor is seen."""
+        if type(self.rule).not_applicable is Rule.not_applicable:  # it asks for nothing else
+            return True
+        return self.suited and self.recorded > _LOOKS and self.recorded % _LOOKS > 0
 
     def state(self, ended: RuleStatus | None) -> RuleState:
         """Where the rule stands; `ended` says how it stands without a finding when the run is over."""
