@@ -47,10 +47,7 @@ class GpuProbe:
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
-        self._handles = {
-            f"gpu{index}": nvml.nvmlDeviceGetHandleByIndex(index)
-            for index in range(nvml.nvmlDeviceGetCount())
-        }
+        self._handles = dict(self._reachable())
         self._refused: set[tuple[str, str]] = set()
         self._readers = (
             self._utilisation,
@@ -82,6 +79,23 @@ class GpuProbe:
         """Names of the devices, as in the samples."""
         return list(self._handles)
 
+    def name(self, device: str) -> str:
+        """What the maker calls it; empty where NVML does not say."""
+        try:
+            name = self._nvml.nvmlDeviceGetName(self._handles[device])
+        except self._nvml.NVMLError as error:
+            log.debug("No name of %s: %s", device, error)
+            return ""
+        return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+
+    def memory_total(self, device: str) -> int | None:
+        """Memory there is, bytes; None where NVML does not say."""
+        try:
+            return int(self._nvml.nvmlDeviceGetMemoryInfo(self._handles[device]).total)
+        except self._nvml.NVMLError as error:
+            log.debug("No memory of %s: %s", device, error)
+            return None
+
     def read(self) -> Iterator[Reading]:
         """Read every metric of every device once."""
         for device, handle in self._handles.items():
@@ -94,6 +108,14 @@ class GpuProbe:
             self._nvml.nvmlShutdown()
         except self._nvml.NVMLError as error:
             log.debug("NVML did not shut down: %s", error)
+
+    def _reachable(self) -> Iterator[tuple[str, Any]]:
+        """Devices and handles; one that is lost or forbidden does not hide the others."""
+        for index in range(self._nvml.nvmlDeviceGetCount()):
+            try:
+                yield f"gpu{index}", self._nvml.nvmlDeviceGetHandleByIndex(index)
+            except self._nvml.NVMLError as error:
+                log.debug("No metrics of GPU %d: %s", index, error)
 
     def _guarded(self, read: Callable[[str, Any], list[Reading]], device: str, handle: Any) -> list[Reading]:
         key = (read.__name__, device)

@@ -42,6 +42,21 @@ class HostProbe:
         self._rates = {name: Rate() for name in ("disk_read", "disk_write", "net_recv", "net_sent")}
         psutil.cpu_percent(percpu=True)  # the first call only sets the mark
 
+    @property
+    def cores(self) -> float:
+        """CPU time there is per second: the number of cores, or the container's share of them."""
+        return self._container.cores or float(psutil.cpu_count() or 1)
+
+    def memory(self) -> tuple[int, int]:
+        """Memory in use and memory there is, bytes; of the container where it has a limit."""
+        machine = psutil.virtual_memory()
+        limit = self._container.memory_limit_bytes
+        if limit is not None and limit < machine.total:
+            own = self._container.memory_used_bytes()
+            if own is not None:
+                return own, limit
+        return machine.total - machine.available, machine.total
+
     def read(self) -> Iterator[Reading]:
         """Read every metric once; rates from the second time on."""
         yield from self._read_cpu()
@@ -73,13 +88,7 @@ class HostProbe:
             yield Reading("iowait", "cpu", min(100.0, 100.0 * rate / cores))
 
     def _read_memory(self) -> Iterator[Reading]:
-        machine = psutil.virtual_memory()
-        used, total = machine.total - machine.available, machine.total
-        limit = self._container.memory_limit_bytes
-        if limit is not None and limit < total:
-            own = self._container.memory_used_bytes()
-            if own is not None:
-                used, total = own, limit
+        used, total = self.memory()
         yield Reading("memory", "memory", 100.0 * used / total)
         yield Reading("memory_bytes", "memory", float(used))
         try:

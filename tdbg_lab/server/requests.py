@@ -15,6 +15,7 @@ __all__ = [
     "BodyTooLargeError",
     "EditRequest",
     "FixRequest",
+    "HostRequest",
     "RecheckRequest",
     "SettingRequest",
     "StopRequest",
@@ -93,6 +94,13 @@ class ViewRequest:
     """Ask for a figure."""
 
     params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRequest:
+    """Tell how busy the machine is from now on, or no more."""
+
+    on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,21 +217,25 @@ def parse_view(body: bytes) -> ViewRequest:
     return ViewRequest(_entries(body, "params"))
 
 
-def parse_message(text: str | bytes) -> WatchRequest:
+def parse_message(text: str | bytes) -> WatchRequest | HostRequest:
     """A message of a client on the socket.
 
     Raises
     ------
     ConfigError
-        When it is neither ``watch`` nor ``ping``.
+        When it is none of ``watch``, ``host`` and ``ping``.
     """
-    fields = _object(text.encode() if isinstance(text, str) else text, allowed={"type", "runs"})
+    fields = _object(text.encode() if isinstance(text, str) else text, allowed={"type", "runs", "on"})
     kind = fields.get("type")
     if kind == "ping":
         return WatchRequest(None)
+    on = fields.get("on")
+    if kind == "host" and isinstance(on, bool):
+        return HostRequest(on)
     runs = fields.get("runs")
     if kind != "watch" or not isinstance(runs, list) or len(runs) > MAX_WATCH_IDS:
-        raise ConfigError('The message is neither {"type": "ping"} nor {"type": "watch", "runs": [ids]}.')
+        known = '{"type": "watch", "runs": [ids]}, {"type": "host", "on": true or false}, {"type": "ping"}'
+        raise ConfigError(f"The message is none of {known}.")
     if not all(isinstance(run, str) and 0 < len(run) <= MAX_ID_CHARS for run in runs):
         raise ConfigError("runs holds something that is no run id.")
     return WatchRequest(tuple(runs))

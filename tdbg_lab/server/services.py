@@ -15,6 +15,7 @@ from tdbg_lab.server.figures import Figures
 from tdbg_lab.server.follow import Follower
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import Jobs
+from tdbg_lab.server.meters import Meters
 from tdbg_lab.server.recheck import Rechecks
 from tdbg_lab.server.report import Reports
 from tdbg_lab.server.rule_runners import RuleRunners
@@ -63,6 +64,7 @@ class Services:
         self.tails = Tails(self._make_tail, close_delay_s=limits.close_delay_s, on_open=self._on_open)
         self.summaries = Summaries(self.catalog, lambda run_id: self.tails.get(run_id) is not None)
         self.hub = Hub(on_first=self._on_first, on_last=self._on_last)
+        self.meters = Meters()
         self.announcer = Announcer(events, self.hub)
         self.backfill = Backfill(self.catalog, self.summaries, self.hub, pool=self.readers)
         self.jobs = Jobs(self.hub, workers=limits.job_workers)
@@ -78,6 +80,7 @@ class Services:
         self.hub.close()
         self._on_last()
         self.backfill.stop()
+        await self.meters.aclose()
         await self.jobs.aclose()
         self.reports.close()
         await self.tails.aclose()

@@ -1,4 +1,4 @@
-"""One connected client: which runs it watches and what waits to be sent to it."""
+"""One connected client: what it watches and what waits to be sent to it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tdbg_lab.server.catalog import Catalog
+    from tdbg_lab.server.meters import Meters
     from tdbg_lab.server.roots import Entry
     from tdbg_lab.server.summary import Summaries
     from tdbg_lab.server.tail import RunTail
     from tdbg_lab.server.tails import Tails
+    from tdbg_lab.server.wire import HostMessage
 
 __all__ = ["MAX_WATCHED", "Subscriber"]
 
@@ -25,11 +27,13 @@ MAX_WATCHED = 32
 class Subscriber:
     """Holds a tail for each watched run and turns its changes into messages in `outbox`."""
 
-    def __init__(self, catalog: Catalog, tails: Tails, summaries: Summaries) -> None:
+    def __init__(self, catalog: Catalog, tails: Tails, summaries: Summaries, meters: Meters) -> None:
         self.outbox = Outbox()
         self._catalog = catalog
         self._tails = tails
         self._summaries = summaries
+        self._meters = meters
+        self._look_away: Callable[[], None] | None = None
         self._watched: dict[str, tuple[Entry, Callable[[], None]]] = {}
         self._wanted: frozenset[str] = frozenset()
         self._closed = False
@@ -54,9 +58,19 @@ class Subscriber:
                 return
             self._add(entry)
 
+    def look(self, *, on: bool) -> None:
+        """Be told how busy the machine is, or no more; twice does no harm."""
+        if on and self._look_away is None and not self._closed:
+            self._look_away = self._meters.subscribe(self._on_host)
+        elif not on and self._look_away is not None:
+            self._look_away()
+            self._look_away = None
+            self.outbox.discard("host")
+
     def close(self) -> None:
         """Watch nothing any more; twice does no harm."""
         self._closed = True
+        self.look(on=False)
         for run_id in self.watched:
             self._drop(run_id)
 
@@ -73,6 +87,9 @@ class Subscriber:
         unsubscribe()
         self._tails.release(entry)
         self.outbox.discard(run_id)
+
+    def _on_host(self, message: HostMessage) -> None:
+        self.outbox.put("host", message)
 
     def _on_change(self, tail: RunTail) -> None:
         run_id = tail.entry.id

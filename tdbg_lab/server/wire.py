@@ -12,6 +12,8 @@ __all__ = [
     "CostJson",
     "FindingCounts",
     "FindingMessage",
+    "GpuJson",
+    "HostMessage",
     "JobJson",
     "JobMessage",
     "Message",
@@ -185,10 +187,47 @@ class FindingMessage(TypedDict):
     finding: dict[str, Any]
 
 
+class GpuJson(TypedDict):
+    """A GPU; null is what it does not tell."""
+
+    device: str
+    """``gpu0``, ``gpu1``, ... by NVML's index."""
+    name: str
+    percent: float | None
+    """Of the time some kernel ran."""
+    memory_used: int | None
+    """Bytes, by all processes."""
+    memory_total: int | None
+    temperature_c: float | None
+    power_w: float | None
+
+
+class HostMessage(TypedDict):
+    """How busy the machine of the server is; null is what it does not tell."""
+
+    type: Literal["host"]
+    time_ns: int
+    cpu: float | None
+    """Percent of `cores`."""
+    cores: float | None
+    """Number of cores, or the container's share of them."""
+    memory_used: int | None
+    """Bytes; of the container where it has a limit."""
+    memory_total: int | None
+    swap: float | None
+    """Percent of the swap space; null where there is none."""
+    disk_read: float | None
+    """Bytes per second, as the next three."""
+    disk_write: float | None
+    net_recv: float | None
+    net_sent: float | None
+    gpus: list[GpuJson]
+
+
 class PongMessage(TypedDict):
     """Answer to a ping."""
 
     type: Literal["pong"]
 
 
-Message = RunMessage | RemovedMessage | RunsMessage | JobMessage | FindingMessage | PongMessage
+Message = RunMessage | RemovedMessage | RunsMessage | JobMessage | FindingMessage | HostMessage | PongMessage

@@ -1,69 +1,10 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pynvml
 import pytest
 
 from tdbg_lab.profiler.gpu import GpuProbe
-
-
-class FakeNvml:
-    """NVML with two devices, the second of which reports no power; same names as ``pynvml``."""
-
-    NVML_TEMPERATURE_GPU = pynvml.NVML_TEMPERATURE_GPU
-    NVMLError = pynvml.NVMLError
-    NVMLError_NotSupported = pynvml.NVMLError_NotSupported
-    NVMLError_FunctionNotFound = pynvml.NVMLError_FunctionNotFound
-    NVML_CLOCK_SM = pynvml.NVML_CLOCK_SM
-
-    def __init__(self, *, driver: bool = True, count: int = 2) -> None:
-        self.driver = driver
-        self.count = count
-        self.open = 0
-        self.lost = False
-        self.power_calls: list[str] = []
-
-    def nvmlInit(self) -> None:
-        if not self.driver:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-        self.open += 1
-
-    def nvmlShutdown(self) -> None:
-        self.open -= 1
-
-    def nvmlDeviceGetCount(self) -> int:
-        return self.count
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
-        return f"handle{index}"
-
-    def nvmlDeviceGetUtilizationRates(self, handle: str) -> SimpleNamespace:
-        if self.lost:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
-        return SimpleNamespace(gpu=73, memory=20)
-
-    def nvmlDeviceGetMemoryInfo(self, handle: str) -> SimpleNamespace:
-        return SimpleNamespace(total=80 * 2**30, free=60 * 2**30, used=20 * 2**30)
-
-    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
-        self.power_calls.append(handle)
-        if handle == "handle1":
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return 250_500
-
-    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
-        assert sensor == pynvml.NVML_TEMPERATURE_GPU
-        return 61
-
-    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:
-        assert clock == pynvml.NVML_CLOCK_SM
-        return 1410
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
-        if handle == "handle1":
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-        return int(pynvml.nvmlClocksThrottleReasonHwThermalSlowdown | pynvml.nvmlClocksThrottleReasonGpuIdle)
+from tests.profiler.nvml import FakeNvml
 
 
 def test_fake_has_the_call_surface_of_the_library() -> None:
@@ -106,6 +47,27 @@ def test_lost_device_is_asked_again() -> None:
     assert "gpu" not in {r.metric for r in probe.read()}
     nvml.lost = False
     assert "gpu" in {r.metric for r in probe.read()}
+
+
+def test_forbidden_device_does_not_hide_the_others() -> None:
+    nvml = FakeNvml()
+    nvml.forbidden = {0}
+    probe = GpuProbe.open(nvml)
+    assert probe is not None
+    assert probe.devices == ["gpu1"]
+    nvml.forbidden = {0, 1}
+    assert GpuProbe.open(nvml) is None
+
+
+def test_names_and_memory_are_told_where_nvml_tells_them() -> None:
+    nvml = FakeNvml()
+    probe = GpuProbe.open(nvml)
+    assert probe is not None
+    assert [probe.name(device) for device in probe.devices] == ["Fake A100", "Fake A100"]
+    assert probe.memory_total("gpu1") == 80 * 2**30
+    nvml.lost = True
+    assert probe.name("gpu0") == ""
+    assert probe.memory_total("gpu0") is None
 
 
 @pytest.mark.parametrize("nvml", [FakeNvml(driver=False), FakeNvml(count=0)], ids=["no driver", "no device"])

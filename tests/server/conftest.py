@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,39 @@ class Nothing(Authorizer):
 
     def is_authorized(self, handler, user, action, resource):
         return False
+
+
+@pytest.fixture
+def tdbg_socket(jp_ws_fetch):
+    """Open a socket, closed at the end of a block."""
+
+    @asynccontextmanager
+    async def connect():
+        socket = await jp_ws_fetch("tdbg", "stream")
+        try:
+            yield Client(socket)
+        finally:
+            socket.close()
+
+    return connect
+
+
+class Client:
+    """One end of a socket, in JSON."""
+
+    def __init__(self, socket):
+        self.socket = socket
+
+    async def send(self, **message):
+        await self.socket.write_message(json.dumps(message))
+
+    async def receive(self, timeout_s=10.0):
+        text = await asyncio.wait_for(self.socket.read_message(), timeout_s)
+        return None if text is None else json.loads(text)
+
+    async def until(self, accept):
+        while True:
+            message = await self.receive()
+            assert message is not None, "the socket was closed"
+            if accept(message):
+                return message

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tdbg_lab.server.routes import all_handlers
-from tdbg_lab.server.wire import RunDetail, RunSummary, TensorJson
+from tdbg_lab.server.wire import GpuJson, HostMessage, RunDetail, RunSummary, TensorJson
 
 TEXT = (Path(__file__).parents[2] / "docs" / "http_api.md").read_text()
 GROUP = re.compile(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)")
@@ -41,7 +41,15 @@ def test_every_setting_is_documented():
         assert f"`{trait.default()}`" in line, name
 
 
-@pytest.mark.parametrize(("marker", "shape"), [("steps_per_second", RunSummary), ("dtype", TensorJson)])
+@pytest.mark.parametrize(
+    ("marker", "shape"),
+    [
+        ("steps_per_second", RunSummary),
+        ("dtype", TensorJson),
+        ("swap", HostMessage),
+        ("power_w", GpuJson),
+    ],
+)
 def test_examples_have_the_fields_of_the_wire(marker, shape):
     found = [value for example in EXAMPLES for value in _objects(example) if marker in value]
     assert found

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import subprocess
 import sys
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -25,40 +23,6 @@ for _ in range(40):
 training.find()
 training.end("finished")
 """
-
-
-@pytest.fixture
-def tdbg_socket(jp_ws_fetch):
-    """Open a socket, closed at the end of a block."""
-
-    @asynccontextmanager
-    async def connect():
-        socket = await jp_ws_fetch("tdbg", "stream")
-        try:
-            yield Client(socket)
-        finally:
-            socket.close()
-
-    return connect
-
-
-class Client:
-    def __init__(self, socket):
-        self.socket = socket
-
-    async def send(self, **message):
-        await self.socket.write_message(json.dumps(message))
-
-    async def receive(self, timeout_s=10.0):
-        text = await asyncio.wait_for(self.socket.read_message(), timeout_s)
-        return None if text is None else json.loads(text)
-
-    async def until(self, accept):
-        while True:
-            message = await self.receive()
-            assert message is not None, "the socket was closed"
-            if accept(message):
-                return message
 
 
 @pytest.fixture
@@ -232,7 +196,17 @@ async def test_unwatched_run_is_told_no_more(tdbg_socket, run_id, root, jp_serve
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"type": "evil"}', '{"type": "watch", "runs": "x"}', '{"type": "watch", "runs": [1]}'],
+    [
+        *(
+            "",
+            "{",
+            "[]",
+            '{"type": "evil"}',
+            '{"type": "watch", "runs": "x"}',
+            '{"type": "watch", "runs": [1]}',
+        ),
+        *('{"type": "host"}', '{"type": "host", "on": 1}'),
+    ],
 )
 async def test_bad_message_closes_the_socket(jp_ws_fetch, text):
     socket = await jp_ws_fetch("tdbg", "stream")

@@ -16,7 +16,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.server.jsonable import encode
-from tdbg_lab.server.requests import parse_message
+from tdbg_lab.server.requests import HostRequest, parse_message
 from tdbg_lab.server.routes.base import AUTH_RESOURCE, Route
 from tdbg_lab.server.subscriber import Subscriber
 
@@ -34,7 +34,7 @@ class CloseCode(IntEnum):
     GOING_AWAY = 1001
     """The server ends."""
     BAD_MESSAGE = 4400
-    """The client sent something that is neither ``watch`` nor ``ping``."""
+    """The client sent something that is none of ``watch``, ``host`` and ``ping``."""
 
 
 class StreamHandler(WebSocketMixin, JupyterHandler, WebSocketHandler):
@@ -73,12 +73,12 @@ class StreamHandler(WebSocketMixin, JupyterHandler, WebSocketHandler):
         super().open(*args, **kwargs)
         self.set_nodelay(True)
         services = self.services
-        self._subscriber = Subscriber(services.catalog, services.tails, services.summaries)
+        self._subscriber = Subscriber(services.catalog, services.tails, services.summaries, services.meters)
         services.hub.join(self._subscriber)
         self._sender = asyncio.ensure_future(self._send(self._subscriber))
 
     async def on_message(self, message: str | bytes) -> None:
-        """Watch other runs, or answer a ping."""
+        """Watch other runs, look at the machine, or answer a ping."""
         if self._subscriber is None:
             return
         try:
@@ -86,7 +86,9 @@ class StreamHandler(WebSocketMixin, JupyterHandler, WebSocketHandler):
         except ConfigError as error:
             self.close(CloseCode.BAD_MESSAGE, str(error)[:100])
             return
-        if request.runs is None:
+        if isinstance(request, HostRequest):
+            self._subscriber.look(on=request.on)
+        elif request.runs is None:
             self._subscriber.outbox.put("pong", {"type": "pong"})
         else:
             await self._subscriber.watch(request.runs)
