@@ -10,6 +10,7 @@ import type { ITdbgClient } from './api/client';
 import type { IFinding, IRunEdit, ViewParams } from './api/wire';
 import type { ConnectionModel } from './model/connection';
 import type { FigureModel } from './model/figure';
+import type { MachineModel } from './model/machine';
 import type { RunModel } from './model/run';
 import type { RunsModel } from './model/runs';
 import type { TdbgSettings } from './model/settings';
@@ -28,6 +29,8 @@ export interface ITdbgService extends IDisposable {
   readonly client: ITdbgClient;
   /** Whether what is shown is live. */
   readonly connection: ConnectionModel;
+  /** How busy the server's machine is. */
+  readonly machine: MachineModel;
   /** All runs. */
   readonly runs: RunsModel;
   /** The user's settings. */

@@ -28,6 +28,8 @@ export interface IRunStream extends IDisposable {
   reconnect(): void;
   /** Ask for immediate news of these runs, and of no others. */
   watch(runs: ReadonlyArray<string>): void;
+  /** Ask to be told how busy the machine is, or no more. */
+  watchHost(on: boolean): void;
 }
 
 /**
@@ -88,6 +90,13 @@ export class RunStream implements IRunStream {
     this._send({ type: 'watch', runs: this._watched });
   }
 
+  watchHost(on: boolean): void {
+    if (on !== this._isHostWatched) {
+      this._isHostWatched = on;
+      this._send({ type: 'host', on });
+    }
+  }
+
   dispose(): void {
     if (this.isDisposed) {
       return;
@@ -118,6 +127,9 @@ export class RunStream implements IRunStream {
         opened = true;
         this._setState('open');
         this._send({ type: 'watch', runs: this._watched });
+        if (this._isHostWatched) {
+          this._send({ type: 'host', on: true });
+        }
         this._startPings();
       };
       socket.onmessage = event => this._onMessage(event);
@@ -187,6 +199,7 @@ export class RunStream implements IRunStream {
   }
 
   private _heard = false;
+  private _isHostWatched = false;
   private _message = new Signal<this, StreamMessage>(this);
   private _pingMs: number;
   private _pings: ReturnType<typeof setInterval> | undefined;

@@ -330,6 +330,40 @@ export interface IRecheckResult {
   readonly found: number;
 }
 
+/** A GPU of the server's machine; null is what it does not tell. */
+export interface IGpu {
+  /** `gpu0`, `gpu1`, ... */
+  readonly device: string;
+  readonly name: string;
+  /** Of the time some kernel ran. */
+  readonly percent: number | null;
+  /** Bytes, by all processes. */
+  readonly memory_used: number | null;
+  readonly memory_total: number | null;
+  readonly temperature_c: number | null;
+  readonly power_w: number | null;
+}
+
+/** How busy the server's machine is; null is what it does not tell. */
+export interface IHost {
+  readonly time_ns: number;
+  /** Percent of `cores`. */
+  readonly cpu: number | null;
+  /** Number of cores, or the container's share of them. */
+  readonly cores: number | null;
+  /** Bytes; of the container where it has a limit. */
+  readonly memory_used: number | null;
+  readonly memory_total: number | null;
+  /** Percent; null without swap space. */
+  readonly swap: number | null;
+  /** Bytes per second, as the next three. */
+  readonly disk_read: number | null;
+  readonly disk_write: number | null;
+  readonly net_recv: number | null;
+  readonly net_sent: number | null;
+  readonly gpus: ReadonlyArray<IGpu>;
+}
+
 /** What the server says over the socket. */
 export type StreamMessage =
   | {
@@ -352,11 +386,13 @@ export type StreamMessage =
       readonly run: string;
       readonly finding: IFinding;
     }
+  | (IHost & { readonly type: 'host' })
   | { readonly type: 'pong' };
 
 /** What the browser says over the socket. */
 export type ClientMessage =
   | { readonly type: 'watch'; readonly runs: ReadonlyArray<string> }
+  | { readonly type: 'host'; readonly on: boolean }
   | { readonly type: 'ping' };
 
 /** The number `value` stands for; NaN when it is none. */

@@ -33,14 +33,14 @@ export function formatRate(perSecond: number | null): string {
 
 /** `1.2 MB`, decimal units. */
 export function formatBytes(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${formatNumber(value)} ${units[unit]}`;
+  const [size, unit] = Private.byteUnit(bytes);
+  return `${formatNumber(bytes / size)} ${unit}`;
+}
+
+/** `8.2 / 32 GB`: both in the unit of the second. */
+export function formatBytesOf(used: number, total: number): string {
+  const [size, unit] = Private.byteUnit(total);
+  return `${formatNumber(used / size)} / ${formatNumber(total / size)} ${unit}`;
 }
 
 /** A duration given in ms: `350 ms`, `4.2 s`, `3 min`, `2 h`. */
@@ -65,6 +65,11 @@ export function formatShare(share: number): string {
   return `${formatNumber(share * 100)} %`;
 }
 
+/** A share of 0 to 1 in whole percent, for values that change all the time. */
+export function formatPercent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
 /** Time of day of an epoch time in ms. */
 export function formatTime(ms: number): string {
   return new Date(ms).toLocaleTimeString();
@@ -81,4 +86,18 @@ export function formatDate(ns: number): string {
 /** `16×3×3`; `scalar` shapes are empty. */
 export function formatShape(shape: ReadonlyArray<number>): string {
   return shape.join('×');
+}
+
+namespace Private {
+  /** Size and name of the unit in which `bytes` is less than a thousand. */
+  export function byteUnit(bytes: number): readonly [number, string] {
+    const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+    let size = 1;
+    let unit = 0;
+    while (bytes / size >= 999.5 && unit < units.length - 1) {
+      size *= 1000;
+      unit += 1;
+    }
+    return [size, units[unit]];
+  }
 }

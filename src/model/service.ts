@@ -19,6 +19,7 @@ import type {
 import type { IFindingEvent, ITdbgService } from '../tokens';
 import { ConnectionModel } from './connection';
 import { FigureModel } from './figure';
+import { MachineModel } from './machine';
 import { DrawPace } from './pace';
 import { RunModel } from './run';
 import { RunsModel } from './runs';
@@ -33,6 +34,7 @@ export class TdbgService implements ITdbgService {
   constructor(options: TdbgService.IOptions) {
     this.client = options.client;
     this._stream = options.stream;
+    this.machine = new MachineModel(options.stream);
     this.views = new ViewCatalogue(options.client);
     this._listThrottle = new Throttler(() => this._fetchList(), {
       limit: options.listMs ?? 700,
@@ -56,6 +58,7 @@ export class TdbgService implements ITdbgService {
 
   readonly client: ITdbgClient;
   readonly connection = new ConnectionModel();
+  readonly machine: MachineModel;
   readonly runs = new RunsModel();
   readonly settings = new TdbgSettings();
   readonly views: ViewCatalogue;
@@ -159,6 +162,7 @@ export class TdbgService implements ITdbgService {
     for (const run of this._opened.values()) {
       run.dispose();
     }
+    this.machine.dispose();
     this.runs.dispose();
     this.settings.dispose();
     Signal.clearData(this.connection);
@@ -272,6 +276,9 @@ export class TdbgService implements ITdbgService {
         break;
       case 'finding':
         this._announce(message.run, message.finding);
+        break;
+      case 'host':
+        this.machine.put(message);
         break;
       case 'pong':
         break;

@@ -1,5 +1,5 @@
 /**
- * The side bar: connection, runs, current run, layers.
+ * The side bar: connection, runs, current run, layers, machine.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { SidePanel } from '@jupyterlab/ui-components';
@@ -10,6 +10,7 @@ import { logoIcon } from '../icons';
 import type { ITdbgService } from '../tokens';
 import { ConnectionLine } from './connection';
 import { LayersPanel } from './layers';
+import { MachinePanel } from './machine';
 import { RunPanel } from './run';
 import { RunsPanel } from './runs';
 
@@ -28,8 +29,9 @@ export class TdbgSidebar extends SidePanel {
     this.addWidget(new RunsPanel(options));
     this.addWidget(new RunPanel(options));
     this.addWidget(new LayersPanel(options));
+    this.addWidget(new MachinePanel(options));
     if (this.content instanceof AccordionPanel) {
-      this.content.setRelativeSizes([32, 26, 42]);
+      this.content.setRelativeSizes([28, 24, 34, 14]);
     }
   }
 }

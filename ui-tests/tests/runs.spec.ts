@@ -89,6 +89,10 @@ test('a run deleted under the panel is taken away with a word', async ({
     timeout: SLOW
   });
   await expect(bar.getByText('No runs yet')).toBeVisible();
+  // The meters of the machine need no run.
+  const meter = (name: string) => bar.getByRole('meter', { name, exact: true });
+  await expect(meter('CPU')).toHaveAttribute('aria-valuetext', /^\d+ % of /);
+  await expect(meter('Memory')).toContainText(/ \/ .* [GT]B$/);
   // What was drawn stays until its owner closes it.
   await picturesDrawn(panel, 4);
 });

@@ -9,6 +9,8 @@ import type { IRunStream, StreamState } from '../stream';
 import type {
   IFigureAnswer,
   IFinding,
+  IGpu,
+  IHost,
   IProfileRequest,
   IProfiling,
   IRecheck,
@@ -112,6 +114,39 @@ export function finding(over: Partial<IFinding> = {}): IFinding {
     time_ns: 0,
     cause: '',
     fix: null,
+    ...over
+  };
+}
+
+/** A GPU that is half busy. */
+export function gpu(over: Partial<IGpu> = {}): IGpu {
+  return {
+    device: 'gpu0',
+    name: 'Fake A100',
+    percent: 50,
+    memory_used: 20e9,
+    memory_total: 80e9,
+    temperature_c: 61,
+    power_w: 250.5,
+    ...over
+  };
+}
+
+/** A machine without a GPU, a quarter of it busy. */
+export function host(over: Partial<IHost> = {}): IHost & { type: 'host' } {
+  return {
+    type: 'host',
+    time_ns: 1e18,
+    cpu: 25,
+    cores: 8,
+    memory_used: 8e9,
+    memory_total: 32e9,
+    swap: null,
+    disk_read: 1e6,
+    disk_write: 2e6,
+    net_recv: 3000,
+    net_sent: 1000,
+    gpus: [],
     ...over
   };
 }
@@ -291,6 +326,7 @@ export class FakeServer implements ITdbgClient {
 export class FakeStream implements IRunStream {
   state: StreamState = 'idle';
   watched: ReadonlyArray<string> = [];
+  isHostWatched = false;
   isDisposed = false;
   /** How often it was told that the server is there. */
   reconnects = 0;
@@ -313,6 +349,10 @@ export class FakeStream implements IRunStream {
 
   watch(runs: ReadonlyArray<string>): void {
     this.watched = runs;
+  }
+
+  watchHost(on: boolean): void {
+    this.isHostWatched = on;
   }
 
   setState(state: StreamState): void {

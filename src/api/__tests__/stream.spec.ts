@@ -95,6 +95,26 @@ describe('RunStream', () => {
     stream.dispose();
   });
 
+  it('asks for the machine once, and again of another socket', async () => {
+    const stream = createStream();
+    stream.watchHost(true);
+    await opened(stream);
+    stream.watchHost(true);
+    const asked = { type: 'host', on: true };
+    const asks = (): unknown[] =>
+      last().sent.filter(
+        message => (message as { type: string }).type === 'host'
+      );
+    expect(asks()).toEqual([asked]);
+    last().close();
+    await vi.advanceTimersByTimeAsync(2000);
+    last().onopen?.();
+    expect(asks()).toEqual([asked]);
+    stream.watchHost(false);
+    expect(asks()).toEqual([asked, { type: 'host', on: false }]);
+    stream.dispose();
+  });
+
   it('waits longer and longer while it is refused', async () => {
     const stream = createStream();
     stream.start();

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 
 import {
   formatBytes,
+  formatBytesOf,
   formatDuration,
   formatNumber,
+  formatPercent,
   formatRate,
   formatStep
 } from '../format';
@@ -32,6 +34,9 @@ describe('format', () => {
       '1.5 kB',
       '2.5 GB'
     ]);
+    expect(formatBytesOf(8.24e9, 32e9)).toBe('8.24 / 32 GB');
+    expect(formatBytesOf(5e8, 2e12)).toBe('5.00e-4 / 2 TB');
+    expect([0, 0.254, 1].map(formatPercent)).toEqual(['0 %', '25 %', '100 %']);
     expect([0.05, 12, 3456, 200_000].map(formatDuration)).toEqual([
       '50 µs',
       '12 ms',

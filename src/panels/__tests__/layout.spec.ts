@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { tensor } from '../../api/__tests__/fake';
 import { RULES_TILE, defaultTiles } from '../dashboard/layout';
-import { sparkPath } from '../runs/sparkline';
+import { sparkPath } from '../sparkline';
 
 describe('defaultTiles()', () => {
   const has = (): boolean => true;
@@ -84,6 +84,15 @@ describe('sparkPath()', () => {
       12
     );
     expect(path.split('M').length - 1).toBe(2);
+  });
+
+  it('keeps to the frame it is given', () => {
+    const frame = { left: 0, right: 10, low: 0, high: 1 };
+    const points = [
+      [5, 0.5],
+      [10, 1]
+    ] as const;
+    expect(sparkPath(points, 12, 12, frame)).toBe('M6.0 6.0L11.0 1.0');
   });
 
   it('draws nothing of less than two points', () => {

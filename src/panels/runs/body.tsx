@@ -13,9 +13,9 @@ import { formatRate, formatStep } from '../../model/format';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
 import { useSignals } from '../signals';
+import { Sparkline } from '../sparkline';
 import { WindowedRows } from '../window/rows';
 import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
-import { Sparkline } from './sparkline';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 44;
