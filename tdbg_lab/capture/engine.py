@@ -203,7 +203,10 @@ class Engine:
     def _enter(self, mode: Mode, micro: int, step: int | None = None) -> None:
         step = self.step if step is None else step
         self.guard.step = step
-        self.guard.run("store", self.recorder.move_to, step, mode, micro)
+        if self.recorder.empty:
+            self.recorder.place_at(step, mode, micro)
+        else:
+            self.guard.run("store", self.recorder.move_to, step, mode, micro)
         self.mask = self._due.mask(step, mode, micro)
         self.visit += 1
 

@@ -327,7 +327,7 @@ class Handle:
         TrainingStopped
             A stop was requested and there is no `on_stop`.
         """
-        if self._interludes:
+        if self._engine.phases is not None:
             self._interludes.at_step_end()
         request = self._engine.poll()
         if request is not None and self._engine.open:
@@ -337,7 +337,8 @@ class Handle:
                 self._profiling.follow(request)
             else:
                 self._stop(request)
-        self._profile_on()
+        if self._profiling.active:
+            self._profile_on()
 
     def _profile_on(self) -> None:
         if self._profiling.active and self._engine.open:

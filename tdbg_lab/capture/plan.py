@@ -169,6 +169,8 @@ class Due:
     plan: Plan
     _groups: dict[Mode, list[tuple[SaveSchedule, int]]] = field(default_factory=dict)
     _passes: dict[tuple[Mode, int], _Pass] = field(default_factory=dict)
+    _train: tuple[int, int] = (-1, 0)
+    """The last train step asked for, and its mask."""
 
     def __post_init__(self) -> None:
         every = self.plan.config.save_every
@@ -183,9 +185,12 @@ class Due:
         """The collections that are due; in train mode `micro` does not matter."""
         due = 0
         if mode is Mode.TRAIN:
+            if self._train[0] == step:
+                return self._train[1]
             for schedule, bits in self._groups[mode]:
                 if schedule.saves(step):
                     due |= bits
+            self._train = step, due
             return due
         for index, (schedule, bits) in enumerate(self._groups[mode]):
             seen = self._passes.setdefault((mode, index), _Pass())

@@ -128,6 +128,15 @@ class Recorder:
         self._raw_bytes = 0
         self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was added at this place."""
+        return not (self._keys or self._scalar_keys or self._raw)
+
+    def place_at(self, step: int, mode: Mode, micro: int) -> None:
+        """Go to a new place from one where nothing was added."""
+        self.step, self.mode, self.micro = step, mode, micro
+
     def move_to(self, step: int, mode: Mode, micro: int) -> None:
         """Write what belongs to the old place and go to a new one; nothing happens at the same place."""
         if (step, mode, micro) == (self.step, self.mode, self.micro):

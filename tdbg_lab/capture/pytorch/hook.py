@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._compile import _disable_dynamo
 
-from tdbg_lab.capture.pytorch.moment import capturing, recomputing
+from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,9 @@ class ModuleHook(_Hook):
 class BoundaryHook(_Hook):
     """Calls a function at a boundary: a root forward, a loss.
 
-    Inside compiled code it only notes that it was there, which costs no guard and no graph break.
+    Inside compiled code it only notes that it was there, which costs no guard and no graph break. (The
+    compiler must find ``torch.compiler.is_compiling`` by that name: imported alone, it is false to it where
+    a function of several graphs calls us.)
     """
 
     __slots__ = ("after", "compiled", "engine", "function", "probe")
@@ -111,12 +113,13 @@ class BoundaryHook(_Hook):
 
     def run(self, values: tuple[Any, ...]) -> None:
         """Call the function, guarded."""
-        if not self.engine.open:
+        engine = self.engine
+        if not engine.open:
             return
-        if capturing():
-            self.engine.guard.notice("CUDA graph", _GRAPH)
+        if CAN_CAPTURE and capturing():
+            engine.guard.notice("CUDA graph", _GRAPH)
             return
-        self.engine.guard.run(self.probe, self.function, *values)
+        engine.guard.run(self.probe, self.function, *values)
         if self.after is not None:
             self.after()
 

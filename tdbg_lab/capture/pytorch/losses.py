@@ -117,7 +117,7 @@ class LossProbe:
         if not membership.mask & engine.mask:
             return
         if single_number(tensor):
-            engine.recorder.add_scalar(key, float(tensor.detach()))
+            engine.recorder.add_scalar(key, float(tensor.item()))
         else:
             engine.recorder.add([key], summarize_tensors([tensor.detach()]))
 

@@ -33,6 +33,8 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     """Tensors in an output, in order: nested tuples, lists, mappings and dataclasses."""
     if isinstance(value, torch.Tensor):
         return [value]
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], torch.Tensor):
+        return [value[0]]
     found: list[torch.Tensor] = []
     _gather(value, found, 0)
     return found

@@ -7,8 +7,8 @@ does nothing else in a healthy loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from weakref import WeakMethod, ref
+from typing import TYPE_CHECKING
+from weakref import ref
 
 import torch
 
@@ -66,9 +66,8 @@ class GradientWatch:
         if chosen is None or chosen is probe:
             return
         self.detach()
-        weak = WeakMethod(self._accumulated)
         self._probe = ref(chosen)
-        self._hook = chosen.register_post_accumulate_grad_hook(_Telling(weak))  # type: ignore[no-untyped-call]
+        self._hook = chosen.register_post_accumulate_grad_hook(_Telling(ref(self)))  # type: ignore[no-untyped-call]
         self._remember(chosen)
         self._start()
 
@@ -89,7 +88,8 @@ class GradientWatch:
         chosen = moved or plain
         return chosen[-1] if chosen else None
 
-    def _accumulated(self, parameter: torch.Tensor) -> None:
+    def accumulated(self, parameter: torch.Tensor) -> None:
+        """Autograd added to the gradient of the watched parameter."""
         engine = self._engine
         if engine.open and engine.recorder.mode is Mode.TRAIN:
             engine.guard.run("check/gradients", self._note, parameter)
@@ -158,16 +158,16 @@ class _Telling:
 
     __slots__ = ("_weak",)
 
-    def __init__(self, weak: WeakMethod[Any]) -> None:
+    def __init__(self, weak: ref[GradientWatch]) -> None:
         self._weak = weak
 
     def __call__(self, parameter: torch.Tensor) -> None:
         """Called by autograd after it added to the gradient; nothing within compiled code."""
         if torch.compiler.is_compiling():
             return
-        tell = self._weak()
-        if tell is not None:
-            tell(parameter)
+        watch = self._weak()
+        if watch is not None:
+            watch.accumulated(parameter)
 
     def __deepcopy__(self, _memo: dict[int, object]) -> Callable[[torch.Tensor], None]:
         return _nothing

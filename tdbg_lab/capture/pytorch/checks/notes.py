@@ -29,13 +29,13 @@ class Notes:
 
     def set(self, name: str, value: float, *, module: str = "") -> None:
         """Say what ``check/<name>`` is now. Names beyond a bound are left out."""
+        if self._values.get(name) == value and name not in _CHANGING:
+            return
         if name not in self._keys:
             if len(self._keys) >= _MAX_NAMES:
                 return
             self._keys[name] = check_key(name, module)
-        if name in _CHANGING or self._values.get(name) != value:
-            self._pending[name] = value
-        self._values[name] = value
+        self._values[name] = self._pending[name] = value
 
     def clear(self, name: str) -> None:
         """``check/<name>`` is zero again, if it ever was anything else."""

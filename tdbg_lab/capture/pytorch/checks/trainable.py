@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from itertools import repeat
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -26,6 +27,7 @@ _CERTAIN = 2
 """Steps in a row from which something is told."""
 _SAMPLE = 16
 _trains = attrgetter("requires_grad")
+_grad = attrgetter("grad")
 
 
 class _Orphan:
@@ -143,9 +145,11 @@ class TrainableWatch:
                 told.add(name := f"without_optimizer/{orphan.name}")
                 self._notes.set(name, float(orphan.run), module=orphan.module)
         self._note_unreached(optimizer, told)
-        for name in self._told.get(index, set()) - told:
-            self._notes.clear(name)
-        self._told[index] = told
+        before = self._told.get(index)
+        if before or told:
+            for name in (before or set()) - told:
+                self._notes.clear(name)
+            self._told[index] = told
         idle = 0
         for one in self._foreign:
             value = one()
@@ -155,6 +159,8 @@ class TrainableWatch:
     def _note_unreached(self, optimizer: Optimizer, told: set[str]) -> None:
         without = self._without
         for group in optimizer.param_groups:
+            if not without and not any(map(is_, map(_grad, group["params"]), repeat(None))):
+                continue  # every one has a gradient: the usual case, and looked at without a loop
             for value in group["params"]:
                 if value.grad is not None:
                     if without:

@@ -28,7 +28,9 @@ __all__ = ["CheckWatch"]
 
 
 class CheckWatch:
-    """Each check is a probe of its own: one that fails is off, the others go on.
+    """Each check is a probe of its own: one that fails is off, the others go on from the next step.
+
+    They run at every step, within a guarded hook; so one `try` holds those of a moment.
 
     Parameters
     ----------
@@ -61,35 +63,56 @@ class CheckWatch:
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called; the engine is in its forward."""
-        run = self._engine.guard.run
-        if not self._begun and self._engine.recorder.mode is Mode.TRAIN:
+        engine = self._engine
+        if not self._begun and engine.recorder.mode is Mode.TRAIN:
             self._begun = True
-            run("check/initial", record_initial, self._engine, self._parameters)
-        run("check/modes", self._modes.forward, module)
-        run("check/batch", self._batches.forward, module, inputs)
+            engine.guard.run("check/initial", record_initial, engine, self._parameters)
+        off = engine.guard.problems
+        try:
+            if (probe := "check/modes") not in off:
+                self._modes.forward(module)
+            if (probe := "check/batch") not in off:
+                self._batches.forward(module, inputs)
+        except Exception as error:  # noqa: BLE001
+            engine.guard.failed(probe, error)
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
         """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
         index = self._index(optimizer)
         if index is None:
             return
-        run = self._engine.guard.run
-        run("check/parameters", self._judge, index, optimizer)
-        run("check/gradients", self._gradients[index].before_step, closure=closure)
-        run("check/weights", self._weights.before_step, index, optimizer)
-        if first:
-            run("check/modes", self._modes.before_step)
-            run("check/batch", self._batches.before_step)
-            if not self._schedules.none:
-                run("check/schedules", self._schedules.before_step, self._live(), due=self._due())
+        off = self._engine.guard.problems
+        try:
+            if (probe := "check/parameters") not in off:
+                self._look(index, optimizer)
+                self._trainable.judge(index, optimizer)
+            if (probe := "check/gradients") not in off:
+                self._gradients[index].before_step(closure=closure)
+            if (probe := "check/weights") not in off:
+                self._weights.before_step(index, optimizer)
+            if first:
+                if (probe := "check/modes") not in off:
+                    self._modes.before_step()
+                if (probe := "check/batch") not in off:
+                    self._batches.before_step()
+                if not self._schedules.none and (probe := "check/schedules") not in off:
+                    self._schedules.before_step(self._live(), due=self._due())
+        except Exception as error:  # noqa: BLE001
+            self._engine.guard.failed(probe, error)
 
     def after_step(self, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
         index = self._index(optimizer)
-        if index is not None:
-            run = self._engine.guard.run
-            run("check/gradients", self._gradients[index].after_step)
-            run("check/weights", self._weights.after_step, index, optimizer)
+        if index is None:
+            return
+        off = self._engine.guard.problems
+        try:
+            if (probe := "check/gradients") not in off:
+                self._gradients[index].after_step()
+            if (probe := "check/weights") not in off:
+                self._weights.after_step(index, optimizer)
+        except Exception as error:  # noqa: BLE001
+            self._engine.guard.failed(probe, error)
 
     def close_step(self) -> None:
         """The step is complete."""
@@ -124,10 +147,6 @@ class CheckWatch:
 
     def _due(self) -> bool:
         return bool(self._engine.mask & self._engine.costly)
-
-    def _judge(self, index: int, optimizer: Optimizer) -> None:
-        self._look(index, optimizer)
-        self._trainable.judge(index, optimizer)
 
     def _look(self, index: int, optimizer: Optimizer) -> None:
         """Compare models and optimizers; choose what is watched."""

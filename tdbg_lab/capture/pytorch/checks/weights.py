@@ -114,9 +114,10 @@ class WeightWatch:
             for one in self._sampled:
                 told |= self._judge(one)
             self._harmless = 0 if told else self._harmless + 1
-        for name in self._told - told:
-            self._notes.clear(name)
-        self._told = told
+        if self._told or told:
+            for name in self._told - told:
+                self._notes.clear(name)
+            self._told = told
 
     def _judge(self, one: _Sampled) -> set[str]:
         """Note that a weight was replaced, or set back; the names of what was noted."""
