@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.config import CaptureConfig
@@ -109,6 +110,8 @@ def attach(
     ------
     ConfigError
         A setting is wrong; the message says which one.
+    NotFoundError
+        There is no rule of a name that was given.
     CaptureError
         The model, loss or optimizer cannot be attached to; or another rank did not make the run.
     StoreError
@@ -130,6 +133,7 @@ def attach(
         sample_rows=sample_rows,
         profile_steps=profile_steps,
     )
+    check_rules(rules)
     if _is_keras(model):
         from tdbg_lab.capture.keras.attaching import attach_keras
 

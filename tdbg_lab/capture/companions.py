@@ -13,7 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "start_digest", "start_rules", "start_sampler"]
+from tdbg_lab.errors import TdbgError
+
+__all__ = ["check_rules", "environment", "start_digest", "start_rules", "start_sampler"]
+
+_ALWAYS_THERE = (None, "default", "none")
 
 
 def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> None:
@@ -36,6 +40,28 @@ def _start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
         start_new_session=True,
         env=environment(),
     )
+
+
+def check_rules(rules: Any) -> None:
+    """Say it before training begins when rules are asked for that do not exist.
+
+    What else keeps them from running is for `start_rules` to find.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no rule of a name.
+    ConfigError
+        If they cannot be read, or are given what they do not have.
+    """
+    if isinstance(rules, str | None) and rules in _ALWAYS_THERE:
+        return
+    try:
+        import_module("tdbg_lab.rules").resolve_rules(rules)
+    except TdbgError:
+        raise
+    except Exception:  # noqa: BLE001 - a rule of the user's own: training goes on without it
+        return
 
 
 def start_rules(run_path: Path, rules: Any, actions: Any = ()) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import shutil
 from itertools import takewhile
 
@@ -15,7 +16,7 @@ from torch import nn
 
 from tdbg_lab.capture import cost, plan, recorder
 from tdbg_lab.capture.pytorch import last_measured, losses, modules, optimizers, parameters, scaler, updates
-from tdbg_lab.errors import StoreError
+from tdbg_lab.errors import StoreError, TdbgError
 from tdbg_lab.profiler.spans import PhaseRecorder
 from tdbg_lab.store import RankWriter, RunFolder, tail
 
@@ -196,6 +197,21 @@ def test_attaching_to_something_else_is_refused_with_a_sentence(attach):
         attach(Net(), optimizer=[1, 2])
     with pytest.raises(ConfigError, match="save_every"):
         attach(Net(), save_every=0)
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        (["dead_rely"], "There is no rule 'dead_rely'; did you mean 'dead_relu'?"),
+        ({"dead_relu": {"patiance": 3}}, "patiance"),
+    ],
+)
+def test_rules_that_do_not_exist_are_said_before_anything_is_opened(attach, tmp_path, rules, sentence):
+    model = Net()
+    with pytest.raises(TdbgError, match=re.escape(sentence)):
+        attach(model, rules=rules)
+    assert not any(module._forward_hooks for module in model.modules())
+    assert not (tmp_path / "run").exists()
 
 
 def test_failure_while_attaching_leaves_no_hooks_and_no_running_run(attach, monkeypatch, tmp_path):

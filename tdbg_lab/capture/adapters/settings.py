@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.config import CaptureConfig, load_config
 from tdbg_lab.errors import ConfigError
 
@@ -44,7 +45,7 @@ def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    ConfigError
+    ConfigError, NotFoundError
         With one sentence.
     """
     known = list(AttachSettings.__annotations__)
@@ -60,4 +61,5 @@ def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(config, str | Path):  # read once: the program may change its directory
         config = load_config(config)
     CaptureConfig.build(config, **capture)
+    check_rules(settings.get("rules"))
     return {**settings, "config": config} if config is not None else dict(settings)

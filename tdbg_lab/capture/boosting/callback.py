@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tdbg_lab.capture.boosting.collections import boosting_collections
 from tdbg_lab.capture.boosting.session import BoostingSession, Data
+from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.opening import Place, RunFacts, accompany, open_handle
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError, ConfigError, TdbgError
@@ -93,6 +94,7 @@ class BoostingCallback:
         self._settings = CaptureConfig.build(
             config, save_every=save_every, collections=collections, defaults=boosting_collections()
         )
+        check_rules(rules)
         self._store = store
         self._given = {Mode.TRAIN: ("train", train), Mode.EVAL: ("validation", validation)}
         for what, data in self._given.values():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import keras
 
+from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.keras.hyperparameters import hyperparameters
 from tdbg_lab.capture.keras.opening import open_keras
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
@@ -82,6 +83,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._settings = CaptureConfig.build(
             config, save_every=save_every, collections=collections, sample_rows=sample_rows
         )
+        check_rules(rules)
         self._backend = supported_backend()
         self._store: str | Path | None = store
         self._known: dict[str, Any] = {"name": name, "tags": tags, "notes": notes}
