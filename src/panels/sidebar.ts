@@ -31,7 +31,7 @@ export class TdbgSidebar extends SidePanel {
     this.addWidget(new LayersPanel(options));
     this.addWidget(new MachinePanel(options));
     if (this.content instanceof AccordionPanel) {
-      this.content.setRelativeSizes([28, 24, 34, 14]);
+      this.content.setRelativeSizes([26, 22, 34, 18]);
     }
   }
 }

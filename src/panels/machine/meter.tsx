@@ -10,7 +10,7 @@ import { Sparkline } from '../sparkline';
 import { meterName, meterValue } from './words';
 
 /** Width of the line, px. */
-const LINE_WIDTH = 48;
+const LINE_WIDTH = 40;
 
 /** A memory as full as this is in danger. */
 const FULL = 0.95;
