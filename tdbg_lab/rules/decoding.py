@@ -58,9 +58,8 @@ class Decoder:
     def __init__(self) -> None:
         self._keys: dict[str, TensorKey] = {}
         self._columns: deque[tuple[pa.Array, tuple[TensorKey, ...]]] = deque(maxlen=_KNOWN_COLUMNS)
-        self._source: pa.Table | None = None
-        self._table: _Table | None = None
-        """The last one, if it could be read: a sealed segment is one table, with some hundred chunks."""
+        self._tables: dict[int, tuple[pa.Table, _Table | None]] = {}
+        """What each rank is at, None for a broken one: a sealed segment is one table of many chunks."""
         self._joins: dict[tuple[int, ...], _Join] = {}
 
     def parts(self, chunk: Chunk) -> list[Part]:
@@ -89,12 +88,14 @@ class Decoder:
         return parts
 
     def _table_of(self, chunk: Chunk) -> _Table:
-        if self._source is not chunk.source:
-            self._source, self._table = chunk.source, None
-            self._table = _Table(chunk.source)
-        if self._table is None:
+        source, table = self._tables.get(chunk.rank, (None, None))
+        if source is not chunk.source:
+            self._tables[chunk.rank] = (chunk.source, None)
+            table = _Table(chunk.source)
+            self._tables[chunk.rank] = (chunk.source, table)
+        if table is None:
             raise ValueError("it belongs to a table that is broken")
-        return self._table
+        return table
 
     def join(self, parts: Sequence[Part], places: Mapping[str, int]) -> list[Part]:
         """Make one part of neighbours of a step that stand in one table, in the order of `places`, by name.

@@ -64,6 +64,17 @@ def test_decoder_gives_the_same_keys_and_source_for_all_batches_of_a_segment(tmp
     assert [len(part.block) for part in parts[:2]] == [len(NAMES), 1]
 
 
+def test_decoder_keeps_the_tables_of_ranks_that_are_read_side_by_side(tmp_path: Path) -> None:
+    decoder = Decoder()
+    found = chunks(write(tmp_path / "run", seal=True))
+    other = found[0].source.slice(0)
+    sources = []
+    for chunk in found:
+        sources.append(decoder.parts(chunk)[0].source)
+        sources.append(decoder.parts(Chunk(1, "stats", other, chunk.rows, ""))[0].source)
+    assert len({id(source) for source in sources}) == 2
+
+
 def test_broken_table_is_refused_for_each_of_its_batches(tmp_path: Path) -> None:
     good = chunks(write(tmp_path / "run", seal=True))
     source = good[0].source
