@@ -135,6 +135,7 @@ export type ParamKind =
   | 'steps'
   | 'range'
   | 'seconds'
+  | 'run'
   | 'float'
   | 'text';
 

@@ -187,7 +187,8 @@ def _show(parsed: Parsed) -> None:
         if name not in known:
             hint = did_you_mean(name, known) or (f" There are: {', '.join(known)}." if known else "")
             raise ConfigError(f"The view '{view.name}' has no parameter '{name}'.{hint}")
-        params[name] = param_value(known[name], word)
+        value = param_value(known[name], word)
+        params[name] = current_run_path(value) if known[name].kind == "run" else value
     show(current_run_path(parsed.values["run"]), view.name, **params)
 
 

@@ -40,7 +40,7 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
     from tdbg_lab.notebook.live import LiveView
     from tdbg_lab.notebook.names import view_named
     from tdbg_lab.run import open_run
-    from tdbg_lab.views import list_views
+    from tdbg_lab.views import find_view, list_views
 
     path = Path(run) if isinstance(run, str | Path) else Path(getattr(run, "run_path", None) or run.path)
     name = view_named(view, [known.name for known in list_views()])
@@ -49,7 +49,9 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
 
         live: LiveView = LiveRules(open_run(path), params)
     else:
-        live = LiveView(open_run(path), name, params)
+        runs = {each.name for each in find_view(name).params if each.kind == "run"} & set(params)
+        opened = {each: open_run(params[each]) for each in runs if isinstance(params[each], str | Path)}
+        live = LiveView(open_run(path), name, {**params, **opened})
     _take_place(shell, live)
     live.show()
     return live

@@ -32,6 +32,8 @@ MOVING = frozenset({"step", "n_out", "window_s"})
 """Parameters that choose what is shown of a preparation; preparations are shared between their values."""
 _Key = tuple[str, str, str]
 """Id of the run, view, parameters."""
+_State = tuple[int, int, tuple[tuple[int, int], ...]]
+"""Version of the run, number of its preparation, version and last step of each other run in the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,27 @@ class Figures:
         self._jobs = jobs
         self._pool = pool
         self._cache_bytes = cache_bytes
-        self._cache: OrderedDict[_Key, tuple[tuple[int, int], _Drawn]] = OrderedDict()
+        self._cache: OrderedDict[_Key, tuple[_State, _Drawn]] = OrderedDict()
         self._cached_bytes = 0
         self._drawing: dict[Hashable, asyncio.Future[_Drawn]] = {}
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
         self._freed = FreedMemory()
         self._turns = ShortTurns()
 
-    async def answer(self, entry: Entry, run: Run, view: str, params: Mapping[str, Any]) -> bytes:
+    async def answer(
+        self,
+        entry: Entry,
+        run: Run,
+        view: str,
+        params: Mapping[str, Any],
+        others: Mapping[str, Run] | None = None,
+    ) -> bytes:
         """The answer to a request for a figure, as JSON.
+
+        Parameters
+        ----------
+        others
+            The runs whose ids stand in `params`, by name of the parameter.
 
         Raises
         ------
@@ -96,10 +110,12 @@ class Figures:
         version = run.version
         base = (entry.id, view, _canonical(params, without=MOVING))
         known = self._prepared.get(base) or _Prepared()
-        key, state = (entry.id, view, _canonical(params)), (version, known.serial)
+        opened = others or {}
+        beside = tuple((each.version, each.last_step) for each in opened.values())
+        key, state = (entry.id, view, _canonical(params)), (version, known.serial, beside)
         drawn = self._kept(key, state)
         if drawn is None:
-            drawn = await self._draw_once((key, state), run, view, params, known.data)
+            drawn = await self._draw_once((key, state), run, view, {**params, **opened}, known.data)
             self._keep(key, state, drawn)
         figure, pending = drawn.figure, None
         if drawn.incomplete:
@@ -129,15 +145,15 @@ class Figures:
         finally:
             self._freed.give_back()
 
-    def _kept(self, key: _Key, state: tuple[int, int]) -> _Drawn | None:
-        """The kept figure, if it is of this version of the run and of its preparation."""
+    def _kept(self, key: _Key, state: _State) -> _Drawn | None:
+        """The kept figure, if it is of these versions of the runs and of its preparation."""
         kept = self._cache.get(key)
         if kept is None or kept[0] != state:
             return None
         self._cache.move_to_end(key)
         return kept[1]
 
-    def _keep(self, key: _Key, state: tuple[int, int], drawn: _Drawn) -> None:
+    def _keep(self, key: _Key, state: _State, drawn: _Drawn) -> None:
         """Keep a figure; those of the same run as it was before are never asked for again."""
         run, version = key[0], state[0]
         for old in [one for one, (kept, _) in self._cache.items() if one[0] == run and kept[0] < version]:

@@ -36,6 +36,7 @@ for _name in (
     "data_loading",
     "cores",
     "ranks",
+    "compare",
     "operators",
     "flame",
 ):

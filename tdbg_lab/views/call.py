@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 from plotly import graph_objects as go
 
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.run import Run
 from tdbg_lab.views.registry import Cancelled, View, find_view
 from tdbg_lab.views.style import empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from tdbg_lab.run import Run
 
 __all__ = ["call_view", "check_params", "figure_json", "needs_preparing", "prepare_view"]
 
@@ -142,12 +141,17 @@ def _finish(figure: go.Figure, found: View, params: Mapping[str, Any]) -> go.Fig
     figure.layout.meta = {**meta, "tdbg": facts}
     if figure.layout.uirevision is None:
         still = {key: value for key, value in params.items() if key not in _MOVING}
-        figure.layout.uirevision = f"{found.name} {json.dumps(still, sort_keys=True, default=str)}"
+        figure.layout.uirevision = f"{found.name} {json.dumps(still, sort_keys=True, default=_identity)}"
     if not figure.data and not figure.layout.annotations:
         nothing = empty("Nothing to draw.", f"View {found.name} returned a figure without data.")
         nothing.layout.meta = figure.layout.meta
         return nothing
     return figure
+
+
+def _identity(value: object) -> str:
+    """What tells a parameter's value from others, whatever is recorded meanwhile."""
+    return value.info.id if isinstance(value, Run) else str(value)
 
 
 def _no_progress(_share: float, _message: str) -> None:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Kind
+from tdbg_lab.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tdbg_lab.run import Run
-
 __all__ = ["Param", "ParamKind", "near"]
 
 ParamKind = Literal[
-    "tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range", "seconds"
+    "tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range", "seconds", "run"
 ]
 
 _MAX_TEXT = 1024
@@ -198,6 +197,13 @@ def _range(param: Param, value: Any, _run: Run | None) -> tuple[float | None, fl
     return first, last
 
 
+def _other_run(param: Param, value: Any, _run: Run | None) -> Run:
+    """Hosts open the run that somebody names: what they may open is theirs to say."""
+    if not isinstance(value, Run):
+        raise param.wrong("an opened run: tdbg.open_run(path)", value)
+    return value
+
+
 def _items(param: Param, value: Any, expected: str) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)) or len(value) > _MAX_ITEMS:
         raise param.wrong(f"{expected} (at most {_MAX_ITEMS})", value)
@@ -216,4 +222,5 @@ _CHECKS = {
     "steps": _steps,
     "range": _range,
     "seconds": _range,
+    "run": _other_run,
 }

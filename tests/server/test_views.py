@@ -35,6 +35,55 @@ async def test_views_are_listed_with_their_parameters(tdbg_fetch):
     assert all(param["kind"] for view in views.values() for param in view["params"])
 
 
+async def test_view_of_two_runs_follows_both(tdbg_view, run_id, root):
+    from tdbg_lab.testing import fake_run
+
+    fake_run(root / "runs" / "second", name="second", steps=10, layers=1)
+    other = await run_id("second")
+    code, answer = await tdbg_view("compare", other=other)
+    assert code == 200, answer
+    assert [trace["name"] for trace in answer["figure"]["data"]] == ["first", "second"]
+    assert "median of" in answer["figure"]["layout"]["meta"]["tdbg"]["caption"]
+    code, answer = await tdbg_view("compare", other=await run_id())
+    assert code == 200
+    assert "same run on both sides" in answer["figure"]["layout"]["meta"]["tdbg"]["caption"]
+
+
+async def test_kept_picture_of_two_runs_is_drawn_anew_when_the_other_moves_on(tdbg_view, run_id, root):
+    training = FakeTraining(root / "runs" / "live", name="live", layers=1)
+    training.step()
+    params = {"other": await run_id("live"), "show": "losses"}
+
+    async def last_step():
+        _, answer = await tdbg_view("compare", **params)
+        return answer["figure"]["layout"]["meta"]["tdbg"]["caption"].split("at step ")[2].split(" ")[0]
+
+    before = await last_step()
+    for _ in range(5):
+        training.step()
+    async with asyncio.timeout(30):
+        while True:
+            if await last_step() != before:
+                break
+            await asyncio.sleep(0.1)
+    training.end()
+
+
+@pytest.mark.parametrize(
+    ("other", "code", "words"),
+    [
+        ("0" * 16, 404, "list the runs again"),
+        ("../../etc", 400, "must be the id of a run"),
+        ("runs/first", 400, "must be the id of a run"),
+        (7, 400, "must be the id of a run"),
+    ],
+)
+async def test_other_run_is_one_under_the_roots(tdbg_view, other, code, words):
+    status, answer = await tdbg_view("compare", other=other)
+    assert status == code
+    assert words in answer["message"]
+
+
 @pytest.mark.parametrize(
     "view",
     [

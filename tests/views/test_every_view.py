@@ -26,6 +26,7 @@ NAMES = (
     "data_loading",
     "cores",
     "ranks",
+    "compare",
     "operators",
     "flame",
 )

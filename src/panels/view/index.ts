@@ -28,6 +28,7 @@ export class ViewPanel extends BarredPanel<Panel> {
       content: new Panel(),
       bar: new ViewToolbar({
         model,
+        runs: service.runs,
         trans,
         tableChanged,
         isTable: () => this.isTable,

@@ -5,7 +5,12 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type { ITensorInfo, IViewParam, ParamValue } from '../../api/wire';
+import type {
+  IRunSummary,
+  ITensorInfo,
+  IViewParam,
+  ParamValue
+} from '../../api/wire';
 import { choicesOf, clamp, matchingTensors } from '../../model/params';
 import { TensorPicker } from '../picker';
 
@@ -14,6 +19,8 @@ export interface IParamProps {
   readonly param: IViewParam;
   readonly value: ParamValue | undefined;
   readonly tensors: ReadonlyArray<ITensorInfo>;
+  /** The runs there are, but for the one that is shown. */
+  readonly runs: ReadonlyArray<IRunSummary>;
   readonly trans: TranslationBundle;
   readonly onChange: (value: ParamValue) => void;
 }
@@ -68,6 +75,19 @@ export function ParamControl(props: IParamProps): JSX.Element {
             );
             onChange(chosen ?? null);
           }}
+        />
+      );
+    case 'run':
+      return (
+        <HTMLSelect
+          {...common}
+          className="jp-TdbgSelect"
+          value={String(value ?? '')}
+          options={[
+            { value: '', label: trans.__('%1: choose a run', param.label) },
+            ...runChoices(props.runs, String(value ?? ''))
+          ]}
+          onChange={event => onChange(event.target.value || null)}
         />
       );
     case 'bool':
@@ -200,6 +220,28 @@ function RangeInput(props: IParamProps): JSX.Element {
       ))}
     </span>
   );
+}
+
+/** Most runs in a menu: nobody reads more. */
+const MOST_RUNS = 300;
+
+/** Value and text of the runs to choose among, newest first; the chosen one always is among them. */
+export function runChoices(
+  runs: ReadonlyArray<IRunSummary>,
+  chosen: string
+): Array<{ readonly value: string; readonly label: string }> {
+  const often = new Map<string, number>();
+  runs.forEach(({ name }) => often.set(name, (often.get(name) ?? 0) + 1));
+  const offered = runs.filter(
+    ({ id }, index) => index < MOST_RUNS || id === chosen
+  );
+  const choices = offered.map(({ id, name, path }) => ({
+    value: id,
+    label: (often.get(name) ?? 0) > 1 ? `${name} (${path})` : name
+  }));
+  return !chosen || choices.some(({ value }) => value === chosen)
+    ? choices
+    : [...choices, { value: chosen, label: chosen }];
 }
 
 function names(value: ParamValue | undefined): ReadonlyArray<string> {

@@ -6,10 +6,11 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
-import type { IViewParam } from '../../api/wire';
+import type { IRunSummary, IViewParam } from '../../api/wire';
 import { optionsIcon, tableIcon } from '../../icons';
 import type { FigureModel } from '../../model/figure';
 import { visibleParams } from '../../model/params';
+import type { RunsModel } from '../../model/runs';
 import { Popover } from '../popover';
 import { StepButtons } from '../scrubber';
 import { useSignals } from '../signals';
@@ -18,6 +19,8 @@ import { ParamControl } from './param';
 /** What the toolbar needs. */
 export interface IViewToolbarProps {
   readonly model: FigureModel;
+  /** What can be chosen as another run. */
+  readonly runs: RunsModel;
   readonly trans: TranslationBundle;
   /** Whether the numbers are shown, and what changes that. */
   readonly isTable: () => boolean;
@@ -48,6 +51,7 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
     model.changed,
     run.tensorsChanged,
     run.changed,
+    props.runs.changed,
     props.tableChanged
   );
   const { shown, hidden } = split(visibleParams(model.view));
@@ -60,6 +64,11 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
         (param.kind === 'tensor' ? model.meta.tensor : undefined)
       }
       tensors={run.tensors}
+      runs={
+        param.kind === 'run'
+          ? props.runs.all.filter(({ id }) => id !== run.id)
+          : NO_RUNS
+      }
       trans={trans}
       onChange={value => model.choose({ [param.name]: value })}
     />
@@ -111,7 +120,9 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
   );
 }
 
-/** The tensor and the first choice are shown, all else is an option. */
+const NO_RUNS: ReadonlyArray<IRunSummary> = [];
+
+/** The other run, the tensor and the first choice are shown, all else is an option. */
 function split(params: ReadonlyArray<IViewParam>): {
   readonly shown: ReadonlyArray<IViewParam>;
   readonly hidden: ReadonlyArray<IViewParam>;
@@ -122,7 +133,8 @@ function split(params: ReadonlyArray<IViewParam>): {
   const choice = params.find(
     ({ kind, name }) => kind === 'choice' && name !== 'mode'
   );
-  const shown = [tensor, choice].filter(
+  const other = params.find(({ kind }) => kind === 'run');
+  const shown = [other, tensor, choice].filter(
     (param): param is IViewParam => param !== undefined
   );
   return { shown, hidden: params.filter(param => !shown.includes(param)) };

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from tdbg_lab.errors import ConfigError
 from tdbg_lab.server.requests import parse_view
 from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler, authorized_to
 
+if TYPE_CHECKING:
+    from tdbg_lab.run import Run
+    from tdbg_lab.server.roots import Entry
+
 __all__ = ["handlers"]
+
+RUN_ID_FORM = re.compile(RUN_ID)
 
 
 class ViewsHandler(TdbgHandler):
@@ -32,9 +41,33 @@ class ViewHandler(TdbgHandler):
         """Answer the figure as Plotly JSON."""
         request = parse_view(self.body())
         entry = await self.entry(run_id)
-        async with self.services.tails.lease(entry) as tail:
-            run = await tail.opened()
-            self.finish(await self.services.figures.answer(entry, run, view, request.params))
+        wanted = await self.in_thread(_run_params, view)
+        async with AsyncExitStack() as leases:
+
+            async def opened(found: Entry) -> Run:
+                tail = await leases.enter_async_context(self.services.tails.lease(found))
+                return await tail.opened()
+
+            run = await opened(entry)
+            others = {
+                name: await opened(await self.entry(_run_id(name, request.params[name])))
+                for name in wanted
+                if request.params.get(name) is not None
+            }
+            self.finish(await self.services.figures.answer(entry, run, view, request.params, others))
+
+
+def _run_params(view: str) -> list[str]:
+    """The parameters of a view that are runs."""
+    from tdbg_lab.views import find_view
+
+    return [param.name for param in find_view(view).params if param.kind == "run"]
+
+
+def _run_id(name: str, value: object) -> str:
+    if not isinstance(value, str) or not RUN_ID_FORM.fullmatch(value):
+        raise ConfigError(f"Parameter {name!r} must be the id of a run, as the list of runs gives it.")
+    return value
 
 
 def _views() -> list[dict[str, Any]]:
