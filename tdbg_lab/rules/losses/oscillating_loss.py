@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.state import no_single_loss
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class OscillatingLoss(Rule):
 
     def _thrown_back(self, values: NDArray[np.float64], every: NDArray[np.float64]) -> int:
         """How often the last losses came back to the level of the first; 0 when not often, or by noise."""
-        level = float(np.median(every[: max(5, self.window // 8)]))
+        level = float(median(every[: max(5, self.window // 8)]))
         side = np.where(values >= level, 1, np.where(values < 0.5 * level, -1, 0))
         side = side[side != 0]
         back = int((np.diff(side) > 0).sum())
@@ -163,7 +164,7 @@ def _swing(values: NDArray[np.float64], min_size: float) -> _Swing:
     falls = values[half:].mean() < values[:half].mean() - 0.5 * spread
     if falls or power <= 0 or size < min_size:
         return _Swing(0, 0.0, size)
-    lags = np.array([float(rest[lag:] @ rest[: count - lag]) / power for lag in range(count // 4 + 1)])
+    lags = np.correlate(rest, rest, "full")[count - 1 : count + count // 4] / power
     opposed = -np.minimum.accumulate(lags[1:-1])
     strengths = np.minimum(lags[2:], opposed)
     best = int(np.argmax(strengths))
