@@ -12,8 +12,15 @@ import pytest
 
 PATIENCE_S = 120
 
-sys.path[0] = str(Path.cwd())  # as after ``python -m pytest``
-status = int(pytest.main(sys.argv[2:]))
-Path(sys.argv[1]).write_text(f"{status}\n")
-faulthandler.dump_traceback_later(PATIENCE_S, exit=True)
-sys.exit(status)
+
+def main(ended: str, *arguments: str) -> int:
+    """Run pytest with these arguments; its exit status, which is also written to the file."""
+    sys.path[0] = str(Path.cwd())  # as after ``python -m pytest``
+    status = int(pytest.main(list(arguments)))
+    Path(ended).write_text(f"{status}\n")
+    faulthandler.dump_traceback_later(PATIENCE_S, exit=True)
+    return status
+
+
+if __name__ == "__main__":  # processes that tests spawn import this file, too
+    sys.exit(main(*sys.argv[1:]))
