@@ -130,6 +130,7 @@ def test_mlflow_is_logging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+    mlflow.set_experiment("test")  # the one of an earlier test is in another folder
     with mlflow.start_run():
         training = train(tmp_path, lambda _one, step: mlflow.log_metrics({"a": 1.0, "b": 2.0}, step), steps=3)
     assert training.phases()["logging"] == 3
