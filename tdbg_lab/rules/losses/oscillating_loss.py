@@ -10,7 +10,6 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.state import no_single_loss
-from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -41,9 +40,6 @@ class OscillatingLoss(Rule):
     the loss swing from one side of the valley to the other, which is seen as a strong positive
     autocorrelation at a period and a strong negative one within it. What swings because the learning rate
     or the order of the batches does is not reported, nor a swing under which the loss goes on falling.
-
-    Without a steady period, a loss that falls far and is thrown back to where it began again and again
-    oscillates, too. It moves on from step to step in between, which noise does not.
     """
 
     window: int = 64
@@ -52,10 +48,6 @@ class OscillatingLoss(Rule):
     """Autocorrelation, positive at the period and negative within it. Noise reaches 0.4."""
     min_size: float = 0.05
     """Size of the swing, standard deviation as a share of the mean: a smaller one does little harm."""
-    min_returns: int = 4
-    """Times within the window that the loss is thrown back to its beginning from below half of it."""
-    min_smoothness: float = 0.3
-    """Autocorrelation of neighbouring losses of such a loss, without its trend. Noise is within 0.25."""
     confirmations: int = 8
     """Steps in a row."""
 
@@ -72,8 +64,6 @@ class OscillatingLoss(Rule):
         self.require("window", at_least=16)
         self.require("min_strength", above=0, at_most=1)
         self.require("min_size", at_least=0)
-        self.require("min_returns", at_least=1)
-        self.require("min_smoothness", at_least=0, at_most=1)
 
     def needs(self) -> Needs:
         """Losses."""
@@ -90,10 +80,6 @@ class OscillatingLoss(Rule):
         values = series.values[-self.window :]
         if len(values) < self.window or series.steps[-1] != step or not np.isfinite(values).all():
             return None
-        if (back := self._thrown_back(values, series.values)) and not _is_made(
-            run, int(series.steps[-self.window]), self.window // back
-        ):
-            return self._returning(step, name, values, back)
         swing = _swing(values, self.min_size)
         if swing.strength < self.min_strength:
             return None
@@ -110,40 +96,6 @@ class OscillatingLoss(Rule):
                 "autocorrelation": round(swing.strength, 3),
                 "size_percent": round(100 * swing.size, 2),
                 "loss_mean": float(values.mean()),
-                "points_count": len(values),
-            },
-            advice=self._ADVICE,
-            fix={"setting": "learning_rate", "factor": 0.3},
-            view=ViewRef("scalars", {"tensors": [name]}),
-        )
-
-    def _thrown_back(self, values: NDArray[np.float64], every: NDArray[np.float64]) -> int:
-        """How often the last losses came back to the level of the first; 0 when not often, or by noise."""
-        level = float(median(every[: max(5, self.window // 8)]))
-        side = np.where(values >= level, 1, np.where(values < 0.5 * level, -1, 0))
-        side = side[side != 0]
-        back = int((np.diff(side) > 0).sum())
-        if level <= 0 or back < self.min_returns:
-            return 0
-        cut = np.minimum(values, 2 * level)  # single heights do not count
-        half = len(cut) // 2
-        at = np.arange(len(cut)) - (len(cut) - 1) / 2
-        rest = cut - cut.mean() - at * (at @ cut) / (at @ at)
-        falls = cut[half:].mean() < cut[:half].mean() - 0.5 * rest.std()
-        smooth = float(rest[1:] @ rest[:-1]) / float(rest @ rest)
-        return back if smooth >= self.min_smoothness and not falls else 0
-
-    def _returning(self, step: int, name: str, values: NDArray[np.float64], back: int) -> Finding:
-        return self.finding(
-            step,
-            f"{name} fell below half of where it began and was thrown back to it {back} times in the last "
-            f"{len(values)} steps.",
-            severity=Severity.WARNING,
-            tensor=name,
-            evidence={
-                "returns_count": back,
-                "loss_least": float(values.min()),
-                "loss_largest": float(values.max()),
                 "points_count": len(values),
             },
             advice=self._ADVICE,
