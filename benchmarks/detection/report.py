@@ -30,6 +30,8 @@ MENDED = (
     "`stale_gradients` did not look at sparse gradients (`words_neighbours!no_zero_grad`).",
     "`replaced_weights` left out weights of fewer than 64 values (`few_whole!initialised_again`).",
     "`replaced_weights` did not know weights set back to their beginning (`reversed_recaller!set_back`).",
+    "`learning_rate` did not know the weights of recurrent layers by name (`chirps_lstm!rate_explodes`).",
+    "`confusion` judged two mixed classes while the loss still fell (`colours_mixer+smoothed`).",
     "`unrelated_labels` took several labels for one (`several_labels!rolled_labels`).",
     "`loss_not_decreasing` forgot what was learnt in a warm-up (`moons_tanh+cosine`).",
 )
