@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
-__all__ = ["OUTER", "OWN", "StepTimes", "exclusive_ns", "step_times", "training_spans", "without_inner"]
+__all__ = [
+    "OUTER",
+    "OWN",
+    "StepTimes",
+    "exclusive_ns",
+    "step_times",
+    "training_spans",
+    "with_own_time",
+    "without_inner",
+]
 
 OUTER = ("profile",)
 """Phases that lie over the others and are no part of a step."""
@@ -37,6 +46,11 @@ def exclusive_ns(spans: DataFrame) -> NDArray[np.float64]:
     place = spans["rank"].to_numpy(dtype=np.int64) * 2**40 + spans["thread"].to_numpy(dtype=np.int64)
     start = spans["start_ns"].to_numpy(dtype=np.int64)
     return without_inner(start, spans["duration_ns"].to_numpy(dtype=np.float64), own, place)
+
+
+def with_own_time(spans: DataFrame) -> DataFrame:
+    """The spans with their ``phase`` as text, and as ``time`` that of `exclusive_ns`, ns."""
+    return spans.assign(phase=spans["phase"].astype(str), time=exclusive_ns(spans))
 
 
 def without_inner(

@@ -214,12 +214,10 @@ def param_value(param: Param, word: str | bool) -> Any:  # noqa: FBT001 - True i
             return int(text)
         if param.kind == "steps":
             return [int(part) for part in text.split(",")]
-        if param.kind == "range":
+        if param.kind in {"range", "seconds"}:
+            number = int if param.kind == "range" else float
             first, _, last = text.partition(":")
-            return [int(first) if first else None, int(last) if last else None]
-        if param.kind == "seconds":
-            first, _, last = text.partition(":")
-            return [float(first) if first else None, float(last) if last else None]
+            return [number(end) if end else None for end in (first, last)]
     except ValueError:
         form = {
             "steps": "whole numbers like 0,100",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.analysis.downsample import min_max
-from tdbg_lab.analysis.phases import exclusive_ns, step_times, training_spans
+from tdbg_lab.analysis.phases import step_times, training_spans, with_own_time
 from tdbg_lab.records import Kind, Mode
-from tdbg_lab.views.labels import count, full, number, percent, safe, short
+from tdbg_lab.views.labels import count, cut, full, number, percent, safe, short
 from tdbg_lab.views.palette import pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import WINDOW, recent_spans
@@ -31,6 +31,8 @@ _BINS = 60
 _MOST_PHASES = 10
 _MOST_LOSSES = 4
 _POINTS = 1000
+_MOST_CHARS = 40
+"""Of the name of a run in a caption."""
 _SAME = 0.02
 """Share of the usual step below which two times count as the same."""
 _DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash"}
@@ -86,16 +88,11 @@ def compare_view(
     for side in (left, right):
         if not len(side.ms):
             return empty(
-                f"No step of {short_plain(side.name)} was timed.",
+                f"No step of {cut(side.name, _MOST_CHARS)} was timed.",
                 "Steps are timed by attach(..., profiler=True), the default. Losses can be compared without.",
             )
     figure = _phases(left, right) if show == "phases" else _steps(left, right)
     return describe(figure, _words(left, right), x_axes=())
-
-
-def short_plain(name: str) -> str:
-    """A name as a caption has it: plain text, not too long."""
-    return name if len(name) <= 40 else f"{name[:39]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _sides(run: Run, other: Run, window_s: int) -> tuple[_Side, _Side]:
@@ -115,7 +112,7 @@ def _side(run: Run, name: str, colour: str, window_s: int) -> _Side:
     spans = training_spans(recent_spans(run, window_s))
     phases: dict[str, float] = {}
     if len(spans):
-        frame = spans.assign(phase=spans["phase"].astype(str), time=exclusive_ns(spans))
+        frame = with_own_time(spans)
         steps = max(frame.groupby(["rank", "step"]).ngroups, 1)
         summed = frame.groupby("phase")["time"].sum() / steps / 1e6
         phases = {str(phase): float(ms) for phase, ms in summed.items()}
@@ -239,14 +236,14 @@ def _end_words(left: _Side, right: _Side, name: str) -> str:
     (value, step, least), (there, step_there, least_there) = ends
     return (
         f"{name} is {number(value)} at step {step:,} here and {number(there)} at step {step_there:,} in "
-        f"{short_plain(right.name)}; at its least {number(least)} and {number(least_there)}"
+        f"{cut(right.name, _MOST_CHARS)}; at its least {number(least)} and {number(least_there)}"
     )
 
 
 def _words(left: _Side, right: _Side) -> str:
     """What differs most, in one or two sentences."""
     here, there = float(np.median(left.ms)), float(np.median(right.ms))
-    other = short_plain(right.name)
+    other = cut(right.name, _MOST_CHARS)
     text = f"A step takes {number(here, 3)} ms here and {number(there, 3)} ms in {other} (median of "
     text += f"{count(len(left.ms), 'step')} and {len(right.ms):,})"
     apart = {name: left.phases.get(name, 0.0) - right.phases.get(name, 0.0) for name in _both(left, right)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.analysis.phases import exclusive_ns, training_spans
+from tdbg_lab.analysis.phases import training_spans, with_own_time
 from tdbg_lab.views.labels import count, percent, safe
 from tdbg_lab.views.palette import PHASES, pick
 from tdbg_lab.views.param import Param
@@ -59,7 +59,7 @@ def phases_view(
     spans = training_spans(recent_spans(run, window_s, range))
     if not len(spans):
         return empty(*no_steps(range))
-    frame = spans.assign(phase=spans["phase"].astype(str), time=exclusive_ns(spans))
+    frame = with_own_time(spans)
     shares = _shares(frame)
     names = list(shares)[:_MOST]
     draw = {"bars": _bars, "pie": _pie, "time": _over_time, "steps": _last_steps}[show]
@@ -72,7 +72,7 @@ def phase_shares(run: Run, window_s: int) -> dict[str, float]:
     spans = training_spans(recent_spans(run, window_s))
     if not len(spans):
         return {}
-    return _shares(spans.assign(phase=spans["phase"].astype(str), time=exclusive_ns(spans)))
+    return _shares(with_own_time(spans))
 
 
 def phase_colours(names: Sequence[str]) -> list[str]:

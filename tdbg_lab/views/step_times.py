@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.analysis.phases import StepTimes, exclusive_ns, step_times, training_spans
+from tdbg_lab.analysis.phases import StepTimes, step_times, training_spans, with_own_time
 from tdbg_lab.views.labels import count, number, percent, safe
 from tdbg_lab.views.palette import ACCENT, MUTED, pick
 from tdbg_lab.views.param import Param
@@ -147,7 +147,7 @@ def _slow_phases(spans: DataFrame, times: StepTimes, slow: NDArray[np.bool_]) ->
     wanted = {(int(times.rank[row]), int(times.step[row])) for row in np.flatnonzero(slow)}
     if not wanted:
         return {}
-    frame = spans.assign(time=exclusive_ns(spans), phase=spans["phase"].astype(str))
+    frame = with_own_time(spans)
     table = frame.pivot_table(
         index=["rank", "step"], columns="phase", values="time", aggfunc="sum", fill_value=0.0
     )

@@ -3,17 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { FakeServer, finding, settle } from '../../api/__tests__/fake';
 import type { IRecheck } from '../../api/wire';
 import { RecheckModel } from '../recheck';
+import { asked, end } from './asked';
 
-function answer(over: Partial<IRecheck> = {}): IRecheck {
-  return {
-    job: 'j',
-    progress: 0.5,
-    message: 'Checked to step 50',
-    state: 'running',
-    result: null,
-    ...over
-  };
-}
+const answer = (over: Partial<IRecheck> = {}): IRecheck =>
+  asked({ message: 'Checked to step 50', ...over });
 
 const DONE = answer({
   state: 'done',
@@ -40,12 +33,6 @@ function make(...rechecks: IRecheck[]): {
   const client = new FakeServer();
   client.rechecks = rechecks;
   return { client, model: new RecheckModel({ client, run: 'a', pollMs: 5 }) };
-}
-
-async function end(model: RecheckModel): Promise<void> {
-  for (let i = 0; i < 400 && model.isBusy; i++) {
-    await settle(5);
-  }
 }
 
 describe('RecheckModel', () => {

@@ -4,17 +4,10 @@ import { FakeServer, settle } from '../../api/__tests__/fake';
 import type { IReport } from '../../api/wire';
 import { ReportModel } from '../report';
 import { RunModel } from '../run';
+import { asked, end } from './asked';
 
-function answer(over: Partial<IReport> = {}): IReport {
-  return {
-    job: 'j',
-    progress: 0.5,
-    message: 'Writing the report',
-    state: 'running',
-    result: null,
-    ...over
-  };
-}
+const answer = (over: Partial<IReport> = {}): IReport =>
+  asked({ message: 'Writing the report', ...over });
 
 const DONE = answer({
   state: 'done',
@@ -29,12 +22,6 @@ function make(...reports: IReport[]): {
   const client = new FakeServer();
   client.reports = reports;
   return { client, model: new ReportModel({ client, run: 'a', pollMs: 5 }) };
-}
-
-async function end(model: ReportModel): Promise<void> {
-  for (let i = 0; i < 400 && model.isBusy; i++) {
-    await settle(5);
-  }
 }
 
 describe('ReportModel', () => {

@@ -8,6 +8,7 @@ import * as React from 'react';
 import { CommandIDs } from '../../commands';
 import { formatBytes } from '../../model/format';
 import type { RunModel } from '../../model/run';
+import { JobLine } from '../job';
 import { useSignals } from '../signals';
 
 /** What both parts need. */
@@ -51,24 +52,15 @@ export function ReportState(props: IReportProps): JSX.Element | null {
     case 'queued':
     case 'running':
       return (
-        <div className="jp-TdbgJob">
-          <progress
-            className="jp-TdbgJob-bar"
-            max={1}
-            value={report.progress}
-            aria-label={trans.__('Progress of the report')}
-          />
-          <span className="jp-TdbgJob-message" role="status">
-            {report.message || trans.__('Writing the report')}
-          </span>
-          <button
-            className="jp-TdbgLink"
-            aria-label={trans.__('Cancel the report')}
-            onClick={() => void report.cancel()}
-          >
-            {trans.__('Cancel')}
-          </button>
-        </div>
+        <JobLine
+          progress={report.progress}
+          label={trans.__('Progress of the report')}
+          message={report.message || trans.__('Writing the report')}
+          role="status"
+          cancel={trans.__('Cancel')}
+          cancelLabel={trans.__('Cancel the report')}
+          onCancel={() => void report.cancel()}
+        />
       );
     case 'failed':
       return (

@@ -9,6 +9,7 @@ import { formatStep, formatTime } from '../../model/format';
 import type { FigureModel } from '../../model/figure';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
+import { JobLine } from '../job';
 import { StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import { RangeBar } from './range';
@@ -93,20 +94,13 @@ function Job(props: IViewFootProps): JSX.Element | null {
     return null;
   }
   return (
-    <div className="jp-TdbgJob">
-      <progress
-        className="jp-TdbgJob-bar"
-        max={1}
-        value={pending.progress}
-        aria-label={pending.message || trans.__('Computing')}
-      />
-      <span className="jp-TdbgJob-message">
-        {pending.message || trans.__('Computing…')}
-      </span>
-      <button className="jp-TdbgLink" onClick={() => void model.cancel()}>
-        {trans.__('Cancel')}
-      </button>
-    </div>
+    <JobLine
+      progress={pending.progress}
+      label={pending.message || trans.__('Computing')}
+      message={pending.message || trans.__('Computing…')}
+      cancel={trans.__('Cancel')}
+      onCancel={() => void model.cancel()}
+    />
   );
 }
 
