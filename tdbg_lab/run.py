@@ -27,6 +27,7 @@ from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_sta
 from tdbg_lab.store.info import RunInfo, write_edits
 from tdbg_lab.store.listing import RunSummary, find_runs
 from tdbg_lab.store.loaders import read_loaders
+from tdbg_lab.store.machines import read_machines
 from tdbg_lab.store.profile_requests import list_profile_requests
 from tdbg_lab.store.profiles import list_profiles
 from tdbg_lab.store.reader import mode_code
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from tdbg_lab.profiler.window import PythonProfiler
     from tdbg_lab.records import Finding, RuleState
     from tdbg_lab.store.loaders import LoaderFacts
+    from tdbg_lab.store.machines import MachineFacts
     from tdbg_lab.store.profile_requests import ProfileRequest
     from tdbg_lab.store.profiles import ProfileInfo
     from tdbg_lab.store.reader import Steps
@@ -510,6 +512,10 @@ class Run:
     def loaders(self) -> list[LoaderFacts]:
         """How the data loaders of training are set, by rank; empty when none was seen."""
         return read_loaders(self.path)
+
+    def machines(self) -> list[MachineFacts]:
+        """The machine that each rank runs on, by rank; empty where it was not sampled."""
+        return read_machines(self.path)
 
     def apply_fix(self, finding: Finding, *, by: str = "") -> str:
         """Ask the training process for the change that a finding proposes; returns the id of the request.

@@ -343,6 +343,8 @@ export interface IGpu {
   readonly memory_total: number | null;
   readonly temperature_c: number | null;
   readonly power_w: number | null;
+  /** False while its driver hangs. */
+  readonly answers: boolean;
 }
 
 /** How busy the server's machine is; null is what it does not tell. */
@@ -363,6 +365,8 @@ export interface IHost {
   readonly net_recv: number | null;
   readonly net_sent: number | null;
   readonly gpus: ReadonlyArray<IGpu>;
+  /** Why some or all GPUs cannot be read; empty when all can. */
+  readonly gpu_problem: string;
 }
 
 /** What the server says over the socket. */

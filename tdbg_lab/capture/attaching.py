@@ -44,6 +44,7 @@ def attach(
     sample_rows: int | None = None,
     profiler: bool = True,
     profile_steps: tuple[int, int] | None = None,
+    sample_interval_s: float | None = None,
     ranks: Ranks | None = None,
     strict: bool = False,
     checkpoint: Callable[[StopReason], object] | None = None,
@@ -90,6 +91,8 @@ def attach(
     profile_steps
         Profile operators and Python functions of these steps, as in ``range``: ``(100, 105)`` is five
         steps from step 100 on. `Handle.profile` does it at any time.
+    sample_interval_s
+        Time between two samples of the machine, 0.1 to 60 s; 0.5 unless `config` says otherwise.
     ranks
         Which processes of a distributed training write, each into a directory of its own: ``"all"``
         (the default), ``"first"`` or a list of ranks. Call `attach` on all of them all the same: a
@@ -132,6 +135,7 @@ def attach(
         collections=collections,
         sample_rows=sample_rows,
         profile_steps=profile_steps,
+        sample_interval_s=sample_interval_s,
     )
     check_rules(rules)
     if _is_keras(model):

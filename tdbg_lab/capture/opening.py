@@ -155,7 +155,7 @@ def accompany(
     threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
     path = engine.folder.path
     if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):
-        engine.guard.run("sampler", _start_sampler, path, place.rank)
+        engine.guard.run("sampler", _start_sampler, path, place.rank, engine.plan.config.sample_interval_s)
     if rules is None and actions:
         rules = "default"
     if engine.chief and rules is not None and rules != "none":
@@ -207,5 +207,5 @@ def _first_step(path: Path) -> int:
     return open_run(path).last_step + 1
 
 
-def _start_sampler(path: Path, rank: int) -> None:
-    companions.start_sampler(path, rank=rank)
+def _start_sampler(path: Path, rank: int, interval_s: float) -> None:
+    companions.start_sampler(path, rank=rank, interval_s=interval_s)

@@ -49,6 +49,8 @@ class CaptureConfig(StrictModel):
     """Steps to profile: from the first number on, before the second."""
     profiler: bool = True
     """False: record no phases and do not sample the machine, whatever the caller says."""
+    sample_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 0.5
+    """Time between two samples of the machine, s: from 0.1 to 60."""
 
     @field_validator("profile_steps")
     @classmethod
@@ -68,6 +70,7 @@ class CaptureConfig(StrictModel):
         collections: Any = None,
         sample_rows: int | None = None,
         profile_steps: tuple[int, int] | None = None,
+        sample_interval_s: float | None = None,
         defaults: Sequence[CollectionConfig] | None = None,
     ) -> CaptureConfig:
         """A configuration from whatever the user has: an object, a mapping, a JSON or YAML file.
@@ -78,7 +81,7 @@ class CaptureConfig(StrictModel):
         ----------
         source
             The configuration to start from.
-        save_every, collections, sample_rows, profile_steps
+        save_every, collections, sample_rows, profile_steps, sample_interval_s
             Given, they replace what `source` says. A sequence of collections is the whole list
             (``"default"`` in it stands for all default ones); a mapping changes the default ones:
             ``{"activations": {"save": 1}, "inputs": True, "gradients": False}``.
@@ -100,6 +103,8 @@ class CaptureConfig(StrictModel):
             given["sample_rows"] = sample_rows
         if profile_steps is not None:
             given["profile_steps"] = profile_steps
+        if sample_interval_s is not None:
+            given["sample_interval_s"] = sample_interval_s
         chosen = given.get("collections") if collections is None else collections
         given["collections"] = collection_list(chosen, known)
         return validated(cls, given)

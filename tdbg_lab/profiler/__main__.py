@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -23,6 +24,7 @@ from tdbg_lab.profiler.lifetime import Lifetime, find_process
 from tdbg_lab.profiler.process import ProcessProbe
 from tdbg_lab.profiler.sampler import Sampler
 from tdbg_lab.store import SystemWriter
+from tdbg_lab.store.machines import MachineFacts, write_machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +46,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     lifetime = Lifetime(options.run, process)
     if lifetime.over() is not None or process is None:
         return 0
-    probes: list[Probe] = [HostProbe(), ProcessProbe(process), ClockProbe()]
-    gpu = GpuProbe.open()
+    own = ProcessProbe(process)
+    probes: list[Probe] = [HostProbe(), own, ClockProbe()]
+    gpu, problem = GpuProbe.find(own=own.pids)
     if gpu is not None:
         probes.append(gpu)
     try:
         writer = SystemWriter(options.run, rank=options.rank)
+        facts = MachineFacts(
+            host=socket.gethostname(),
+            interval_s=options.interval,
+            gpus=tuple(gpu.devices) if gpu is not None else (),
+            problem=problem,
+        )
+        write_machine(writer.path, facts)
     except StoreError as error:
         log.warning("No system metrics: %s", error)
         return 1

@@ -30,6 +30,10 @@ class ProcessProbe:
         self._readings = 0
         self._mark(process)
 
+    def pids(self) -> tuple[int, ...]:
+        """Numbers of the process and its children, as of the last reading."""
+        return self._process.pid, *tuple(self._children)
+
     def read(self) -> Iterator[Reading]:
         """Read both metrics; nothing when the process is gone."""
         if self._readings % _RESCAN_READINGS == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tdbg_lab.profiler.gpu import GpuProbe
@@ -30,12 +31,12 @@ class Machine:
 
     Parameters
     ----------
-    open_gpus
-        Gives the probe of the GPUs, or None where there is none.
+    find_gpus
+        Gives the probe of the GPUs, or None where there is none, and why some cannot be read.
     """
 
-    def __init__(self, open_gpus: Callable[[], GpuProbe | None] = GpuProbe.open) -> None:
-        self._open_gpus = open_gpus
+    def __init__(self, find_gpus: Callable[[], tuple[GpuProbe | None, str]] | None = None) -> None:
+        self._find_gpus = find_gpus or partial(GpuProbe.find, traffic=False)
         self._probes: list[Probe] | None = None
         """Those that did not fail; None while nothing is open."""
         self._gpus: GpuProbe | None = None
@@ -43,6 +44,7 @@ class Machine:
         self._memory_total: int | None = None
         self._gpu_facts: dict[str, tuple[str, int | None]] = {}
         """Name and memory, bytes, of each GPU."""
+        self._gpu_problem = ""
 
     def read(self) -> HostMessage:
         """Read everything once; rates, that of the CPU too, are those since the reading before."""
@@ -67,6 +69,7 @@ class Machine:
             "net_recv": values.get(("net_recv", "net")),
             "net_sent": values.get(("net_sent", "net")),
             "gpus": [self._gpu(device, values) for device in self._gpu_facts],
+            "gpu_problem": self._gpu_problem,
         }
 
     def close(self) -> None:
@@ -87,12 +90,14 @@ class Machine:
     def _open_gpu(self, probes: list[Probe]) -> None:
         self._gpu_facts = {}
         try:
-            gpus = self._gpus = self._open_gpus()
+            gpus, self._gpu_problem = self._find_gpus()
+            self._gpus = gpus
             if gpus is None:
                 return
             self._gpu_facts = {name: (gpus.name(name), gpus.memory_total(name)) for name in gpus.devices}
         except Exception:  # a driver half removed fails in ways of its own
             log.exception("The GPUs of this machine cannot be read")
+            self._gpu_problem = "The GPUs of this machine cannot be read."
             return
         probes.append(gpus)
 
@@ -117,4 +122,5 @@ class Machine:
             "memory_total": total,
             "temperature_c": values.get(("gpu_temperature_c", device)),
             "power_w": values.get(("gpu_power_w", device)),
+            "answers": ("gpu_silent", device) not in values,
         }

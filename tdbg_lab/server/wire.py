@@ -200,6 +200,8 @@ class GpuJson(TypedDict):
     memory_total: int | None
     temperature_c: float | None
     power_w: float | None
+    answers: bool
+    """False while its driver hangs; nothing else is known then."""
 
 
 class HostMessage(TypedDict):
@@ -222,6 +224,8 @@ class HostMessage(TypedDict):
     net_recv: float | None
     net_sent: float | None
     gpus: list[GpuJson]
+    gpu_problem: str
+    """Why some or all GPUs cannot be read, in a sentence; empty when all can."""
 
 
 class PongMessage(TypedDict):

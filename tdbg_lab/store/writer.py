@@ -164,7 +164,10 @@ class SystemWriter:
 
     def __init__(self, run_path: str | Path, rank: int = 0, *, seal: bool = True) -> None:
         self._sealer = Sealer() if seal else None
-        self._stream = StreamWriter(_rank_place(Path(run_path), rank, ("system",)), "system", self._sealer)
+        place = _rank_place(Path(run_path), rank, ("system",))
+        self.path = place.path
+        """Directory of the rank."""
+        self._stream = StreamWriter(place, "system", self._sealer)
 
     def append(
         self,

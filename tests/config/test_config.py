@@ -145,3 +145,11 @@ def test_configuration_does_not_change_afterwards():
     config = CaptureConfig.build()
     with pytest.raises(ValueError, match="frozen"):
         config.save_every = 3
+
+
+def test_interval_of_samples_is_from_a_tenth_of_a_second_to_a_minute():
+    assert CaptureConfig.build().sample_interval_s == 0.5
+    assert CaptureConfig.build({"sample_interval_s": 0.2}, sample_interval_s=60).sample_interval_s == 60
+    for wrong in (0.05, 61):
+        with pytest.raises(ConfigError, match=f"sample_interval_s is {wrong} .*expected"):
+            CaptureConfig.build(sample_interval_s=wrong)

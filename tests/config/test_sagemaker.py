@@ -167,6 +167,14 @@ def test_profiler_is_taken_as_it_is_and_says_what_is_not_made(caplog):
     assert "PythonProfilingConfig: phases and the machine are recorded" in caplog.text
 
 
+def test_interval_of_the_profiler_is_that_of_the_samples():
+    assert CaptureConfig.build({"ProfilingIntervalInMilliseconds": "200"}).sample_interval_s == 0.2
+    assert (
+        CaptureConfig.build({**PROFILER, "ProfilingIntervalInMilliseconds": 60_000}).sample_interval_s == 60
+    )
+    assert CaptureConfig.build(PROFILER).sample_interval_s == 0.5
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -201,6 +209,10 @@ def test_profiler_is_turned_off(given):
         (
             {"HookParameters": {"reductions": "median"}},
             "reductions names 'median'; expected some of min, max",
+        ),
+        (
+            {"ProfilingIntervalInMilliseconds": 300},
+            "ProfilingIntervalInMilliseconds is 300; expected one of 100, 200, 500, 1000, 5000, 60000",
         ),
         ({"LocalPath": 3}, "LocalPath is 3 \\(int\\); expected a text"),
         ({"CollectionConfigurations": {}, "LocalPath": "x", "S3Path": []}, "S3Path is \\[\\]"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from tdbg_lab.profiler import PhaseRecorder
 from tdbg_lab.store import RankWriter, create_run, tail
+from tdbg_lab.store.machines import read_machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +90,9 @@ def test_sampler_writes_metrics_and_ends_with_the_process(run_path: Path, traine
     assert 0 < found["memory", "memory"][0] < 100
     assert all(0 <= value <= 100 for value in found["cpu", "cpu"])
     assert found["process_memory_bytes", "process"][0] > 1e6
+    (machine,) = read_machines(run_path)
+    assert (machine.rank, machine.host, machine.interval_s) == (0, socket.gethostname(), 0.05)
+    assert bool(machine.gpus) != bool(machine.problem), "there are GPUs, or a word why there are none"
     trainer.kill()
     assert sampler.wait(10) == 0
     assert sampler.stderr.read() == b""

@@ -20,7 +20,7 @@ class Counted(Machine):
     """Notes in which thread it was read, and whether it was closed."""
 
     def __init__(self, nvml: FakeNvml | None = None) -> None:
-        super().__init__(lambda: GpuProbe.open(nvml) if nvml else None)
+        super().__init__(lambda: GpuProbe.find(nvml) if nvml else (None, ""))
         self.threads: list[str] = []
         self.closed = threading.Event()
 
@@ -40,7 +40,7 @@ async def hear(heard: list[HostMessage], count: int) -> None:
 
 
 def test_machine_tells_what_psutil_and_nvml_tell() -> None:
-    machine = Machine(lambda: GpuProbe.open(FakeNvml()))
+    machine = Machine(lambda: GpuProbe.find(FakeNvml()))
     machine.read()
     time.sleep(0.05)
     told = machine.read()
@@ -63,6 +63,7 @@ def test_machine_tells_what_psutil_and_nvml_tell() -> None:
         "memory_total": 80 * 2**30,
         "temperature_c": 61,
         "power_w": 250.5,
+        "answers": True,
     }
     assert set(first) == set(GpuJson.__annotations__)
     assert second["power_w"] is None, "what a device does not support is null"
@@ -70,7 +71,7 @@ def test_machine_tells_what_psutil_and_nvml_tell() -> None:
 
 def test_lost_gpu_keeps_its_place_without_values() -> None:
     nvml = FakeNvml(count=1)
-    machine = Machine(lambda: GpuProbe.open(nvml))
+    machine = Machine(lambda: GpuProbe.find(nvml))
     machine.read()
     nvml.lost = True
     (lost,) = machine.read()["gpus"]
@@ -82,13 +83,18 @@ def test_lost_gpu_keeps_its_place_without_values() -> None:
 
 
 @pytest.mark.parametrize("nvml", [FakeNvml(driver=False), FakeNvml(count=0)], ids=["no driver", "no device"])
-def test_machine_without_gpu_has_none(nvml: FakeNvml) -> None:
-    assert Machine(lambda: GpuProbe.open(nvml)).read()["gpus"] == []
+def test_machine_without_gpu_says_so(nvml: FakeNvml) -> None:
+    told = Machine(lambda: GpuProbe.find(nvml)).read()
+    assert told["gpus"] == []
+    assert told["gpu_problem"] in {
+        "No NVIDIA driver was found: no GPU is read.",
+        "The NVIDIA driver knows no GPU.",
+    }
 
 
 def test_driver_that_fails_in_its_own_way_takes_only_the_gpus_away() -> None:
     nvml = FakeNvml(count=1)
-    machine = Machine(lambda: GpuProbe.open(nvml))
+    machine = Machine(lambda: GpuProbe.find(nvml))
     machine.read()
 
     def broken(_handle: str) -> None:
@@ -100,10 +106,23 @@ def test_driver_that_fails_in_its_own_way_takes_only_the_gpus_away() -> None:
     assert told["memory_used"]
     machine.close()
 
-    def gone() -> GpuProbe | None:
+    def gone() -> tuple[GpuProbe | None, str]:
         raise OSError("the library is gone")
 
-    assert Machine(gone).read()["gpus"] == []
+    told = Machine(gone).read()
+    assert (told["gpus"], told["gpu_problem"]) == ([], "The GPUs of this machine cannot be read.")
+
+
+def test_gpu_that_hangs_is_marked_and_the_meters_go_on() -> None:
+    nvml = FakeNvml()
+    machine = Machine(lambda: GpuProbe.find(nvml, limit_s=0.2))
+    assert [gpu["answers"] for gpu in machine.read()["gpus"]] == [True, True]
+    nvml.hung = {"handle1"}
+    told = machine.read()
+    assert [(gpu["percent"], gpu["answers"]) for gpu in told["gpus"]] == [(73, True), (None, False)]
+    assert told["memory_used"]
+    machine.close()
+    nvml.go_on.set()
 
 
 async def test_machine_is_read_once_for_two_and_not_for_none() -> None:
@@ -163,7 +182,7 @@ async def test_slow_driver_does_not_hold_the_loop() -> None:
             go_on.wait(30)
             return super().read()
 
-    meters = Meters(Slow(lambda: None), interval_s=0.02)
+    meters = Meters(Slow(lambda: (None, "")), interval_s=0.02)
     meters.subscribe(lambda _: None)
     async with asyncio.timeout(10):
         while not started.is_set():  # noqa: ASYNC110

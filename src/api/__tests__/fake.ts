@@ -128,6 +128,7 @@ export function gpu(over: Partial<IGpu> = {}): IGpu {
     memory_total: 80e9,
     temperature_c: 61,
     power_w: 250.5,
+    answers: true,
     ...over
   };
 }
@@ -147,6 +148,7 @@ export function host(over: Partial<IHost> = {}): IHost & { type: 'host' } {
     net_recv: 3000,
     net_sent: 1000,
     gpus: [],
+    gpu_problem: '',
     ...over
   };
 }

@@ -116,6 +116,15 @@ describe('MachineBody', () => {
     expect(textContent).toContain('GPU 1no reading');
   });
 
+  it('says which GPU hangs, and why there is none', async () => {
+    const silent = gpu({ device: 'gpu1', percent: null, answers: false });
+    await act(async () => machine.put(host({ gpus: [gpu(), silent] })));
+    expect(body.node.textContent).toContain('Fake A100 · does not answer');
+    const problem = 'No NVIDIA driver was found: no GPU is read.';
+    await act(async () => machine.put(host({ gpu_problem: problem })));
+    expect(body.node.textContent).toContain(problem);
+  });
+
   it('marks a memory that is nearly full', async () => {
     await act(async () => machine.put(host({ memory_used: 31e9 })));
     expect(meter('Memory')!.className).toContain('jp-mod-full');

@@ -107,6 +107,9 @@ function Machine(props: IMachineProps): JSX.Element {
       {host.gpus.map(gpu => (
         <Gpu key={gpu.device} {...props} host={host} gpu={gpu} />
       ))}
+      {host.gpu_problem && (
+        <p className="jp-TdbgMachine-note">{host.gpu_problem}</p>
+      )}
       <Rates host={host} trans={trans} />
     </div>
   );
@@ -150,9 +153,10 @@ function Meters(
 function Gpu(
   props: IMachineProps & { readonly host: IHost; readonly gpu: IGpu }
 ): JSX.Element {
-  const { gpu } = props;
+  const { gpu, trans } = props;
   const facts = [
     gpu.name,
+    !gpu.answers && trans.__('does not answer'),
     gpu.temperature_c !== null && `${formatNumber(gpu.temperature_c)} °C`,
     gpu.power_w !== null && `${Math.round(gpu.power_w)} W`
   ].filter(Boolean);

@@ -14,7 +14,7 @@ export function gpuName(
   trans: TranslationBundle
 ): string {
   return count > 1
-    ? trans.__('GPU %1', gpu.device.replace(/\D/g, ''))
+    ? trans.__('GPU %1', gpu.device.replace(/^gpu/, ''))
     : trans.__('GPU');
 }
 

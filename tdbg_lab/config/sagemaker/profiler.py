@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ProfileRange", "ProfilerJson"]
 
 _MAX_TEXT = 4096
+_INTERVALS_MS = (100, 200, 500, 1000, 5000, 60_000)
 _RANGE: Mapping[str, Callable[[str, Any], Any]] = {
     "StartStep": number,
     "NumSteps": number,
@@ -65,6 +66,8 @@ class ProfilerJson:
 
     enabled: bool
     local_path: str | None = None
+    interval_ms: int | None = None
+    """Time between two samples of the machine."""
     ranges: Mapping[str, ProfileRange] = field(default_factory=dict)
     """By category: ``DetailedProfilingConfig``, ``PythonProfilingConfig``, ..."""
 
@@ -78,10 +81,11 @@ class ProfilerJson:
             With one sentence for the first thing that is wrong.
         """
         off = switch("DisableProfiler", given.get("DisableProfiler", False))
-        if "ProfilingIntervalInMilliseconds" in given:
-            number("ProfilingIntervalInMilliseconds", given["ProfilingIntervalInMilliseconds"], least=1)
+        interval_ms = _interval_ms(given)
         if "ProfilingParameters" not in given:
-            return cls(enabled=False) if off else None
+            if off or interval_ms is not None:
+                return cls(enabled=not off, interval_ms=interval_ms)
+            return None
         parameters = mapping_of(given, "ProfilingParameters")
         check_keys(parameters, (*_PARAMETERS, *_OWN), "ProfilingParameters")
         plain = {
@@ -91,7 +95,18 @@ class ProfilerJson:
         }
         ranges = {key: _range(key, parameters[key]) for key in _OWN if parameters.get(key) is not None}
         enabled = bool(parameters) and not off and plain.get("ProfilerEnabled", True)
-        return cls(enabled=enabled, local_path=plain.get("LocalPath"), ranges=ranges)
+        return cls(enabled=enabled, local_path=plain.get("LocalPath"), interval_ms=interval_ms, ranges=ranges)
+
+
+def _interval_ms(given: Mapping[str, Any]) -> int | None:
+    key = "ProfilingIntervalInMilliseconds"
+    if given.get(key) is None:
+        return None
+    value: int = number(key, given[key], least=1)
+    if value not in _INTERVALS_MS:
+        allowed = ", ".join(str(one) for one in _INTERVALS_MS)
+        raise ConfigError(f"{key} is {value}; expected one of {allowed}.")
+    return value
 
 
 def _range(category: str, value: Any) -> ProfileRange:

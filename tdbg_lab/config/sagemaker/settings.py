@@ -67,6 +67,8 @@ def sagemaker_settings(given: Mapping[str, Any], known: Known) -> dict[str, Any]
     settings: dict[str, Any] = {}
     if profiler is not None:
         settings["profiler"] = profiler.enabled
+        if profiler.interval_ms is not None:
+            settings["sample_interval_s"] = profiler.interval_ms / 1e3
         _say_what_is_not_done(profiler)
         if not {"HookParameters", "CollectionConfigurations"} & given.keys():
             return settings  # a file for the profiler alone says nothing about tensors
