@@ -1,7 +1,8 @@
 """Stores that smdebug itself recorded, compared with what its own reader makes of them.
 
-``tests/data/smdebug/record.py`` records them and says with which versions. When TDBG_SMDEBUG_PYTHON
-names an interpreter that has smdebug, stores are recorded and read by it anew.
+``record.py`` and ``record_others.py`` in ``tests/data/smdebug`` record them and say with which
+versions. When TDBG_SMDEBUG_PYTHON names an interpreter that has smdebug, stores are recorded and
+read by it anew.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.store.smdebug.writing import DTYPES, StoreWriter
 
 DATA = Path(__file__).parents[2] / "data" / "smdebug"
 PEER = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
-STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes")
+STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes", "xgboost", "mxnet")
 UNREADABLE = {"int8": "|u1"}
 """Types that smdebug's reader takes for others."""
 
@@ -156,3 +157,31 @@ def test_recorded_reductions_are_statistics() -> None:
     assert block.mean[0] == pytest.approx(raw.mean(), rel=1e-5)
     assert block.l2[0] == pytest.approx(np.linalg.norm(raw), rel=1e-5)
     assert run.raw_names() == ["CrossEntropyLoss_output_0", "scalar/accuracy"]
+
+
+def test_recorded_boosting_is_a_run() -> None:
+    run = open_run(DATA / "xgboost")
+    assert run.info.framework == "xgboost"
+    assert run.steps().tolist() == [0, 2, 4]
+    losses = run.scalars("train-logloss").values
+    assert losses[-1] < losses[0]
+    assert run.tensor_names(kind=Kind.LOSS) == ["train-logloss", "validation-logloss"]
+    for step in run.steps():
+        predictions, labels = (run.tensor(name).value(step) for name in ("predictions", "labels"))
+        assert predictions.shape == labels.shape == (5,)
+    assert run.tensor("full_shap/f0").value(4).shape == (20, 4)
+    assert "Leaf" in run.tensor("trees/Feature").value(4).tolist()
+
+
+def test_recorded_gluon_training_is_a_run() -> None:
+    run = open_run(DATA / "mxnet")
+    assert run.info.framework == "mxnet"
+    assert (run.steps(mode="train").tolist(), run.steps(mode="eval").tolist()) == ([0, 1, 3], [2])
+    kinds = {key.name: (key.kind, key.module, key.shape) for key in run.tensors()}
+    assert kinds["conv0_weight"] == (Kind.WEIGHT, "conv0", (2, 1, 3, 3))
+    assert kinds["gradient/dense0_bias"] == (Kind.GRADIENT, "dense0", (3,))
+    assert kinds["conv0_relu_output_0"] == (Kind.ACTIVATION, "conv0_relu", (4, 2, 2, 2))
+    of_samples = SmdebugStore(DATA / "mxnet").value("softmaxcrossentropyloss0_output_0", 0)
+    loss = run.scalars("softmaxcrossentropyloss0_output_0", mode="train").values
+    assert loss[0] == pytest.approx(of_samples.mean())
+    assert loss[-1] < loss[0]
