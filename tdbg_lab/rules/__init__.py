@@ -45,6 +45,7 @@ from tdbg_lab.rules.tensors.attention_collapse import AttentionCollapse
 from tdbg_lab.rules.tensors.dead_relu import DeadRelu
 from tdbg_lab.rules.tensors.dead_units import DeadUnits
 from tdbg_lab.rules.tensors.exploding_tensor import ExplodingTensor
+from tdbg_lab.rules.tensors.layer_collapse import LayerCollapse
 from tdbg_lab.rules.tensors.poor_weight_initialization import PoorWeightInitialization
 from tdbg_lab.rules.tensors.representation_collapse import RepresentationCollapse
 from tdbg_lab.rules.tensors.saturated_activation import SaturatedActivation
@@ -75,6 +76,7 @@ __all__ = [
     "GpuIdleGaps",
     "IOBottleneck",
     "InputBound",
+    "LayerCollapse",
     "LoadBalancing",
     "LossNotDecreasing",
     "LowGPUUtilization",

@@ -54,6 +54,7 @@ DEFAULT = (
     "attention_collapse",
     "dead_relu",
     "dead_units",
+    "layer_collapse",
     "unchanged_tensor",
     "vanishing_gradient",
     "weight_update_ratio",

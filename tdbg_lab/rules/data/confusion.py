@@ -10,7 +10,6 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
-from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Confusion"]
 
 _STEPS = 50
+_EACH = 7 / 8
+_Z = 1.64
+"""Standard errors that leave one chance in twenty."""
 
 
 class _Pair(NamedTuple):
@@ -40,8 +42,9 @@ class Confusion(Rule):
     Two classes that are alike are confused at times; what is found is a class with at least `min_samples`
     labels of which more than `max_confused` are predicted as one other class, while the other classes are
     right in more than half of their samples. Mixed-up labels look like that. So are two classes that are
-    told apart no better than by chance, once the loss no longer falls: a model that still learns is not done
-    with them.
+    told apart no better than by chance while the others have been learnt: among the samples of both, what is
+    predicted has nothing to do with the label. Of two classes that are merely alike, more are right than
+    wrong long before the rest is learnt.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -51,8 +54,14 @@ class Confusion(Rule):
 
     max_confused: float = 0.8
     """Share of a class that is predicted as one other."""
-    max_mixed: float = 0.8
-    """Of two classes: shares taken for the other one, added up. Drawing lots gives 1."""
+    min_mixed: float = 0.25
+    """Of two mixed classes: least share of each that is taken for the other one."""
+    min_others: float = 0.8
+    """Share of the other classes that is right before two of them count as mixed (mean; each at least seven
+    eighths of it): before that a model is not done."""
+    max_association: float = 0.35
+    """Correlation of label and prediction among the samples of two mixed classes that can be ruled out, at
+    1.6 standard errors; they may not be a single one above chance either."""
     min_samples: int = 20
     """Labels of a class that are needed."""
     samples: int = 500
@@ -81,7 +90,7 @@ class Confusion(Rule):
         super().__post_init__()
         self.require("max_confused", "min_diag", "max_off_diag", at_least=0, at_most=1)
         self.require("min_samples", "samples", at_least=1)
-        self.require("max_mixed", at_least=0, at_most=2)
+        self.require("min_mixed", "min_others", "max_association", at_least=0, at_most=1)
         self.require("start_step", at_least=0)
         self.require("category_no", at_least=2)
 
@@ -105,7 +114,7 @@ class Confusion(Rule):
         if found is None or not len(found.labels):
             return run.active
         counts = found.counts(max(found.size, (self.category_no if self.classic else None) or 2))
-        pair = self._classic(counts) if self.classic else self._confused(counts) or self._mixed(counts, run)
+        pair = self._classic(counts) if self.classic else self._confused(counts) or self._mixed(counts)
         if pair is None:
             return None
         return self.finding(
@@ -140,10 +149,8 @@ class Confusion(Rule):
                 return _Pair(int(label), other, int(counts[label, other]), float(share[label, other]))
         return None
 
-    def _mixed(self, counts: NDArray[np.int64], run: RunView) -> _Pair | None:
+    def _mixed(self, counts: NDArray[np.int64]) -> _Pair | None:
         """Two classes that are told apart no better than by chance, while the others are right."""
-        if run.active is None and loss_state(run) is LossState.FALLS:
-            return None
         rows = counts.sum(axis=1)
         known = np.flatnonzero(rows >= self.min_samples)
         right = np.diag(counts) / np.maximum(rows, 1)
@@ -151,9 +158,10 @@ class Confusion(Rule):
             for two in known[place + 1 :]:
                 others = right[[each for each in known if each not in {one, two}]]
                 taken = counts[one, two] / rows[one], counts[two, one] / rows[two]
-                if not len(others) or (others <= 0.5).any() or min(taken) <= 0.5 * self.max_mixed:
+                if min(taken) < self.min_mixed or not len(others) or others.mean() < self.min_others:
                     continue
-                if sum(taken) > self.max_mixed:
+                learnt = others.min() >= _EACH * self.min_others
+                if learnt and _is_chance(counts[np.ix_([one, two], [one, two])], self.max_association):
                     return _Pair(int(one), int(two), int(counts[one, two]), float(taken[0]))
         return None
 
@@ -167,3 +175,15 @@ class Confusion(Rule):
                 label = int(off.argmax())
                 return _Pair(label, int(one), int(counts[label, one]), float(off[label]))
         return None
+
+
+def _is_chance(pair: NDArray[np.int64], limit: float) -> bool:
+    """Whether what is predicted within two classes is not associated with the label, nor can be by `limit`.
+
+    Judged by the correlation of two binary variables; its standard error without any is one by the root of
+    the samples.
+    """
+    margins = np.sqrt(float(np.prod(pair.sum(axis=0))) * float(np.prod(pair.sum(axis=1))))
+    error = 1.0 / np.sqrt(max(1, pair.sum()))
+    found = float(pair[0, 0] * pair[1, 1] - pair[0, 1] * pair[1, 0]) / margins if margins else 0.0
+    return bool(found < error and found + _Z * error < limit)

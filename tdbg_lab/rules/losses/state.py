@@ -11,8 +11,10 @@ from tdbg_lab.rules.trend import trend_of
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["LossState", "is_game", "loss_state", "no_single_loss"]
+__all__ = ["LossState", "is_game", "learns", "loss_state", "no_single_loss"]
 
+_LEARNT_FRAC = 0.1
+"""A fall by this share of the start is no luck."""
 _WORTH_FRAC = 0.005
 """A fall that is significant but smaller than this share of the start is not learning."""
 
@@ -53,6 +55,21 @@ def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) 
         return LossState.LOW
     falls = trend.fall_z >= min_z and trend.fall_frac > _WORTH_FRAC
     return LossState.FALLS if falls else LossState.STUCK
+
+
+def learns(run: RunView) -> bool:
+    """Whether the only training loss falls, or has fallen and stays down.
+
+    What is odd about a layer does little harm then.
+    """
+    state = loss_state(run)
+    if state is not LossState.STUCK:
+        return state in {LossState.FALLS, LossState.LOW}
+    trend = trend_of(run.scalars(run.losses()[0]).values)
+    if trend is None:
+        return False
+    fall = trend.start - trend.now
+    return fall > max(_LEARNT_FRAC * abs(trend.start), trend.noise) and trend.now - trend.best < 0.5 * fall
 
 
 def is_game(run: RunView) -> bool:

@@ -35,7 +35,14 @@ class ConstantInputs(Rule):
 
     explains: ClassVar[tuple[str, ...]] = (
         *("same_batches", "unshuffled_epochs", "unscaled_inputs", "all_zero", "dead_relu", "dead_units"),
-        *("vanishing_gradient", "constant_output", "attention_collapse", "class_imbalance", "overfit"),
+        *(
+            "vanishing_gradient",
+            "layer_collapse",
+            "constant_output",
+            "attention_collapse",
+            "class_imbalance",
+            "overfit",
+        ),
         *NOT_LEARNING,
     )
     _ADVICE: ClassVar = (

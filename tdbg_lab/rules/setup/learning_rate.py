@@ -46,8 +46,9 @@ class LearningRate(Rule):
     """Typical (median) update ratio from which a rate may be too high."""
     replaced: float = 1.0
     """Typical update ratio of a single step from which it has replaced the weights."""
-    low: float = 3e-6
-    """Typical update ratio below which a rate may be too low."""
+    low: float = 2e-5
+    """Typical update ratio below which a rate may be too low: 50 steps move weights by a thousandth at most.
+    Of healthy trainings the least had 5e-4."""
     patience: int = 5
     """Saved steps in a row."""
     min_points: int = 30
@@ -60,6 +61,7 @@ class LearningRate(Rule):
         "exploding_tensor",
         "dead_relu",
         "weight_update_ratio",
+        "layer_collapse",
     )
     _HIGH: ClassVar = (
         "Lower the learning rate by a factor of 10, or warm it up.",

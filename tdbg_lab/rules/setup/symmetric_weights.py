@@ -22,12 +22,12 @@ __all__ = ["SymmetricWeights"]
 class SymmetricWeights(Rule):
     """All weights of a layer are equal when training begins: its units do the same and stay the same.
 
-    One matrix of zeros, at the end of a model or of a residual branch, is common and healthy (LoRA, zero
-    initialised heads); zeros in most of the matrices are not.
+    Matrices of zeros at the end of a model or of each residual branch are common and healthy (half of the
+    matrices of LoRA, zero-initialised branches and heads); zeros in most of the matrices are not.
     """
 
-    zero_share: float = 0.5
-    """Share of the weight matrices from which zeros are reported."""
+    zero_share: float = 0.6
+    """Share of the weight matrices from which zeros are reported: of LoRA's, half are zero."""
 
     explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "tensors", "constant_output")
     _ADVICE: ClassVar = (

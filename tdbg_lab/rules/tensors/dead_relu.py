@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import learns
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
@@ -50,6 +51,8 @@ class DeadRelu(Rule):
     Sparse layers are healthy: trained transformers have 3 to 6 percent of non-zero ReLU outputs (Lazy
     Neuron, ICLR 2023). So it is not zeros that are counted, but units that never fired in any of the
     last `patience` recorded batches, or of more where batches are too small for `min_observations`.
+    While the training loss falls, or has fallen far, the units that are left do the work: then dead
+    ones are worth a notice, unless hardly any is left.
 
     A ReLU is known by the collection ``relu``, by its name, or by its behaviour: outputs that are
     never negative and often exactly zero, behind a layer with weights.
@@ -60,7 +63,7 @@ class DeadRelu(Rule):
     """
 
     explains: ClassVar = (
-        *("vanishing_gradient", "weight_update_ratio", "constant_output", "learning_rate"),
+        *("vanishing_gradient", "weight_update_ratio", "constant_output", "learning_rate", "layer_collapse"),
         *NOT_LEARNING,
     )
 
@@ -134,7 +137,7 @@ class DeadRelu(Rule):
         if not bad:
             return None
         named = next((layer for layer in bad if layer.key.name == old), bad[0])
-        return self._found(step, named, bad)
+        return self._found(step, named, bad, mild=Severity.NOTICE if learns(run) else Severity.WARNING)
 
     def _suspects(self, frame: Frame) -> set[str] | None:
         """Layers with enough units that were silent in this batch: no others can have as many dead ones.
@@ -155,7 +158,7 @@ class DeadRelu(Rule):
         percent = 100.0 * np.add.reduceat(silent, starts, dtype=np.int64) / widths
         return {frame.keys[row].name for row in rows[percent > self.threshold_layer - self.hysteresis]}
 
-    def _found(self, step: int, layer: _Layer, bad: list[_Layer]) -> Finding:
+    def _found(self, step: int, layer: _Layer, bad: list[_Layer], *, mild: Severity) -> Finding:
         critical = layer.percent >= self.threshold_critical
         others = (
             f" So are {len(bad) - 1} more layers."
@@ -168,7 +171,7 @@ class DeadRelu(Rule):
             step,
             f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {layer.key.name} are dead: "
             f"zero in all {layer.observations} observations of {layer.batches} recorded batches.{others}",
-            severity=Severity.CRITICAL if critical or self.classic else Severity.WARNING,
+            severity=Severity.CRITICAL if critical or self.classic else mild,
             key=layer.key,
             evidence={
                 "dead_units_count": layer.dead,

@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import LossState, learns, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["DeadUnits"]
 
 _MARK = "activation_function"
+_LEAST_UNITS = 4
+"""A layer of fewer may be below zero by chance."""
 _LEAST_SIZE = 1e-3
 """Outputs of a layer that is dead altogether are tiny: they need not be constant beside each other."""
 
@@ -33,6 +36,8 @@ class _Layer(NamedTuple):
     """In the newest frame."""
     dead: int
     units: int
+    slope: bool = False
+    """They vary, but below zero only."""
 
     @property
     def percent(self) -> float:
@@ -47,6 +52,10 @@ class DeadUnits(Rule):
     Such functions have no exact zeros to count. A unit is dead (GELU far below zero) or saturated (ELU at -1,
     Hardtanh at its limits) when its mean over a batch stays the same from batch to batch, to a hundred
     thousandth of the layer's size: the mean of a unit that varies moves with the samples of the batch.
+    While the training loss falls, or has fallen far, that is worth a notice, unless hardly any unit is left.
+
+    The slope of LeakyReLU keeps units from dying. Still, a layer in which no unit is ever above zero has no
+    bend that is used, and is reported when the loss does not fall.
 
     ReLU is left to ``dead_relu``, which sees each observation; tanh and sigmoid to ``saturated_activation``.
     """
@@ -63,7 +72,7 @@ class DeadUnits(Rule):
 
     explains: ClassVar[tuple[str, ...]] = (
         *("vanishing_gradient", "weight_update_ratio", "unchanged_tensor", "all_zero", "constant_output"),
-        *("tensor_variance", "dead_relu", "learning_rate"),
+        *("tensor_variance", "dead_relu", "learning_rate", "layer_collapse"),
         *NOT_LEARNING,
     )
     _ADVICE: ClassVar = (
@@ -98,11 +107,14 @@ class DeadUnits(Rule):
         if len(frames) < self.patience or frames[-1].step != step:
             return None
         bad = [one for row in _marked(frames[-1].layout) if (one := self._judge(row, frames)) is not None]
+        learning = bool(bad) and learns(run)
+        bad = [one for one in bad if not one.slope or (loss_state(run) is LossState.STUCK and not learning)]
         if not bad:
             return None
         old = run.active.tensor if run.active else ""
         keys = frames[-1].keys
-        return self._found(step, next((one for one in bad if keys[one.row].name == old), bad[0]), bad, frames)
+        one = next((one for one in bad if keys[one.row].name == old), bad[0])
+        return self._found(step, one, bad, frames, mild=Severity.NOTICE if learning else Severity.WARNING)
 
     def _judge(self, row: int, frames: list[Frame]) -> _Layer | None:
         """A layer with too many dead units."""
@@ -111,32 +123,42 @@ class DeadUnits(Rule):
         count = int(block.count[row])
         if not len(means) or len(first) != len(means) or block.finite_count[row] != count:
             return None
+        below = len(means) >= _LEAST_UNITS and _below_zero(frames, name)
+        slope = _Layer(row, len(means), len(means), slope=True) if below else None
         limit = self.variation * max(float(block.l2[row]) / np.sqrt(count), _LEAST_SIZE)
         if 100.0 * (np.abs(means - first) <= limit).mean() <= self.threshold_layer:  # as in healthy runs
-            return None
+            return slope
         every = [_means(frame, name) for frame in frames]
         if any(len(one) != len(means) for one in every):
             return None
         dead = int((np.ptp(every, axis=0) <= limit).sum())
         layer = _Layer(row, dead, len(means))
         if layer.percent <= self.threshold_layer or (dead == len(means) and _varies(frames[-1], row, limit)):
-            return None
+            return slope
         return layer
 
-    def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
+    def _found(
+        self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame], *, mild: Severity
+    ) -> Finding:
         key = frames[-1].keys[layer.row]
-        critical = layer.percent >= self.threshold_critical
+        critical = layer.percent >= self.threshold_critical and not layer.slope
         others = f" So do units of {len(bad) - 1} more layers." if len(bad) > 1 else ""
+        what = (
+            f"No unit of {key.name} is above zero in any of {len(frames)} recorded batches: its units pass "
+            f"on their slope only, and the loss does not fall.{others}"
+            if layer.slope
+            else f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {key.name} give the same "
+            f"in all of {len(frames)} recorded batches: they are dead or saturated.{others}"
+        )
         return self.finding(
             step,
-            f"{layer.dead} of {layer.units} units ({layer.percent:.0f} %) of {key.name} give the same in all "
-            f"of {len(frames)} recorded batches: they are dead or saturated.{others}",
-            severity=Severity.CRITICAL if critical else Severity.WARNING,
+            what,
+            severity=Severity.CRITICAL if critical else mild,
             key=key,
             evidence={
-                "dead_units_count": layer.dead,
+                "units_below_zero_count" if layer.slope else "dead_units_count": layer.dead,
                 "units_count": layer.units,
-                "dead_units_percent": round(layer.percent, 2),
+                "units_percent" if layer.slope else "dead_units_percent": round(layer.percent, 2),
                 "batches_count": len(frames),
                 "layers_count": len(bad),
                 "layers": ", ".join(frames[-1].keys[one.row].name for one in bad[:20]),
@@ -151,6 +173,14 @@ class DeadUnits(Rule):
 def _marked(layout: Layout) -> list[int]:
     """Rows of marked activation functions."""
     return [row for row in layout.rows((Kind.ACTIVATION,)).tolist() if _MARK in layout.keys[row].collections]
+
+
+def _below_zero(frames: list[Frame], name: str) -> bool:
+    """Whether the layer gave nothing but negative numbers in each of the batches."""
+    rows = [frame.index.get(name, -1) for frame in reversed(frames)]
+    return all(
+        row >= 0 and frame.block.max[row] < 0 for row, frame in zip(rows, reversed(frames), strict=True)
+    )
 
 
 def _means(frame: Frame, name: str) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ class SaturatedActivation(Rule):
     percent of those fire (AWS developer guide, SaturatedActivation).
     """
 
-    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", *NOT_LEARNING)
+    explains: ClassVar = ("vanishing_gradient", "weight_update_ratio", "layer_collapse", *NOT_LEARNING)
 
     min_slope: float = 5.0
     """Mean derivative, percent of the largest possible. Healthy layers have 20 to 100; |y| = 0.975 has 5."""

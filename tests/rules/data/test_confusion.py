@@ -74,16 +74,28 @@ def test_two_classes_told_apart_by_chance_are_found(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("fall", "found"), [(0.004, 0), (0.0, 1)])
-def test_two_classes_are_not_judged_while_the_loss_falls(tmp_path: Path, fall: float, found: int) -> None:
-    labels = np.tile(np.arange(10), 60)
-    mixed = np.where(np.isin(labels, (3, 8)), np.where(np.arange(600) // 10 % 2, 3, 8), labels)
-    made = Made(tmp_path / "run")
-    for step in range(100):
-        made.step(step, {"loss/a": 1.0 - fall * step})
-    record(made, 100, {"labels": labels, "predictions": mixed})
-    made.end()
-    assert len(made.check(Confusion())[0]) == found
+def _pair(counts: tuple[tuple[int, int], tuple[int, int]], others_right: float) -> tuple[np.ndarray, ...]:
+    """Labels and predictions: classes 0 and 1 as counted, 80 samples each of two others."""
+    told = [(label, guess) for label in (0, 1) for guess in (0, 1) for _ in range(counts[label][guess])]
+    right = round(80 * others_right)
+    told += [(label, label if sample < right else 0) for label in (2, 3) for sample in range(80)]
+    labels, predictions = np.array(told).T
+    return labels, predictions
+
+
+@pytest.mark.parametrize(
+    ("counts", "others_right", "found"),
+    [
+        (((67, 41), (42, 30)), 0.85, 1),  # labels by chance: 67 of 108 and 42 of 72 are taken for class 0
+        (((73, 54), (53, 67)), 0.85, 0),  # alike, and told apart a little
+        (((67, 41), (42, 30)), 0.6, 0),  # the others are not learnt either
+        (((12, 9), (10, 9)), 0.95, 0),  # too few to rule out that they are told apart
+    ],
+)
+def test_mixed_classes_are_told_from_alike_ones(
+    tmp_path: Path, counts: tuple[tuple[int, int], tuple[int, int]], others_right: float, found: int
+) -> None:
+    assert len(write(tmp_path / "run", *_pair(counts, others_right)).check(Confusion())[0]) == found
 
 
 def test_model_that_has_just_begun_is_not_judged(tmp_path: Path) -> None:

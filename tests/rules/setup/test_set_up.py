@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -311,6 +312,24 @@ def test_step_that_replaces_the_weights_is_found_though_later_ones_look_healthy(
 
     findings = run_rules(Digits().run(tmp_path / "run"), ["learning_rate"])
     assert [one.evidence["update_ratio_largest"] > 1 for one in findings] == [True] * found
+
+
+@pytest.mark.parametrize(("ratio", "fall", "found"), [(6e-6, 0.001, 1), (6e-6, 0.1, 0), (4e-4, 0.001, 0)])
+def test_rate_that_moves_nothing_is_found_without_noise(tmp_path, ratio, fall, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        loss = 1.4 * (1 - fall * step / 60)
+        made.step(step, {"loss/a": loss, "optimizer/update_ratio/a.weight": ratio, "optimizer/lr/0": 3e-6})
+    assert len(made.check("learning_rate")[0]) == found
+
+
+def test_zeros_in_half_of_the_matrices_are_healthy(tmp_path):
+    for zeros in (2, 3):
+        made = Made(tmp_path / str(zeros))
+        for step in range(3):
+            weights = {f"{at}.weight": np.zeros((8, 8)) if at < zeros else np.eye(8) for at in range(4)}
+            made.step(step, weights)
+        assert len(made.check("symmetric_weights")[0]) == (zeros == 3)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,16 @@ def test_units_that_never_fire_are_found(made: Made) -> None:
     assert (finding.view.name, dict(finding.view.params)) == ("histogram", {"tensor": "activation/relu1"})
 
 
+@pytest.mark.parametrize(("fall", "severity"), [(0.02, Severity.NOTICE), (0.0, Severity.WARNING)])
+def test_dead_units_are_worth_a_notice_while_the_loss_falls(
+    made: Made, fall: float, severity: Severity
+) -> None:
+    for step in range(30):
+        made.step(step, {"activation/relu1": outputs(step, dead=12), "loss/a": 1.5 - fall * step})
+    (finding,), _ = made.check(DeadRelu())
+    assert finding.severity is severity
+
+
 def test_layer_that_is_nearly_gone_is_critical(made: Made) -> None:
     for step in range(12):
         made.step(step, {"activation/relu1": outputs(step, dead=19)})

@@ -44,13 +44,29 @@ def test_units_pushed_to_their_limit_are_found(tmp_path: Path, activation, bias:
     assert all(one.severity is Severity.CRITICAL and one.step_first == 0 for one in findings)
 
 
-def test_slope_of_leaky_relu_is_enough(tmp_path: Path) -> None:
+def test_slope_of_leaky_relu_keeps_units_from_dying(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = nets.mlp(32, 2, nn.LeakyReLU)
     with torch.no_grad():
         model[2].bias -= 100.0
     run = nets.train(tmp_path / "run", model, torch.optim.Adam(model.parameters(), 1e-3), steps=80)
-    assert check_run(run, [DeadUnits()])[0] == []
+    (finding,), _ = check_run(run, [DeadUnits()])
+    assert finding.severity is Severity.WARNING
+    assert "on their slope only" in finding.message
+
+
+@pytest.mark.parametrize(("top", "fall", "found"), [(-0.1, 0.0, 1), (-0.1, 0.05, 0), (0.1, 0.0, 0)])
+def test_layer_below_zero_is_found_when_the_loss_does_not_fall(
+    tmp_path: Path, top: float, fall: float, found: int
+) -> None:
+    made, random = Made(tmp_path / "run"), np.random.default_rng(0)
+    for step in range(30):
+        values = top - random.random((64, 8))
+        values[0, 0] = top
+        made.step(step, {"activation/act": values, "loss/a": 2.0 - fall * step}, collections=MARK)
+    made.end()
+    findings = made.check(DeadUnits())[0]
+    assert [one.message.split(" is above")[0] for one in findings] == ["No unit of activation/act"] * found
 
 
 def test_function_that_is_called_is_judged_too(tmp_path: Path) -> None:

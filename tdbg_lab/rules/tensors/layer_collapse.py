@@ -1,0 +1,166 @@
+"""A hidden layer that has lost what told its samples apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.memo import remembered
+from tdbg_lab.rules.registry import rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import Finding
+    from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["LayerCollapse"]
+
+_LEAST_WIDTH = 4
+"""Layers of fewer units say nothing: most are heads."""
+_KEPT = 32
+"""Recorded batches that are looked back on."""
+
+
+class _Layer(NamedTuple):
+    row: int
+    """In the newest frame."""
+    now: float
+    before: float
+
+
+@rule("layer_collapse", title="Layer collapsed")
+@dataclass(frozen=True, kw_only=True)
+class LayerCollapse(Rule):
+    """A hidden layer that gives nearly the same for all samples, and did not before.
+
+    Judged by its spread over the samples: the standard deviation within its units as a share of the layer's
+    root mean square. A penalty on the representation, biases that outgrew everything else, and views that are
+    drawn together with nothing to push them apart end like that.
+
+    A last layer is left alone: it may learn the mean of its targets first. So is one whose spread was small
+    from the beginning, which is how deep networks begin, and games, in which one side may have to be
+    undecided. Whether few dimensions are left, and not none, is for ``representation_collapse`` to say, which
+    needs raw values.
+    """
+
+    spread: float = 0.1
+    """Spread below which a layer has collapsed. In healthy trainings the least, of the logarithm of variances
+    of a variational autoencoder, was 0.14."""
+    lost: float = 0.3
+    """The same as a share of the largest spread that the layer had in the last 32 recorded batches."""
+    patience: int = 16
+    """Recorded batches whose median spread is judged."""
+
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "tensor_variance")
+    _ADVICE: ClassVar = (
+        "Lower the weight of penalties on the representation (KL term, sparsity), and weight decay.",
+        "Contrastive and self-distilling training: check the negatives, the stop-gradient and the predictor.",
+        "Look at the biases before this layer: one large step can make them outgrow all that varies.",
+        "Normalise the representation (BatchNorm, LayerNorm), or add a term for its variance.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the thresholds."""
+        super().__post_init__()
+        self.require("spread", "lost", at_least=0, at_most=1)
+        self.require("patience", at_least=2, at_most=_KEPT)
+
+    def needs(self) -> Needs:
+        """Activations with means per unit."""
+        return Needs(kinds=(Kind.ACTIVATION,), steps=_KEPT)
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without hidden layers, or in a game."""
+        if why := super().not_applicable(run):
+            return why
+        if is_game(run):
+            return "Several models are trained: in a game one of them may have to be undecided."
+        return "" if _hidden(run) else "No hidden layer with units was recorded so far."
+
+    def check(self, step: int, run: RunView) -> Finding | None:
+        """Compare the spreads of the last batches with those before, layer by layer."""
+        frames = run.frames(Kind.ACTIVATION, _KEPT)
+        if len(frames) < self.patience or frames[-1].step != step:
+            return None
+        low = np.flatnonzero(_spreads(frames[-1]) < self.spread)
+        if not len(low):  # as in healthy runs
+            return None
+        hidden = _hidden(run)
+        names = frames[-1].keys
+        old = run.active.tensor if run.active else ""
+        bad = [
+            one for row in low if names[row].name in hidden and (one := self._judge(int(row), frames, old))
+        ]
+        if not bad:
+            return None
+        return self._found(
+            step, next((one for one in bad if names[one.row].name == old), bad[0]), bad, frames
+        )
+
+    def _judge(self, row: int, frames: list[Frame], old: str) -> _Layer | None:
+        """A layer that has lost its spread; what the one named already had before is forgotten with time."""
+        name = frames[-1].keys[row].name
+        found = [_spreads(frame)[frame.index[name]] for frame in frames if name in frame.index]
+        series = np.array([one for one in found if np.isfinite(one)])
+        if len(series) < self.patience:
+            return None
+        now, before = float(np.median(series[-self.patience :])), float(series.max())
+        lost = now < self.spread and (name == old or now < self.lost * before)
+        return _Layer(row, now, before) if lost else None
+
+    def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
+        key = frames[-1].keys[layer.row]
+        others = f" So do {len(bad) - 1} more layers." if len(bad) > 1 else ""
+        return self.finding(
+            step,
+            f"{key.name} gives nearly the same for all samples: {100 * layer.now:.2g} % of its size differs "
+            f"between them (median of {self.patience} recorded batches), and {100 * layer.before:.2g} % did "
+            f"before.{others}",
+            severity=Severity.WARNING,
+            key=key,
+            evidence={
+                "spread_percent": round(100 * layer.now, 3),
+                "spread_before_percent": round(100 * layer.before, 3),
+                "layers_count": len(bad),
+                "layers": ", ".join(frames[-1].keys[one.row].name for one in bad[:20]),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("histogram", {"tensor": key.name}),
+            step_first=frames[-self.patience].step,
+        )
+
+
+def _hidden(run: RunView) -> frozenset[str]:
+    """Outputs before that of the last layer with weights, in the order of the forward pass."""
+    trained = {key.module for key in run.tensors(Kind.WEIGHT)}
+    activations = run.tensors(Kind.ACTIVATION)
+    last = max((at for at, key in enumerate(activations) if key.module in trained), default=0)
+    return frozenset(key.name for key in activations[:last])
+
+
+@remembered
+def _spreads(frame: Frame) -> NDArray[np.float64]:
+    """Spread of each row over the samples; NaN for what has no units, no size, or is not finite."""
+    block = frame.block
+    found = np.full(len(frame.keys), np.nan)
+    rows = frame.rows(Kind.ACTIVATION)
+    widths = np.diff(block.channel_offsets)[rows]
+    whole = (widths >= _LEAST_WIDTH) & (block.finite_count[rows] == block.count[rows]) & (block.l2[rows] > 0)
+    rows, widths = rows[whole], widths[whole]
+    if not len(rows):
+        return found
+    starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
+    units = np.arange(widths.sum()) + np.repeat(block.channel_offsets[rows] - starts, widths)
+    means = block.channel_mean[units].astype(np.float64)
+    between = np.add.reduceat(means**2, starts) / widths
+    square = block.l2[rows] ** 2 / block.count[rows]
+    found[rows] = np.sqrt(np.maximum(0.0, 1.0 - between / square))
+    return found

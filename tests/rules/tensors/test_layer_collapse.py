@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import RuleStatus
+from tdbg_lab.rules import LayerCollapse, check_run
+from tests.rules import nets
+from tests.rules.made import Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WEIGHTS = {"a.weight": np.eye(8), "b.weight": np.eye(8)}
+
+
+def _run(path: Path, spreads: list[float], *, layer: str = "activation/a", width: int = 8) -> Made:
+    """A layer whose samples differ by a share of its size."""
+    made, random = Made(path), np.random.default_rng(0)
+    for step, spread in enumerate(spreads):
+        code = np.sqrt(1 - spread**2) + spread * random.normal(size=(256, width))
+        both = {"activation/a": random.normal(size=(256, width)), "activation/b": code}
+        made.step(
+            step, WEIGHTS | (both if layer == "activation/b" else {layer: code} | {"activation/b": code})
+        )
+    made.end()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("spreads", "found"),
+    [
+        ([0.6] * 8 + [0.05] * 24, 1),
+        ([0.6] * 8 + [0.2] * 24, 0),  # still enough
+        ([0.05] * 32, 0),  # as it began
+        ([0.6] * 8 + [0.05] * 7 + [0.6] * 17, 0),  # it came back
+    ],
+)
+def test_hidden_layer_that_lost_its_spread_is_found(tmp_path: Path, spreads: list[float], found: int) -> None:
+    findings = _run(tmp_path / "run", spreads).check(LayerCollapse())[0]
+    assert [one.tensor for one in findings] == ["activation/a"] * found
+
+
+def test_finding_lasts_when_what_was_before_is_forgotten(tmp_path: Path) -> None:
+    (finding,), _ = _run(tmp_path / "run", [0.6] * 8 + [0.05] * 80).check(LayerCollapse())
+    assert finding.step_last == 87
+
+
+def test_last_and_narrow_layers_are_left_alone(tmp_path: Path) -> None:
+    lost = [0.6] * 8 + [0.05] * 24
+    assert _run(tmp_path / "last", lost, layer="activation/b").check(LayerCollapse())[0] == []
+    assert _run(tmp_path / "narrow", lost, width=3).check(LayerCollapse())[0] == []
+
+
+@pytest.mark.parametrize("pull", [30.0, 0.0])
+def test_codes_drawn_together_are_found_in_a_training(tmp_path: Path, pull: float) -> None:
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 8))
+    model = nn.Sequential(encoder, nn.Linear(8, 10))
+    plain, held = nn.CrossEntropyLoss(), []
+    encoder.register_forward_hook(lambda _module, _inputs, code: held.append(code))
+
+    class Drawn(nn.Module):
+        def forward(self, told: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+            return plain(told, wanted) + pull * held[-1].var(0).sum()
+
+    run = nets.train(
+        tmp_path / "run",
+        model,
+        torch.optim.Adam(model.parameters(), 5e-3),
+        steps=70,
+        save_every=2,
+        criterion=Drawn(),
+    )
+    findings = check_run(run, [LayerCollapse()])[0]
+    assert bool(findings) is bool(pull)
+    assert all(one.module.startswith("0") for one in findings)
+
+
+def test_says_that_there_is_no_hidden_layer(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(4):
+        made.step(step, {"only.weight": np.eye(4), "activation/only": np.ones((8, 4))})
+    made.end()
+    state = made.check(LayerCollapse())[1]["layer_collapse"]
+    assert state.status is RuleStatus.NOT_APPLICABLE
+    assert "No hidden layer" in state.reason
+
+
+def test_threshold_out_of_range_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"layer_collapse.spread is 2"):
+        LayerCollapse(spread=2.0)
