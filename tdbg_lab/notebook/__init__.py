@@ -1,8 +1,8 @@
 """``%tdbg`` magics and inline widgets.
 
 ``magics`` (what IPython calls) reads a line with ``arguments`` and does it with ``commands``; ``completion``
-offers what ``arguments`` declares. ``showing.show`` opens a ``live.LiveView``: a plotly ``FigureWidget``
-kept up to date by a thread (``pace``, ``sync``), its ``controls``, and a ``still`` for the saved notebook.
+offers what ``arguments`` declares. ``showing.show`` opens a ``live.LiveView``: a ``figure_widget``
+kept up to date by a thread (``pace``), its ``controls``, and a ``still`` for the saved notebook.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plotly's figure widget, made for a kernel that is busy and a notebook that is saved."""
+"""A figure in a notebook, made for a kernel that is busy and a notebook that is saved."""
 
 from __future__ import annotations
 
@@ -6,49 +6,51 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anywidget
 import plotly
-import plotly.graph_objects as go
+import traitlets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import plotly.graph_objects as go
 
 __all__ = ["FigureWidget"]
 
-_ASKED = {"tdbg": "widget-code"}
-"""What a browser says, and is answered with, when no server gives it Plotly's widget code."""
+_ASKED = {"tdbg": "plotly"}
+"""What a browser says, and is answered with, when no server gives it Plotly's code."""
 
 
-def _loader() -> str:
-    text = resources.files("tdbg_lab.notebook").joinpath("loader.js").read_text(encoding="utf-8")
+def _code() -> str:
+    text = resources.files("tdbg_lab.notebook").joinpath("figure.js").read_text(encoding="utf-8")
     return text.replace("__VERSION__", plotly.__version__)
 
 
-class FigureWidget(go.FigureWidget):  # type: ignore[misc, unused-ignore]
-    """A figure widget without a copy of Plotly, announced to the browser when it is complete.
+class FigureWidget(anywidget.AnyWidget):
+    """What a browser shows is what the synchronised state says, whenever it looks.
 
-    Plotly's own carries its code, 5 MB, as part of its state: sent with every widget, and written into every
-    notebook that is saved with its widgets. This one carries a few lines that fetch the code.
+    Plotly's own widget sends changes as messages beside its state: a browser that still loads, or whose cell
+    is scrolled away or hidden, misses them and shows old pictures for good. It also carries Plotly's code,
+    5 MB, in every widget and in every notebook that is saved with its widgets.
 
-    Plotly's own announces itself empty and sends its figure afterwards; a browser that draws in between
-    shows empty axes for good.
+    Arrays travel in Plotly's base64 form, which costs a twentieth of nested lists.
+
+    Attributes
+    ----------
+    figure
+        What is shown, in plain JSON types: ``{"data": [...], "layout": {...}}``.
     """
 
-    _esm = _loader()
-    _is_complete = False
+    _esm = _code()
+    figure: dict[str, Any] = traitlets.Dict({"data": [], "layout": {}}).tag(sync=True)
 
-    def __init__(self, shown: Mapping[str, Any]) -> None:
-        super().__init__(shown)
-        self.set_trait("_config", {"showSendToCloud": False})  # nothing leaves the user's machines
-        self._is_complete = True
+    def __init__(self) -> None:
+        super().__init__()
         self.on_msg(self._answer)
-        self.open()
 
-    def open(self) -> None:
-        """Announce the widget; called by ipywidgets too early, and by us."""
-        if self._is_complete:
-            super().open()
+    def draw(self, figure: go.Figure) -> None:
+        """Show `figure`; nothing is sent when it is what is shown already."""
+        self.figure = figure.to_plotly_json()
 
     def _answer(self, _widget: object, content: object, _buffers: object) -> None:
         if content == _ASKED:
-            code = Path(plotly.__file__).parent / "package_data" / "widgetbundle.js"
+            code = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
             self.send(_ASKED, buffers=[code.read_bytes()])

@@ -15,10 +15,10 @@ from IPython.display import display
 
 from tdbg_lab.errors import TdbgError
 from tdbg_lab.notebook.controls import Controls
+from tdbg_lab.notebook.figure_widget import FigureWidget
 from tdbg_lab.notebook.names import tensor_named, tensors_of
 from tdbg_lab.notebook.pace import Pace
 from tdbg_lab.notebook.still import FRAME_CSS, still
-from tdbg_lab.notebook.sync import Screen
 from tdbg_lab.notebook.theme import themed
 from tdbg_lab.records import RunStatus
 from tdbg_lab.views import call_view, find_view
@@ -60,7 +60,7 @@ class LiveView:
         self.run = run
         self.view = find_view(view)
         self.params: dict[str, Any] = dict(params)
-        self._screen = Screen()
+        self._picture = FigureWidget()
         self._pace = pace or Pace()
         self._lock = threading.RLock()
         self._wake = threading.Event()
@@ -74,7 +74,7 @@ class LiveView:
         self._shell: Any = None
         self._controls = Controls(self.view.params, self.params, self._chosen)
         self._text = ipywidgets.HTML()
-        self.widget = ipywidgets.VBox([self._controls.box, self._screen.box, self._text])
+        self.widget = ipywidgets.VBox([self._controls.box, self._picture, self._text])
         self.widget.add_class("tdbg-live")
         weakref.finalize(self, self._stopping.set)
 
@@ -98,7 +98,7 @@ class LiveView:
                 display_id=True,
             ),
             display(self.widget, display_id=True),
-            display(still(self._screen.shown, text=text), raw=True, display_id=True),
+            display(still(self._picture.figure, text=text), raw=True, display_id=True),
         ]
         self._still_s = time.monotonic()
         self._shell = get_ipython()
@@ -125,7 +125,7 @@ class LiveView:
             self._keep_still()
             for place in self._places[:2]:
                 place.update({"text/plain": ""}, raw=True)
-            self._screen.close()
+            self._picture.close()
             self.widget.close()
         self._forget_cells()
 
@@ -144,7 +144,7 @@ class LiveView:
                 self._say(str(error))
                 return False
             figure.layout.uirevision = repr(sorted(self.params.items(), key=str))
-            self._screen.draw(themed(figure))
+            self._picture.draw(themed(figure))
             self._say(self._caption(figure))
             self.drawings += 1
             return True
@@ -253,16 +253,13 @@ class LiveView:
             return False
 
     def _keep_still(self) -> None:
-        """Bring the picture in the notebook, and what a reloaded page sees, up to date."""
+        """Bring the picture that a saved notebook keeps up to date."""
         self._still_s = time.monotonic()
         try:
             with self._lock:
                 self._still_version = self.run.version
-                if self._ended():
-                    self._screen.settle()
-                self._screen.remember()
                 if self._places:
                     text = f"{self.view.title} of run {self.run.info.name}"
-                    self._places[2].update(still(self._screen.shown, text=text), raw=True)
+                    self._places[2].update(still(self._picture.figure, text=text), raw=True)
         except Exception:  # the kernel may be on its way out
             log.debug("could not keep a still of the view %s", self.view.name, exc_info=True)

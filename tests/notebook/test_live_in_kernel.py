@@ -125,7 +125,7 @@ def test_live_view_controls_work_after_the_end_of_the_run(kernel):
         "training.end('finished')\n"
         "live._thread.join(60)\n"
         "live._controls._parts['tensor'].value = 'gradient/layer0.weight'\n"
-        "print(live._screen.shown['layout']['meta'])\n"
+        "print(live._picture.figure['layout']['meta'])\n"
     )
     assert "gradient/layer0.weight" in _of(messages, "stream")[-1]["text"]
 

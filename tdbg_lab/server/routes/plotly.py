@@ -18,7 +18,7 @@ FOREVER_S = 365 * 24 * 3600
 
 
 class PlotlyHandler(TdbgHandler):
-    """Plotly's widget code, as installed here."""
+    """plotly.js, as installed here."""
 
     @web.authenticated
     @authorized
@@ -32,7 +32,7 @@ class PlotlyHandler(TdbgHandler):
 def _code(wanted: str) -> bytes:
     installed, spec = version("plotly"), find_spec("plotly")
     if wanted == installed and spec is not None and spec.origin is not None:
-        path = Path(spec.origin).parent / "package_data" / "widgetbundle.js"
+        path = Path(spec.origin).parent / "package_data" / "plotly.min.js"
         if path.is_file():
             return path.read_bytes()
     raise NotFoundError(f"There is no code of plotly {wanted} here; installed is {installed}.")
