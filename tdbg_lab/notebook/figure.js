@@ -27,7 +27,7 @@ function plotlyOf(model) {
 async function fromServer() {
   const config = document.getElementById('jupyter-config-data');
   const { baseUrl } = JSON.parse(config.textContent);
-  const answer = await fetch(`${baseUrl}tdbg/plotly/${VERSION}.js`);
+  const answer = await fetch(`${baseUrl}tdbg/plotly/${VERSION}/plotly.min.js`);
   if (!answer.ok) {
     throw new Error(`The server has no Plotly ${VERSION}`);
   }

@@ -32,7 +32,7 @@ ROUTES = [
     ("POST", f"runs/{RUN}/views/scalars"),
     ("GET", f"jobs/{JOB}"),
     ("DELETE", f"jobs/{JOB}"),
-    ("GET", "plotly/7.0.0.js"),
+    ("GET", "plotly/7.0.0/plotly.min.js"),
 ]
 READING = {("POST", f"runs/{RUN}/views/scalars")}
 

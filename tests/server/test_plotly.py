@@ -8,7 +8,7 @@ from tornado.httpclient import HTTPClientError
 
 
 async def test_code_of_the_installed_version_is_answered_as_javascript(jp_fetch):
-    answer = await jp_fetch("tdbg", "plotly", f"{plotly.__version__}.js")
+    answer = await jp_fetch("tdbg", "plotly", plotly.__version__, "plotly.min.js")
     assert answer.headers["Content-Type"].startswith("text/javascript")
     assert "immutable" in answer.headers["Cache-Control"]
     assert len(answer.body) > 1_000_000
@@ -16,7 +16,7 @@ async def test_code_of_the_installed_version_is_answered_as_javascript(jp_fetch)
 
 async def test_code_of_another_version_is_refused_with_both_versions(jp_fetch):
     with pytest.raises(HTTPClientError) as refused:
-        await jp_fetch("tdbg", "plotly", "5.0.0.js")
+        await jp_fetch("tdbg", "plotly", "5.0.0", "plotly.min.js")
     assert refused.value.code == 404
     message = json.loads(refused.value.response.body)["message"]
     assert "5.0.0" in message

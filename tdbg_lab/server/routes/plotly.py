@@ -1,4 +1,4 @@
-"""``GET /tdbg/plotly/{wanted}.js``: the code that draws live views in notebooks."""
+"""``GET /tdbg/plotly/{wanted}/plotly.min.js``: the code that draws live views in notebooks."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ def _code(wanted: str) -> bytes:
     raise NotFoundError(f"There is no code of plotly {wanted} here; installed is {installed}.")
 
 
-handlers: list[Route] = [(r"/tdbg/plotly/(?P<wanted>[0-9A-Za-z.]{1,40})\.js", PlotlyHandler)]
+handlers: list[Route] = [(r"/tdbg/plotly/(?P<wanted>[0-9A-Za-z.]{1,40})/plotly\.min\.js", PlotlyHandler)]
