@@ -7,6 +7,7 @@
  *   {"do": "drawn"}                                              answer and forget what was noted
  *   {"do": "heap"}                                               collect garbage; what is then in use
  *   {"do": "profile", "seconds": 10, "path": "x.cpuprofile"}     where the page spends its time
+ *   {"do": "trace", "seconds": 10, "path": "x.json"}             what every thread of the browser does
  *   {"do": "picture", "path": "x.png"}                           a screenshot
  *
  * It uses the Playwright of the browser tests, and the Chromium that CHROMIUM names.
@@ -99,6 +100,11 @@ const commands = {
     await new Promise(resolve => setTimeout(resolve, seconds * 1000));
     const { profile } = await devtools.send('Profiler.stop');
     writeFileSync(path, JSON.stringify(profile));
+  },
+  trace: async ({ seconds, path }) => {
+    await browser.startTracing(page, { path });
+    await new Promise(resolve => setTimeout(resolve, seconds * 1000));
+    await browser.stopTracing();
   },
   picture: ({ path }) => page.screenshot({ path }).then(() => null)
 };

@@ -142,9 +142,11 @@ def rebin(block: StatsBlock, axis: ValueAxis, edges: NDArray[np.float64]) -> NDA
     cut_low, cut_high = np.maximum(low, block.min[owner]), np.minimum(high, block.max[owner])
     is_cut = ((cut_low > low) | (cut_high < high)) & (cut_low <= cut_high)
     occupied, column = np.unique(bins[~is_cut], return_inverse=True)
-    dense = np.zeros((n, len(occupied)))
-    np.add.at(dense, (owner[~is_cut], column), counts[~is_cut])
-    table = dense @ _spread(axis.forward(LOWER[occupied]), axis.forward(UPPER[occupied]), edges)
+    places = owner[~is_cut] * len(occupied) + column
+    dense = np.bincount(places, weights=counts[~is_cut], minlength=n * len(occupied))
+    table = dense.reshape(n, len(occupied)) @ _spread(
+        axis.forward(LOWER[occupied]), axis.forward(UPPER[occupied]), edges
+    )
     if is_cut.any():
         shares = _spread(axis.forward(cut_low[is_cut]), axis.forward(cut_high[is_cut]), edges)
         np.add.at(table, owner[is_cut], counts[is_cut, None] * shares)

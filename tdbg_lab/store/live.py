@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
+from tdbg_lab.store.batch_lists import BatchLists
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.parts import (
     LISTS,
@@ -15,10 +15,8 @@ from tdbg_lab.store.parts import (
     Part,
     Query,
     check_lists,
-    list_values,
     number_values,
     parse_key,
-    reason_values,
 )
 from tdbg_lab.store.schema import MODE_CODE, SCALARS, STATS
 from tdbg_lab.store.seal import step_table
@@ -26,6 +24,7 @@ from tdbg_lab.store.seal import step_table
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 _KEY_COLUMNS = ("tensor", "kind", "module", "dtype", "shape", "collections")
@@ -60,7 +59,7 @@ class LiveStats:
         self.path = path
         self._names = names
         self._reader = BatchReader(path, STATS)
-        self._batches: list[pa.RecordBatch] = []
+        self._batches: list[BatchLists] = []
         self._first_rows: list[int] = [0]
         self._last_keys: tuple[pa.RecordBatch, NDArray[np.int64]] | None = None
         self._steps: list[tuple[int, int, int]] = []
@@ -127,10 +126,10 @@ class LiveStats:
         found: dict[str, list[Any]] = {name: [] for name in names}
         for group in np.split(np.arange(len(rows)), cuts):
             number = batch_of[group[0]]
-            indices = pa.array(rows[group] - self._first_rows[number])
+            indices = rows[group] - self._first_rows[number]
             for name in names:
-                array = batches[number][name].take(indices)
-                found[name].append(reason_values(array) if name == REASON else list_values(array, name))
+                read = batches[number].reasons if name == REASON else batches[number].lists
+                found[name].append(read(name, indices))
         for name, pieces in found.items():
             if name == REASON:
                 part.columns[name] = np.concatenate(pieces)
@@ -139,8 +138,8 @@ class LiveStats:
                 part.lists[name] = (lengths, values)
         check_lists(part)
 
-    def _read_again(self) -> list[pa.RecordBatch]:
-        batches = [batch for batch in BatchReader(self.path, STATS).read() if batch.num_rows]
+    def _read_again(self) -> list[BatchLists]:
+        batches = [BatchLists(batch) for batch in BatchReader(self.path, STATS).read() if batch.num_rows]
         if len(batches) < len(self._steps):
             raise OSError(f"{self.path.name} was cut")
         return batches
@@ -158,7 +157,7 @@ class LiveStats:
         self._tensor.append(tensors, n)
         self._step.append(steps, n)
         self._mode.append(mode, n)
-        self._batches.append(batch)
+        self._batches.append(BatchLists(batch))
         self._first_rows.append(self._first_rows[-1] + n)
         times = self._numbers["time_ns"].values
         for row in np.flatnonzero(np.append(steps[1:] != steps[:-1], True)):  # the last row of each step

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from tdbg_lab.views.call import call_view, check_params, figure_json, needs_preparing, prepare_view
+from tdbg_lab.views.call import call_view, check_params, needs_preparing, prepare_view
+from tdbg_lab.views.encode import figure_json
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import Cancelled, Preparation, View, find_view, list_views, view
 from tdbg_lab.views.style import draw_cursor

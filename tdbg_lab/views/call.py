@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["call_view", "check_params", "figure_json", "needs_preparing", "prepare_view"]
+__all__ = ["call_view", "check_params", "needs_preparing", "prepare_view"]
 
 _MOVING = frozenset({"step", "n_out", "window_s"})
 """Parameters that move a picture but do not make it another one: zoom survives them."""
@@ -119,11 +119,6 @@ def prepare_view(  # noqa: PLR0917 - pools pass arguments by position
     if stop():
         raise Cancelled
     return found.preparation.prepare(run, checked, progress or _no_progress, stop, previous)
-
-
-def figure_json(figure: go.Figure) -> str:
-    """Plotly JSON; numpy arrays travel as base64 typed arrays (``bdata``)."""
-    return str(figure.to_json(validate=False))
 
 
 def _finish(figure: go.Figure, found: View, params: Mapping[str, Any]) -> go.Figure:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.views.call import figure_json
+from tdbg_lab.views.encode import figure_json
 from tdbg_lab.views.style import empty
 
 if TYPE_CHECKING:
