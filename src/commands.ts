@@ -36,6 +36,8 @@ export namespace CommandIDs {
   export const openReport = 'tdbg:open-report';
   /** Save the report that was written where the browser runs. */
   export const saveReport = 'tdbg:save-report';
+  /** The same, as a notebook. */
+  export const saveReportNotebook = 'tdbg:save-report-notebook';
   /** Copy the path. */
   export const copyPath = 'tdbg:copy-path';
   /** Stay at the latest step. */

@@ -60,8 +60,8 @@ export interface ITdbgClient {
   report(id: string): Promise<IReport>;
   /** Where it stands. */
   reportState(job: string): Promise<IReport>;
-  /** The page, once it is done. */
-  reportPage(job: string): Promise<Blob>;
+  /** The page, once it is done, or the same as a notebook. */
+  reportPage(job: string, format?: 'html' | 'notebook'): Promise<Blob>;
   /** Apply the fix of a finding; answers the id of the request to the training. */
   fix(id: string, finding: string): Promise<string>;
   /** Ask the training process to profile its next steps; answers the id of the request. */
@@ -177,8 +177,14 @@ export class TdbgClient implements ITdbgClient {
     return this._request('GET', ['jobs', job]);
   }
 
-  async reportPage(job: string): Promise<Blob> {
-    return (await this._fetch('GET', ['jobs', job, 'report'])).blob();
+  async reportPage(
+    job: string,
+    format: 'html' | 'notebook' = 'html'
+  ): Promise<Blob> {
+    const query = { format };
+    return (
+      await this._fetch('GET', ['jobs', job, 'report'], { query })
+    ).blob();
   }
 
   async fix(id: string, finding: string): Promise<string> {

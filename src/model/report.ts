@@ -24,6 +24,11 @@ export class ReportModel extends AskedModel<IReportResult> {
     return this.client.reportPage(this.job);
   }
 
+  /** The same as a notebook. */
+  notebook(): Promise<Blob> {
+    return this.client.reportPage(this.job, 'notebook');
+  }
+
   protected ask(job: string): Promise<IReport> {
     return this.client.reportState(job);
   }

@@ -40,6 +40,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const refresh = (): void => {
       commands.notifyCommandChanged(CommandIDs.openReport);
       commands.notifyCommandChanged(CommandIDs.saveReport);
+      commands.notifyCommandChanged(CommandIDs.saveReportNotebook);
     };
     service.currentChanged.connect(refresh, service);
 
@@ -96,12 +97,29 @@ const plugin: JupyterFrontEndPlugin<void> = {
           }
         })
     });
+    commands.addCommand(CommandIDs.saveReportNotebook, {
+      label: trans.__('Download Report as Notebook'),
+      caption: trans.__(
+        'Save the report that was written as a notebook, with the code of its figures'
+      ),
+      describedBy,
+      isEnabled: written,
+      execute: args =>
+        attempt(async () => {
+          const report = target(args)?.report;
+          if (report?.result) {
+            const file = report.result.file.replace(/\.html$/, '.ipynb');
+            savePage(await report.notebook(), file);
+          }
+        })
+    });
     if (palette) {
       const category = trans.__('Tensor Debugger');
       [
         CommandIDs.writeReport,
         CommandIDs.openReport,
-        CommandIDs.saveReport
+        CommandIDs.saveReport,
+        CommandIDs.saveReportNotebook
       ].forEach(command => palette.addItem({ command, category }));
     }
   }

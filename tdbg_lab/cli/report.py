@@ -15,17 +15,21 @@ __all__ = ["command"]
 @click.command("report")
 @RUN
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Default: RUN-report.html."
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Default: RUN-report.html. With the ending .ipynb it is a notebook.",
 )
+@click.option("--notebook", is_flag=True, help="Write a notebook instead of a page: RUN-report.ipynb.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @click.option("--xgboost", "boosted", is_flag=True, help="The report on boosted trees (XGBoost, LightGBM).")
-def command(run: str, output: Path | None, *, show: bool, boosted: bool) -> None:
-    """Write a self-contained HTML page about RUN."""
+def command(run: str, output: Path | None, *, notebook: bool, show: bool, boosted: bool) -> None:
+    """Write a self-contained HTML page about RUN, or a notebook."""
     from tdbg_lab.views.boosting import write_xgboost_report
     from tdbg_lab.views.report import write_report
 
     opened = find_run(run)
-    target = output or Path(f"{opened.path.name}-report.html")
+    target = output or Path(f"{opened.path.name}-report.{'ipynb' if notebook else 'html'}")
     if boosted:
         target = write_xgboost_report(opened, target)
     else:

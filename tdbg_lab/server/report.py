@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportTask", "Reports", "make_report"]
 
+NOTEBOOK = ".ipynb"
 MAX_NAME = 100
 """Longest file name, in characters, without ``-report.html``."""
 
@@ -64,7 +65,7 @@ def make_report(
             raise Cancelled
         progress(share, "Writing the report")
 
-    written = write_report(path, target, progress=tell)
+    written = write_report(path, target, notebook=Path(target).with_suffix(NOTEBOOK), progress=tell)
     return {"file": name, "bytes": written.stat().st_size}
 
 
@@ -105,10 +106,15 @@ class Reports:
             self._folder = tempfile.TemporaryDirectory(prefix="tdbg-reports-", ignore_cleanup_errors=True)
         target = Path(self._folder.name, f"{uuid.uuid4().hex}.html")
         task = ReportTask(path, target, file_name(run_name))
-        return self._asked.start(("report", run_id), task, drop=lambda: target.unlink(missing_ok=True))
 
-    def read(self, job_id: str) -> tuple[str, bytes]:
-        """The name and the content of a report that is done.
+        def drop() -> None:
+            for one in (target, target.with_suffix(NOTEBOOK)):
+                one.unlink(missing_ok=True)
+
+        return self._asked.start(("report", run_id), task, drop=drop)
+
+    def read(self, job_id: str, *, notebook: bool = False) -> tuple[str, bytes]:
+        """The name and the content of a report that is done: the page, or the notebook.
 
         Raises
         ------
@@ -118,7 +124,9 @@ class Reports:
         job = self._asked.job(job_id)
         if isinstance(job.task, ReportTask) and job.state == "done":
             with contextlib.suppress(OSError):
-                return job.task.name, job.task.target.read_bytes()
+                suffix = NOTEBOOK if notebook else job.task.target.suffix
+                name = Path(job.task.name).with_suffix(suffix).name
+                return name, job.task.target.with_suffix(suffix).read_bytes()
         raise NotFoundError("There is no such report, or it is not written yet: start it again.")
 
     def close(self) -> None:

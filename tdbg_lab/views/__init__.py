@@ -36,6 +36,8 @@ for _name in (
     "phases",
     "data_loading",
     "cores",
+    "utilisation",
+    "bottlenecks",
     "ranks",
     "compare",
     "operators",

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.views.common import points
 from tdbg_lab.views.labels import count, number, safe
+from tdbg_lab.views.machines import gpu_words, machine_names
 from tdbg_lab.views.palette import SEQUENTIAL, gamma
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, recent_samples, zero_ns
 from tdbg_lab.views.registry import view
@@ -45,14 +46,15 @@ def cores_view(
     """One row for each device, colour is its load in percent."""
     samples = recent_samples(run, window_s, ("cpu", "gpu"), range)
     device = samples["device"].astype(str)
-    samples = samples[(device != "cpu").to_numpy()]
+    machines = machine_names(run)
+    samples = samples[((device != "cpu") & samples["rank"].isin(list(machines))).to_numpy()]
     if not len(samples):
         return empty(
             "No core was sampled yet.",
             "The machine is sampled by attach(..., profiler=True), the default; that takes about a second.",
         )
     zero = zero_ns(run)
-    rows, seconds, load = _grid(samples, zero, n_out)
+    rows, seconds, load = _grid(samples, machines, zero, n_out)
     trace = {
         "type": "heatmap",
         "x": seconds,
@@ -70,17 +72,21 @@ def cores_view(
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "fixedrange": True},
         margin={"t": 24},
     )
-    return describe(figure, _caption(rows, load), time_zero_ns=str(zero))
+    words = [_caption(rows, load)]
+    if not any(row.startswith("gpu") for row in rows):
+        words.append(gpu_words(run))
+    return describe(figure, " ".join(filter(None, words)), time_zero_ns=str(zero))
 
 
 def _grid(
-    samples: DataFrame, zero: int, n_out: int
+    samples: DataFrame, machines: dict[int, str], zero: int, n_out: int
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Devices, middles of the cells in s, and mean loads, shape ``(D, T)``; NaN where there is none."""
     ranks = samples["rank"].to_numpy(dtype=np.int64)
     device = samples["device"].to_numpy(dtype=np.str_)
-    if len(np.unique(ranks)) > 1:
-        device = np.char.add(np.char.add(device, " of rank "), ranks.astype(np.str_))
+    if len(machines) > 1:
+        of = np.array([f" of {machines[rank]}" for rank in ranks.tolist()], dtype=np.str_)
+        device = np.char.add(device, of)
     names, row = np.unique(device, return_inverse=True)
     order = sorted(range(len(names)), key=lambda i: _place(str(names[i])))[:_MOST_ROWS]
     when = (samples["time_ns"].to_numpy(dtype=np.int64) - zero) / 1e9
@@ -100,9 +106,9 @@ def _grid(
 
 def _place(name: str) -> tuple[int, str, int]:
     """GPUs first, then cores, by number."""
-    device, _, rank = name.partition(" of rank ")
+    device, _, machine = name.partition(" of ")
     number_ = _NUMBER.search(device)
-    return (0 if device.startswith("gpu") else 1, rank.rjust(6), int(number_[1]) if number_ else -1)
+    return (0 if device.startswith("gpu") else 1, machine.rjust(64), int(number_[1]) if number_ else -1)
 
 
 def _caption(rows: list[str], load: NDArray[np.float64]) -> str:

@@ -13,6 +13,7 @@ from tdbg_lab.analysis.phases import exclusive_ns, training_spans
 from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.labels import count, number, percent
 from tdbg_lab.views.palette import MUTED, PHASES
+from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_samples, recent_spans
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.step_times import no_steps
@@ -33,6 +34,7 @@ __all__ = ["Waiting", "loading_verdict", "loading_view", "waiting"]
 _FIRST_STEPS = 2
 """Steps that begin with starting workers and filling caches."""
 _SMALL_SHARE = 0.1
+_BINS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,25 @@ class Waiting:
     title="Data loading",
     description="How long each step waits for its batch, how the data loader is set, and what would help.",
     axis="step",
-    params=(WINDOW, RANGE, STEP, points(800, 4000)),
+    params=(
+        Param(
+            "show",
+            "Show",
+            "choice",
+            "steps",
+            choices=("steps", "histogram"),
+            choice_labels=("Over steps", "Histogram of waiting"),
+        ),
+        WINDOW,
+        RANGE,
+        STEP,
+        points(800, 4000),
+    ),
 )
 def loading_view(
     run: Run,
     *,
+    show: str = "steps",
     window_s: int = 1800,
     range: Range = None,  # noqa: A002 - its name on the wire
     step: int | None = None,
@@ -70,6 +86,9 @@ def loading_view(
     found = waiting(recent_spans(run, window_s, range))
     if not len(found.step):
         return empty(*no_steps(range))
+    said = range_words(range) + loading_verdict(run, found, window_s)
+    if show == "histogram":
+        return describe(_histogram(found), said, x_axes=())
     traces = [
         _line(found.step, found.busy_s, n_out, "the rest of the step", MUTED),
         _line(found.step, found.wait_s, n_out, "waiting for data", PHASES["data"]),
@@ -78,7 +97,29 @@ def loading_view(
     figure.update_layout(
         xaxis=step_axis(found.step), yaxis={"title": {"text": "Time (ms)"}, "rangemode": "tozero"}
     )
-    return describe(figure, range_words(range) + loading_verdict(run, found, window_s), step=step)
+    return describe(figure, said, step=step)
+
+
+def _histogram(found: Waiting) -> go.Figure:
+    """How often steps waited how long; the few longest are in the last bin."""
+    ms = found.wait_s * 1e3
+    low, high = float(ms.min()), float(np.percentile(ms, 99))
+    edges = np.linspace(low, high if high > low else low + max(low * 0.01, 1e-3), _BINS + 1)
+    counts, _ = np.histogram(np.minimum(ms, edges[-1]), edges)
+    trace = {
+        "type": "bar",
+        "x": (edges[:-1] + edges[1:]) / 2,
+        "y": counts,
+        "width": float(edges[1] - edges[0]),
+        "marker": {"color": PHASES["data"], "line": {"width": 0}},
+        "hovertemplate": "%{y:,d} steps wait about %{x:.4~g} ms<extra></extra>",
+    }
+    return new_figure(
+        [trace],
+        bargap=0,
+        xaxis={"title": {"text": "Waiting for data in a step (ms); the last bin holds all longer ones"}},
+        yaxis={"title": {"text": "Steps"}, "rangemode": "tozero"},
+    )
 
 
 def waiting(spans: DataFrame) -> Waiting:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import html
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.views.encode import figure_json
 from tdbg_lab.views.style import empty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from plotly import graph_objects as go
 
-__all__ = ["Section", "Table", "write_sections"]
+__all__ = ["MAX_FIGURE_CHARS", "Section", "Table", "table_html", "write_sections"]
 
-_MAX_FIGURE_CHARS = 9_000_000
+MAX_FIGURE_CHARS = 9_000_000
 """Of all figures together; with plotly itself the page stays below 15 MB."""
 _MAX_CELL_CHARS = 2000
 
@@ -85,6 +85,8 @@ class Section:
     """A list below the text."""
     tables: Sequence[Table] = ()
     figures: Sequence[go.Figure] = field(default=())
+    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    """View and parameters of each figure, for those who draw it again."""
 
 
 def write_sections(
@@ -146,7 +148,7 @@ class _Figures:
     """Figures of a page: numbered, and together no larger than a page may be."""
 
     def __init__(self) -> None:
-        self._left = _MAX_FIGURE_CHARS
+        self._left = MAX_FIGURE_CHARS
         self._count = 0
 
     def add(self, figure: go.Figure) -> str:
@@ -170,12 +172,13 @@ def _section(section: Section, figures: _Figures, *, level: int) -> str:
         parts.append(f"<p>{html.escape(section.text)}</p>")
     if section.points:
         parts.append("<ul>" + "".join(f"<li>{html.escape(one)}</li>" for one in section.points) + "</ul>")
-    parts += [_table(table) for table in section.tables if table.rows]
+    parts += [table_html(table) for table in section.tables if table.rows]
     parts += [figures.add(figure) for figure in section.figures]
     return f"<section>{''.join(parts)}</section>"
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """A table as HTML; its texts are escaped."""
     head = "".join(f"<th>{html.escape(one)}</th>" for one in table.head)
     rows = [f"<tr>{head}</tr>"] if head else []
     for row in table.rows:

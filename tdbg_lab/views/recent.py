@@ -11,8 +11,19 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from tdbg_lab.run import Run
+    from tdbg_lab.store.series import SampleSeries
 
-__all__ = ["RANGE", "WINDOW", "Range", "end_ns", "range_words", "recent_samples", "recent_spans", "zero_ns"]
+__all__ = [
+    "RANGE",
+    "WINDOW",
+    "Range",
+    "end_ns",
+    "range_words",
+    "recent_samples",
+    "recent_series",
+    "recent_spans",
+    "zero_ns",
+]
 
 Range = tuple[float | None, float | None] | None
 """First and last second since the start of the run; None for an end that is open, or for no range."""
@@ -39,9 +50,9 @@ def end_ns(run: Run) -> int | None:
     """When the latest row, span or sample was recorded; None when there is none."""
     last = run.last_time_ns
     ends = [last] if last is not None else []
-    samples, spans = run.samples(start_ns=last), run.spans(start_ns=last)
-    if len(samples):
-        ends.append(int(samples["time_ns"].max()))
+    # samples and spans go on after the last row
+    samples, spans = run.sample_series(("cpu", "memory"), start_ns=last), run.spans(start_ns=last)
+    ends += [int(one.time_ns[-1]) for one in samples]
     if len(spans):
         ends.append(int((spans["start_ns"] + spans["duration_ns"]).max()))
     return max(ends, default=None)
@@ -62,6 +73,17 @@ def recent_samples(
     """Samples of these metrics in the range, or in the window when there is none."""
     start, end = _between(run, window_s, range)
     return run.samples(metrics=metrics, start_ns=start, end_ns=end)
+
+
+def recent_series(
+    run: Run,
+    window_s: int,
+    metrics: tuple[str, ...],
+    range: Range = None,  # noqa: A002 - its name on the wire
+) -> list[SampleSeries]:
+    """Samples of these metrics in the range, or in the window when there is none, by metric and device."""
+    start, end = _between(run, window_s, range)
+    return run.sample_series(metrics, start_ns=start, end_ns=end)
 
 
 def range_words(range: Range) -> str:  # noqa: A002 - its name on the wire

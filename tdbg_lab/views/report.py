@@ -11,8 +11,17 @@ from tdbg_lab.errors import TdbgError
 from tdbg_lab.run import Run, open_run
 from tdbg_lab.views.call import call_view
 from tdbg_lab.views.html_page import Section, Table, write_sections
+from tdbg_lab.views.notebook_page import write_notebook
 from tdbg_lab.views.registry import find_view
 from tdbg_lab.views.style import empty
+from tdbg_lab.views.tables import (
+    kind_table,
+    kind_words,
+    rule_headline,
+    rule_table,
+    slow_step_table,
+    step_table,
+)
 from tdbg_lab.views.verdicts import finding_table, next_steps, part_table, usage_table, verdicts
 
 if TYPE_CHECKING:
@@ -35,10 +44,16 @@ DEFAULT_SECTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("phases", {"show": "time", "window_s": _ALL}),
     ("step_times", {"window_s": _ALL}),
     ("data_loading", {"window_s": _ALL}),
+    ("data_loading", {"show": "histogram", "window_s": _ALL}),
     ("ranks", {"window_s": _ALL}),
     ("cores", {"window_s": _ALL}),
+    ("utilisation", {"window_s": _ALL}),
+    ("utilisation", {"show": "balance", "window_s": _ALL}),
+    ("bottlenecks", {"window_s": _ALL}),
+    ("bottlenecks", {"show": "io", "window_s": _ALL}),
     ("timeline", {"window_s": 86_400}),
     ("operators", {}),
+    ("operators", {"show": "kernels"}),
     ("flame", {}),
 )
 """Views and parameters of a report, in order; what a run has nothing of is left out."""
@@ -51,9 +66,10 @@ def write_report(
     path: str | Path | None = None,
     *,
     sections: Sequence[tuple[str, Mapping[str, Any]]] = DEFAULT_SECTIONS,
+    notebook: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Path:
-    """Write one self-contained HTML page about a run; returns its path.
+    """Write one self-contained HTML page about a run, or a notebook; returns its path.
 
     Everything from the run is escaped. A view that fails leaves its reason in its place.
 
@@ -62,9 +78,12 @@ def write_report(
     run
         A run, or its directory.
     path
-        The file; written whole or not at all. Default: the run's name and ``-report.html`` here.
+        The file; written whole or not at all. Default: the run's name and ``-report.html`` here. With the
+        ending ``.ipynb`` it is a notebook: the same texts, tables and figures, and the code that draws them.
     sections
         Views and their parameters, in order.
+    notebook
+        Where to write the notebook besides.
     progress
         Called with the share that is done, 0 to 1.
 
@@ -80,7 +99,7 @@ def write_report(
     default = sections is DEFAULT_SECTIONS
     parts = [_head(run)]
     if default and run.first_time_ns is not None:
-        parts += _facts(run)
+        parts += [one for one in _facts(run) if one.points or any(table.rows for table in one.tables)]
     tell(_FACTS_SHARE)
     for done, (name, params) in enumerate(sections, start=1):
         section = _view(run, name, params, keep_empty=not default or run.first_time_ns is None)
@@ -88,6 +107,12 @@ def write_report(
             parts.append(section)
         tell(_FACTS_SHARE + (_VIEWS_SHARE - _FACTS_SHARE) * done / max(len(sections), 1))
     target = Path(path) if path is not None else Path(f"{run.path.name}-report.html")
+    if notebook is not None:
+        write_notebook(notebook, run.path, parts)
+    if target.suffix == ".ipynb":
+        written = write_notebook(target, run.path, parts)
+        tell(1.0)
+        return written
     title = f"{run.info.name} - training report"
     return write_sections(target, title, parts, lambda share: tell(_VIEWS_SHARE + (1 - _VIEWS_SHARE) * share))
 
@@ -131,7 +156,13 @@ def _facts(run: Run) -> list[Section]:
     return [
         Section("What stands out", points=verdicts(run), tables=[finding_table(run)]),
         Section("What to do next", points=next_steps(run)),
-        Section("Where the time went", tables=[part_table(run), usage_table(run)]),
+        Section(
+            "Where the time went",
+            points=kind_words(run),
+            tables=[part_table(run), kind_table(run), usage_table(run)],
+        ),
+        Section("Durations of steps", tables=[step_table(run), slow_step_table(run)]),
+        Section("Rules", text=rule_headline(run), tables=[rule_table(run)]),
     ]
 
 
@@ -145,7 +176,7 @@ def _view(run: Run, name: str, params: Mapping[str, Any], *, keep_empty: bool) -
         keep_empty = True
     if not keep_empty and (figure.layout.meta or {}).get("tdbg", {}).get("empty"):
         return None
-    return Section(heading, figures=[figure])
+    return Section(heading, figures=[figure], calls=[(name, params)])
 
 
 def _shown(value: Any) -> str:

@@ -10,10 +10,12 @@ import numpy as np
 from tdbg_lab.analysis.downsample import evenly, min_max
 from tdbg_lab.analysis.spans import merge_narrow
 from tdbg_lab.views.common import STEP, points
+from tdbg_lab.views.finding_marks import finding_marks
 from tdbg_lab.views.labels import count, duration, number, percent, safe
+from tdbg_lab.views.machines import gpu_words, machine_names, named
 from tdbg_lab.views.palette import MUTED, PHASES, pick
 from tdbg_lab.views.param import Param
-from tdbg_lab.views.recent import RANGE, Range, zero_ns
+from tdbg_lab.views.recent import RANGE, Range, end_ns, zero_ns
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure
 
@@ -37,6 +39,12 @@ _GROUPS = {
     "bytes": ("Memory", ("memory_bytes", "process_memory_bytes", "gpu_memory_bytes"), "B"),
     "io": ("Input and output", ("disk_read", "disk_write", "net_recv", "net_sent"), "B/s"),
     "gpu": ("GPU", ("gpu_power_w", "gpu_temperature_c"), ""),
+    "links": (
+        "GPU links",
+        ("gpu_pcie_recv", "gpu_pcie_sent", "gpu_nvlink_recv", "gpu_nvlink_sent"),
+        "B/s",
+    ),
+    "clocks": ("GPU clocks", ("gpu_clock_mhz", "gpu_memory_clock_mhz"), "MHz"),
 }
 _WORDS = {
     "cpu": "CPU",
@@ -55,8 +63,15 @@ _WORDS = {
     "net_sent": "network out",
     "gpu_power_w": "power (W)",
     "gpu_temperature_c": "temperature (\N{DEGREE SIGN}C)",
+    "gpu_pcie_recv": "PCIe in",
+    "gpu_pcie_sent": "PCIe out",
+    "gpu_nvlink_recv": "NVLink in",
+    "gpu_nvlink_sent": "NVLink out",
+    "gpu_clock_mhz": "processor clock",
+    "gpu_memory_clock_mhz": "memory clock",
 }
-_CLOCKS = ("suspended_s", "clock_jump_s")
+_TOLD = ("suspended_s", "clock_jump_s", "gpu_silent")
+"""Metrics that are not drawn: they are said."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TRACKS = 16
 _MOST_LINES = 24
@@ -86,13 +101,15 @@ _LONGEST_NS = 300 * 10**9
             "Machine",
             "choice",
             "usage",
-            choices=("usage", "process", "bytes", "io", "gpu", "all", "none"),
+            choices=("usage", "process", "bytes", "io", "gpu", "links", "clocks", "all", "none"),
             choice_labels=(
                 "Load",
                 "Process",
                 "Memory in bytes",
                 "Disk and network",
                 "GPU power",
+                "GPU links",
+                "GPU clocks",
                 "All",
                 "None",
             ),
@@ -125,11 +142,11 @@ def timeline(
     spans = spans[spans["start_ns"] + spans["duration_ns"] >= start]  # those that reach into the picture
     spans = spans.assign(phase=spans["phase"].astype("category"))  # millions of names, a few different ones
     asked = [name for name in (_GROUPS if metrics == "all" else (metrics,)) if name in _GROUPS]
-    wanted = {"cpu", *_CLOCKS, *(metric for name in asked for metric in _GROUPS[name][1])}
-    samples = _by_device(run.sample_series(sorted(wanted), start_ns=start, end_ns=end))
+    wanted = {"cpu", "gpu", *_TOLD, *(metric for name in asked for metric in _GROUPS[name][1])}
+    samples = _by_device(run, run.sample_series(sorted(wanted), start_ns=start, end_ns=end))
     steps, seconds = _steps(run, zero, low, high)
     tracks, phases = _tracks(spans, zero, (high - low) / n_out)
-    marks = _step_marks(steps, seconds)
+    marks = _step_marks(steps, seconds) + finding_marks(run, zero, (low, high))
     present = {metric for metric, _ in samples}
     groups = [name for name in asked if present & set(_GROUPS[name][1])]
     traces = [*tracks, *marks]
@@ -137,12 +154,13 @@ def timeline(
         traces += _lines(samples, name, zero, n_out, f"y{row + 2}")
     if not traces:
         return empty("Nothing happened in this time.", "Widen the window, or move the range.")
-    figure = _draw(traces, [*phases, *(["step"] if marks else [])], groups, (low, high))
+    rows = [*phases, *(str(mark["y"][0]) for mark in marks)]
+    figure = _draw(traces, list(dict.fromkeys(rows)), groups, (low, high))
     _mark_step(figure, steps, seconds, step)
     kept = evenly(len(steps), 300)
     return describe(
         figure,
-        _caption(spans, samples, low, high),
+        " ".join(filter(None, [_caption(spans, samples, low, high), _gpu_words(run, samples, asked)])),
         step=step,
         time_zero_ns=str(zero),
         step_seconds=[[int(steps[i]), round(float(seconds[i]), 4)] for i in kept],
@@ -151,16 +169,10 @@ def timeline(
 
 def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, float] | None:
     """First and last second shown, or None when there is nothing at all."""
-    last = run.last_time_ns
-    ends = [last] if last is not None else []
-    # samples and spans go on after the last row, and begin before the first
-    samples, spans = run.sample_series(("cpu", "memory"), start_ns=last), run.spans(start_ns=last)
-    ends += [int(one.time_ns[-1]) for one in samples]
-    if len(spans):
-        ends.append(int((spans["start_ns"] + spans["duration_ns"]).max()))
-    if not ends:
+    latest = end_ns(run)
+    if latest is None:
         return None
-    end = (max(ends) - zero) / _NS
+    end = (latest - zero) / _NS
     low, high = wanted if wanted is not None else (max(0.0, end - window_s), end)
     low = float(low) if low is not None else 0.0
     high = float(high) if high is not None else end
@@ -252,21 +264,20 @@ _Samples = dict[tuple[str, str], "tuple[NDArray[np.int64], NDArray[np.float64]]"
 """Time and values by metric and device."""
 
 
-def _by_device(series: Sequence[SampleSeries]) -> _Samples:
-    """Series of all ranks together; of the cores only their mean, for single ones would hide the rest."""
-    found: dict[tuple[str, str], list[SampleSeries]] = {}
+def _by_device(run: Run, series: Sequence[SampleSeries]) -> _Samples:
+    """Devices of each machine, processes of each rank; of cores only the mean: single ones hide the rest."""
+    machines = machine_names(run)
+    several = len({one.rank for one in series}) > 1
+    found: _Samples = {}
     for one in series:
-        if one.metric != "cpu" or one.device == "cpu":
-            found.setdefault((one.metric, one.device), []).append(one)
-    return {
-        key: (own[0].time_ns, own[0].value) if len(own) == 1 else _together(own) for key, own in found.items()
-    }
-
-
-def _together(series: Sequence[SampleSeries]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    time_ns = np.concatenate([one.time_ns for one in series])
-    order = np.argsort(time_ns, kind="stable")
-    return time_ns[order], np.concatenate([one.value for one in series])[order]
+        if one.device == "process":
+            device = named(one.device, f"rank {one.rank}" if several else "")
+        elif one.rank in machines and (one.metric != "cpu" or one.device == "cpu"):
+            device = named(one.device, machines[one.rank])
+        else:
+            continue
+        found[one.metric, device] = one.time_ns, one.value
+    return found
 
 
 def _lines(samples: _Samples, group: str, zero: int, n_out: int, yaxis: str) -> list[dict[str, Any]]:
@@ -278,7 +289,8 @@ def _lines(samples: _Samples, group: str, zero: int, n_out: int, yaxis: str) -> 
             time_ns, value = samples[name, each]
             when = (time_ns - zero) / _NS
             at = min_max(value, max(n_out, 4), x=when)
-            which = f" {safe(each)}" if name.startswith("gpu") else ""
+            shown = each if name.startswith("gpu") else each.partition(" ")[2]
+            which = f" {safe(shown)}" if shown else ""
             traces.append(
                 {
                     "type": "scatter",
@@ -373,23 +385,35 @@ def _caption(spans: DataFrame, samples: _Samples, low: float, high: float) -> st
             ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
         )
     words += _clock_words(samples)
-    if ("cpu", "cpu") in samples:
-        words.append(f"CPU {number(float(samples['cpu', 'cpu'][1].mean()), 3)}% on average")
+    loads = [float(values.mean()) for (metric, _), (_, values) in samples.items() if metric == "cpu"]
+    if loads:
+        words.append(f"CPU {number(float(np.mean(loads)), 3)}% on average")
     shown = f"{number(high - low, 3)} s up to {_clock(high)}"
     return f"{shown}: {'; '.join(words)}." if words else f"{shown}; {count(len(spans), 'span')}."
 
 
 def _clock_words(samples: _Samples) -> list[str]:
     """What makes times look odd: a machine that slept, a clock that was set."""
-    nothing = np.empty(0, np.int64), np.empty(0)
-    slept = samples.get(("suspended_s", "clock"), nothing)[1]
-    jumped = samples.get(("clock_jump_s", "clock"), nothing)[1]
+    slept, jumped = (
+        np.concatenate([np.empty(0), *(each for (name, _), (_, each) in samples.items() if name == metric)])
+        for metric in ("suspended_s", "clock_jump_s")
+    )
     words = [f"the machine was suspended for {duration(float(slept.sum()))}"] if len(slept) else []
     words += [
         f"the clock was set {'forward' if one > 0 else 'back'} by {duration(abs(one))}"
         for one in jumped[:3].tolist()
     ]
     return words
+
+
+def _gpu_words(run: Run, samples: _Samples, asked: Sequence[str]) -> str:
+    """What is to be said about GPUs that are not in the picture."""
+    if not {"usage", "gpu"} & set(asked):
+        return ""
+    silent = sorted({device for metric, device in samples if metric == "gpu_silent"})
+    if silent:
+        return f"{', '.join(silent[:8])} did not answer for some of the time."
+    return "" if any(metric == "gpu" for metric, _ in samples) else gpu_words(run)
 
 
 def _clock(seconds: float) -> str:

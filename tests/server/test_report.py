@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -53,6 +54,11 @@ async def test_report_is_written_and_downloaded(jp_fetch, tdbg_fetch, root, run_
     )
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in response.headers["Content-Security-Policy"]
+    notebook = await jp_fetch("tdbg", "jobs", job["job"], "report", params={"format": "notebook"})
+    assert json.loads(notebook.body)["nbformat"] == 4
+    assert ".ipynb" in notebook.headers["Content-Disposition"]
+    code, said = await tdbg_fetch("jobs", job["job"], "report", params={"format": "pdf"})
+    assert (code, said["message"]) == (400, "The format of a report is 'html' or 'notebook'.")
     assert files == sorted(path.parent.rglob("*")), "nothing is written below the root"
 
 

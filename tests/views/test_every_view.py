@@ -25,6 +25,8 @@ NAMES = (
     "phases",
     "data_loading",
     "cores",
+    "utilisation",
+    "bottlenecks",
     "ranks",
     "compare",
     "operators",

@@ -10,6 +10,8 @@ from plotly import graph_objects as go
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.views.report import write_page, write_report
+from tdbg_lab.views.tables import slow_step_table
+from tests.views.test_time_views import made
 
 
 class _Page(html.parser.HTMLParser):
@@ -105,3 +107,47 @@ def test_page_leaves_a_word_where_a_figure_is_too_large(plain, tmp_path):
     page = _read(write_page(plain, tmp_path / "page.html", [("Large", figure), ("Small", go.Figure())]))
     assert "too large for the page" in page.data[0]["layout"]["annotations"][0]["text"]
     assert (tmp_path / "page.html").stat().st_size < 15_000_000
+
+
+def test_report_has_the_sections_of_the_profiling_report(plain, tmp_path):
+    said = html.unescape(write_report(plain, tmp_path / "report.html").read_text(encoding="utf-8"))
+    for head in (
+        ("Part", "Time", "Share"),
+        ("Work", "Share"),
+        ("Step (ms)", "steps", "mean", "max", "p99", "p95", "p50", "min"),
+        ("Rule", "What it looks for", "Advice", "Findings", "Checked", "Thresholds"),
+    ):
+        assert "".join(f"<th>{one}</th>" for one in head) in said
+    assert "Dead ReLU found most: 1 finding." in said
+    assert "<td>Training</td>" in said
+    assert "<td>Forward, of both passes</td>" in said
+
+
+def test_report_tells_what_slow_steps_are_made_of(tmp_path):
+    run = made(tmp_path / "run", 200, extra=("checkpoint", 90, {50, 150}))
+    table = slow_step_table(run)
+    assert table.head[2] == "2 slow steps (ms)"
+    assert table.rows[0] == ("checkpoint", "0", "90", "90.0%")
+    assert table.rows[1][:3] == ("data", "6", "6")
+    assert not slow_step_table(made(tmp_path / "even", 20)).rows
+
+
+def test_notebook_shows_the_figures_and_the_code_that_draws_them(hostile, plain, tmp_path):
+    page = json.loads(write_report(plain, tmp_path / "report.ipynb").read_text(encoding="utf-8"))
+    assert (page["nbformat"], page["nbformat_minor"]) == (4, 5)
+    code = [cell for cell in page["cells"] if cell["cell_type"] == "code"]
+    namespace = {}
+    exec(code[0]["source"], namespace)
+    assert namespace["run"].path == plain.path
+    drawn = [cell for cell in code if cell["outputs"]]
+    assert len(drawn) == len(code) - 1 > 8
+    (phases,) = (cell for cell in drawn if "'phases', {'show': 'pie'" in cell["source"])
+    figure = eval(phases["source"], namespace)
+    shown = phases["outputs"][0]["data"]["application/vnd.plotly.v1+json"]
+    assert go.Figure(shown).data[0].labels == figure.data[0].labels
+    assert len({cell["id"] for cell in page["cells"]}) == len(page["cells"])
+
+    hostile.edit(name="</title><script>alert(1)</script>", notes="<img src=x onerror=alert(2)>")
+    text = write_report(hostile, tmp_path / "hostile.ipynb").read_text(encoding="utf-8")
+    markdown = [cell["source"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+    assert not [one for one in markdown if "<script" in one or "<img" in one]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tdbg_lab.analysis.spans import merge_narrow
 from tdbg_lab.run import open_run
@@ -24,6 +25,18 @@ def test_timeline_keeps_everything_on_one_x_axis(plain):
     assert {trace.xaxis for trace in figure.data} <= {None, "x"}
     assert figure.layout.meta["tdbg"]["axis"] == "time"
     assert figure.layout.meta["tdbg"]["time_zero_ns"].isdigit()
+
+
+def test_timeline_marks_findings_where_their_first_step_was(plain):
+    figure = call_view(plain, "timeline", {"window_s": 3600})
+    (marks,) = (trace for trace in figure.data if "findings" in (trace.y if trace.y is not None else ()))
+    seconds = dict(map(tuple, figure.layout.meta["tdbg"]["step_seconds"]))
+    assert (marks.name, list(marks.customdata)) == ("warning", [20])
+    assert marks.x[0] == pytest.approx(seconds[20], abs=1e-3)
+    assert marks.text[0].startswith("dead_relu: ")
+    assert figure.layout.yaxis.categoryarray[0] == "findings"
+    before = call_view(plain, "timeline", {"range": [0, seconds[20] - 0.01]})
+    assert not [trace for trace in before.data if "findings" in (trace.y if trace.y is not None else ())]
 
 
 def test_timeline_range_wins_over_the_window(plain):

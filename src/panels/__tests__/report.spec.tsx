@@ -44,8 +44,14 @@ describe('ReportState', () => {
     client = new FakeServer();
     run = new RunModel({ id: 'a', client });
     const commands = new CommandRegistry();
-    const { writeReport, openReport, saveReport } = CommandIDs;
-    for (const id of [writeReport, openReport, saveReport]) {
+    const { writeReport, openReport, saveReport, saveReportNotebook } =
+      CommandIDs;
+    for (const id of [
+      writeReport,
+      openReport,
+      saveReport,
+      saveReportNotebook
+    ]) {
       commands.addCommand(id, {
         describedBy: { args: { type: 'object', properties: {} } },
         execute: async args => {
@@ -96,7 +102,13 @@ describe('ReportState', () => {
     expect(button('Download the report')?.title).toBe('5.2 MB');
     await act(async () => button('Open the report')?.click());
     await act(async () => button('Download the report')?.click());
-    expect(done.slice(1)).toEqual(['tdbg:open-report a', 'tdbg:save-report a']);
+    const notebook = button('Download the report as a notebook');
+    await act(async () => notebook?.click());
+    expect(done.slice(1)).toEqual([
+      'tdbg:open-report a',
+      'tdbg:save-report a',
+      'tdbg:save-report-notebook a'
+    ]);
   });
 
   it('says why there is none', async () => {

@@ -93,6 +93,13 @@ export function ReportState(props: IReportProps): JSX.Element | null {
           >
             {trans.__('Download')}
           </button>
+          <button
+            className="jp-TdbgButton"
+            aria-label={trans.__('Download the report as a notebook')}
+            onClick={execute(CommandIDs.saveReportNotebook)}
+          >
+            {trans.__('Notebook')}
+          </button>
         </div>
       );
   }

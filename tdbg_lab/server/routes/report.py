@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from tdbg_lab.errors import ConfigError
 from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler, authorized_to
 
 __all__ = ["handlers"]
+
+_CONTENT_TYPES = {"html": "text/html; charset=utf-8", "notebook": "application/x-ipynb+json"}
 
 
 class ReportHandler(TdbgHandler):
@@ -33,11 +38,15 @@ class ReportFileHandler(TdbgHandler):
     @web.authenticated
     @authorized
     async def get(self, job: str) -> None:
-        """Answer it as a download."""
-        name, page = await self.in_thread(self.services.reports.read, job)
+        """Answer it as a download: ``?format=notebook`` the notebook."""
+        form = self.get_query_argument("format", "html")
+        if form not in _CONTENT_TYPES:
+            raise ConfigError("The format of a report is 'html' or 'notebook'.")
+        read = partial(self.services.reports.read, notebook=form == "notebook")
+        name, page = await self.in_thread(read, job)
         self.set_attachment_header(name)
         self.set_header("Cache-Control", "private, no-store")
-        self.finish(page, set_content_type="text/html; charset=utf-8")
+        self.finish(page, set_content_type=_CONTENT_TYPES[form])
 
 
 handlers: list[Route] = [
