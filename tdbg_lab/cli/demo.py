@@ -20,6 +20,9 @@ NO_TORCH = (
     "or see the panel without it: tdbg demo --synthetic"
 )
 
+_WORKSPACE = "tdbg-demo"
+"""JupyterLab keeps what was open by workspace: the demo begins tidy, and leaves the user's own alone."""
+
 
 @click.command("demo")
 @click.option(
@@ -69,7 +72,7 @@ def _start_training(path: Path) -> subprocess.Popen[bytes]:
 
 def _jupyter(folder: Path, port: int, *, browser: bool, notebook: bool) -> int:
     """Run JupyterLab until it ends; its exit code."""
-    page = "/lab/tree/quickstart.ipynb" if notebook else "/lab"
+    page = f"/lab/workspaces/{_WORKSPACE}" + ("/tree/quickstart.ipynb" if notebook else "")
     options = [
         f"--ServerApp.root_dir={folder}",
         f"--ServerApp.port={port}",

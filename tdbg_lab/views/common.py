@@ -100,13 +100,17 @@ def near_step(steps: NDArray[np.int64], step: int | None) -> int:
 def chosen_tensor(
     run: Run, tensor: str | None, *, kinds: Sequence[str] = DISTRIBUTED, mode: Mode
 ) -> str | None:
-    """`tensor`, or the first one of the first kind the run has in this mode; None while there is none."""
+    """`tensor`, or the first one of the first kind the run has in this mode; None while there is none.
+
+    A layer with weights goes before those that only reshape or resize what they are given.
+    """
     if tensor is not None:
         return tensor if run.tensors() else None
+    trained = {key.module for key in run.tensors() if key.kind == Kind.WEIGHT}
     for kind in kinds:
-        names = run.tensor_names(kind=kind, mode=mode)
-        if names:
-            return names[0]
+        keys = [key for key in run.tensors(mode=mode) if key.kind == kind]
+        if keys:
+            return next((key for key in keys if key.module in trained), keys[0]).name
     return None
 
 

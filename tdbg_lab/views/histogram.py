@@ -72,7 +72,13 @@ _ROWS = 80
     description="How the values of one tensor are spread, step by step.",
     axis="step",
     params=(
-        Param("tensor", "Tensor", "tensor", tensor_kinds=DISTRIBUTED, help="Default: the first activation."),
+        Param(
+            "tensor",
+            "Tensor",
+            "tensor",
+            tensor_kinds=DISTRIBUTED,
+            help="Default: the first layer's activation.",
+        ),
         MODE,
         SCALE,
         Param("quantiles", "Quantile lines", "bool", default=True),

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+from tdbg_lab import attach, open_run
 from tdbg_lab.analysis.value_axis import ValueAxis, rebin
 from tdbg_lab.views import call_view
 
@@ -52,6 +57,14 @@ def test_histogram_of_zeros_only_fills_the_row_of_zero(broken):
     lines = [trace for trace in figure.data if trace.legendgroup]
     assert lines
     assert all(np.isnan(trace.y).all() for trace in lines)
+
+
+def test_histogram_without_a_choice_takes_a_layer_with_weights(tmp_path):
+    model = nn.Sequential(OrderedDict(enlarge=nn.Upsample(scale_factor=2), dense=nn.Linear(8, 3)))
+    with attach(model, store=tmp_path / "run", save_every=1, profiler=False) as handle:
+        model(torch.ones(2, 4, 4)).sum().backward()
+    figure = call_view(open_run(handle.run_path), "histogram")
+    assert figure.layout.meta["tdbg"]["caption"].startswith("activation/dense ")
 
 
 def test_histogram_merges_ranks_unless_asked_for_one(ranks):
