@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.views.call import figure_json
+from tdbg_lab.views.encode import figure_json
 from tdbg_lab.views.html_page import MAX_FIGURE_CHARS, table_html
 
 if TYPE_CHECKING:
