@@ -61,8 +61,10 @@ def test_histogram_of_zeros_only_fills_the_row_of_zero(broken):
 
 def test_histogram_without_a_choice_takes_a_layer_with_weights(tmp_path):
     model = nn.Sequential(OrderedDict(enlarge=nn.Upsample(scale_factor=2), dense=nn.Linear(8, 3)))
-    with attach(model, store=tmp_path / "run", save_every=1, profiler=False) as handle:
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with attach(model, optimizer=optimizer, store=tmp_path / "run", profiler=False) as handle:
         model(torch.ones(2, 4, 4)).sum().backward()
+        optimizer.step()
     figure = call_view(open_run(handle.run_path), "histogram")
     assert figure.layout.meta["tdbg"]["caption"].startswith("activation/dense ")
 
