@@ -49,6 +49,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--stale-recordings", action="store_true", help="take recordings of older capture, answers anew"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="train and record, and ask no detector: a later call does"
+    )
     parser.add_argument("--kept", action="store_true", help="run nothing: write what was run before")
     parser.add_argument("--quiet", action="store_true")
     given = parser.parse_args()
@@ -79,6 +82,7 @@ def _run(given: argparse.Namespace, jobs: list[tuple[str, int]]) -> list[dict[st
         workers=given.workers,
         fresh=not given.stale,
         recorded_anew=not (given.stale or given.stale_recordings),
+        only_recorded=given.record,
         until=None if given.minutes is None else time.monotonic() + 60 * given.minutes,
         progress=progress,
     )
@@ -105,7 +109,9 @@ def main() -> int:
     for one in failed:
         print(one["program"], one["seed"], one["failed"], file=sys.stderr)
     good = [one for one in found if "failed" not in one]
-    if given.details or given.only or given.sets != SETS:
+    if given.record:
+        print(f"{len(good)} of {len(jobs)} runs are recorded.\n{details(good, (), blind=False)}")
+    elif given.details or given.only or given.sets != SETS:
         print(details(good, given.sets, blind=HELD_OUT in given.half and not given.only))
     elif len(found) < len(jobs):
         print(f"{len(found)} of {len(jobs)} runs are done; the same call again goes on from there.")

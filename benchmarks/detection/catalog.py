@@ -16,6 +16,10 @@ from benchmarks.detection.programs import boosting, conv, dense, generative, ker
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
+from benchmarks.detection.programs.third import frameworks, makers
+from benchmarks.detection.programs.third import pictures as looked_at
+from benchmarks.detection.programs.third import rows as read
+from benchmarks.detection.programs.third import tables as told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,8 +43,9 @@ HELD_OUT = "held_out"
 SETS_OF_PROGRAMS = {
     HELD_OUT: SetOfPrograms(
         "Held-out programs",
-        "other data, networks, optimizers and schedules than all others; written and published before a rule "
-        "was asked about them. What was mended after that is listed, and does not change their figures.",
+        "other data, networks, optimizers and schedules than all others; written, published, trained before "
+        "any rule was asked about them, by someone who had not read the rules. What is mended after that is "
+        "listed, and does not change their figures.",
         seeds=2,
     ),
     "held_out_second": SetOfPrograms(
@@ -49,8 +54,8 @@ SETS_OF_PROGRAMS = {
         "mended.",
     ),
     "held_out_before": SetOfPrograms(
-        "Programs held out before",
-        "were the held-out ones of an earlier report; their misses were looked at since.",
+        "Programs held out first",
+        "were the held-out ones of a still earlier report; their misses were looked at since.",
     ),
     "seen": SetOfPrograms(
         "Programs seen since",
@@ -67,6 +72,7 @@ def tasks() -> list[Task]:
         *_halves(dense, conv, sequence, generative, tuned, boosting, keras_nets),
         *_whole("held_out_before", tabular, pictures, sequences, trees),
         *_whole("held_out_second", tables, drawn, rows, pairs, others),
+        *_whole(HELD_OUT, told, looked_at, read, makers, frameworks),
     ]
 
 

@@ -24,9 +24,15 @@ Job = tuple[str, int]
 
 
 def _do(
-    job: Job, cache_folder: str, sets: tuple[str, ...], *, fresh: bool, recorded_anew: bool
+    job: Job,
+    cache_folder: str,
+    sets: tuple[str, ...],
+    *,
+    fresh: bool,
+    recorded_anew: bool,
+    only_recorded: bool,
 ) -> dict[str, Any]:
-    """Record and judge, in a worker."""
+    """Record and judge, in a worker; or record without a word to any detector."""
     from benchmarks.detection.judging import judge, unanswered
     from benchmarks.detection.recording import place_of, record, score
 
@@ -37,6 +43,8 @@ def _do(
             place = place_of(program, seed, Path(cache_folder), bare=True)
             return {"program": name, "seed": seed, "score": score(program, seed, place)}
         place = place_of(program, seed, Path(cache_folder))
+        if only_recorded:
+            return {"program": name, "seed": seed, **record(program, seed, place, fresh=recorded_anew)}
         asked = bool(unanswered(place, sets, fresh=fresh))
         facts = record(program, seed, place, fresh=recorded_anew, to_be_asked=asked)
         return {"program": name, "seed": seed, **facts, "sets": judge(place, facts, sets, fresh=fresh)}
@@ -74,10 +82,13 @@ def outcomes(
     workers: int = 2,
     fresh: bool = True,
     recorded_anew: bool = True,
+    only_recorded: bool = False,
     until: float | None = None,
     progress: Callable[[str], object] = print,
 ) -> Iterator[dict[str, Any]]:
     """What came of each job, in the order they end; without `sets` only its score.
+
+    With `only_recorded` no detector is asked: programs are published and recorded before any rule sees them.
 
     Ctrl-C ends at once, and what was done is kept; no job is begun after `until` (of the monotonic clock).
     """
@@ -86,7 +97,15 @@ def outcomes(
     pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
     try:
         open_jobs = {
-            pool.submit(_do, job, str(cache_folder), sets, fresh=fresh, recorded_anew=recorded_anew)
+            pool.submit(
+                _do,
+                job,
+                str(cache_folder),
+                sets,
+                fresh=fresh,
+                recorded_anew=recorded_anew,
+                only_recorded=only_recorded,
+            )
             for job in jobs
         }
         count = 0

@@ -66,9 +66,9 @@ def _parts(program: Program) -> Iterable[str]:
         "benchmarks/detection/faults/parts.py",
     )  # fmt: skip
     folder = program.task.build.__module__.split(".")[3]
-    if folder in ("held", "second"):
+    if folder in ("held", "second", "third"):
         yield _digest_of_code(
-            *(f"benchmarks/detection/programs/{folder}/{one}.py" for one in ("data", "networks"))
+            *(f"benchmarks/detection/programs/{folder}/{one}.py" for one in ("data", "networks", "readers"))
         )
     yield program.name
     yield _source(program.task.build)
