@@ -62,9 +62,21 @@ def _listed(entry: Any, known: Known) -> list[CollectionConfig]:
     if isinstance(entry, Mapping):
         base = known.all.get(str(entry.get("name")))
         fields = dict(base) if base else {}
-        return [validated(CollectionConfig, {**fields, **entry}, where="collections")]
+        made = validated(CollectionConfig, {**fields, **entry}, where="collections")
+        if base is None and not (made.chooses or made.kinds or made.exclude):
+            raise ConfigError(_of_everything(made.name, known))
+        return [made]
     raise ConfigError(
         f"collections holds {article(entry)}; expected a name, a CollectionConfig or a mapping."
+    )
+
+
+def _of_everything(name: str, known: Known) -> str:
+    """A new collection without a choice is a name typed wrong more often than a wish for everything."""
+    return (
+        f"collections names {name!r}, which is not a known collection, and does not say what belongs to it; "
+        f"expected one of {', '.join(known.all)}{closest(name, known.all)}, or kinds, include, tensors, "
+        f"modules or predicate (include='.' is everything)."
     )
 
 

@@ -14,6 +14,8 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.checkpoint import checkpoint
 
+from tdbg_lab.errors import CaptureError
+
 
 class Small(nn.Module):
     def __init__(self):
@@ -374,6 +376,16 @@ def test_a_traced_part_is_seen_from_outside_and_its_parameters_too(attach):
         train(model, optimizer, 2)
     for name in ("activation/0", "1.first.weight", "gradient/1.first.weight"):
         assert handle.run.steps(tensor=name).tolist() == [0, 1], name
+
+
+def test_a_model_or_loss_of_torchscript_is_refused_with_what_to_do(attach):
+    compiled = torch.jit.trace(nn.Linear(3, 2), torch.zeros(1, 3))
+    with pytest.raises(
+        CaptureError, match=r"model is compiled by TorchScript .*torch.nn.Sequential\(model\)"
+    ):
+        attach(compiled)
+    with pytest.raises(CaptureError, match=r"loss is compiled by TorchScript"):
+        attach(nn.Linear(3, 2), loss=compiled)
 
 
 def test_a_model_that_calls_no_layer_says_that_their_outputs_are_not_seen(attach):

@@ -103,6 +103,11 @@ def test_what_is_dumped_builds_the_same_configuration():
         ({"save_every": True}, "save_every is True \\(bool\\); expected integer"),
         ({"sample_rows": 1.5}, "sample_rows is 1.5 \\(float\\); expected integer"),
         ({"collections": ["weigths"]}, "'weigths', which is not a known collection.*did you mean 'weights'"),
+        (
+            {"collections": {"gradient": {"save": 1}}},
+            "'gradient', which is not a known collection, and does not say what.*did you mean 'gradients'",
+        ),
+        ({"collections": [{"name": "all"}]}, "include='.' is everything"),
         ({"collections": {"weigths": False}}, "switches off 'weigths'.*did you mean 'weights'"),
         (
             {"collections": {"weights": 3}},

@@ -22,6 +22,7 @@ from tdbg_lab.capture.pytorch.roots import RootProbe
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.ranks import SilentWriter, default_place
+from tdbg_lab.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,10 +55,20 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
         Something is not what it should be.
     """
     return (
-        named(model, "model", torch.nn.Module),
+        _hookable(named(model, "model", torch.nn.Module), "model"),
         named(optimizer, "optimizer", Optimizer),
-        named(loss, "loss", torch.nn.Module),
+        _hookable(named(loss, "loss", torch.nn.Module), "loss"),
     )
+
+
+def _hookable(modules: dict[str, nn.Module], what: str) -> dict[str, nn.Module]:
+    for module in modules.values():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise CaptureError(
+                f"{what} is compiled by TorchScript ({type(module).__name__}), which takes no hooks; "
+                f"expected a plain module: {what} = torch.nn.Sequential({what}), called instead of it."
+            )
+    return modules
 
 
 def aliases(models: Mapping[str, nn.Module]) -> dict[str, str]:

@@ -18,6 +18,8 @@ __all__ = ["SmdebugCollection", "matches", "read_collections"]
 
 _REPETITION = re.compile(r"(?<!\\)[*+{]")
 _REPEATED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
+_UNLESS = re.compile(r"\((?:\?:)?\(\?![^()*+{}?|]*\)\.\)[*+]")
+"""Characters where something does not begin, ``((?!bias).)*`` (TensorFlow's hook): as harmless as ``.*``."""
 _MAX_REPETITIONS = 3
 
 
@@ -78,8 +80,9 @@ def matches(pattern: str, names: Iterable[str]) -> set[str] | None:
     powers of the length (many repetitions) goes to RE2, which takes linear time but knows no
     look-around.
     """
-    few = len(_REPETITION.findall(pattern)) <= _MAX_REPETITIONS
-    if few and not _REPEATED_GROUP.search(pattern):
+    costly = _UNLESS.sub(".*", pattern)
+    few = len(_REPETITION.findall(costly)) <= _MAX_REPETITIONS
+    if few and not _REPEATED_GROUP.search(costly):
         try:
             search = re.compile(pattern).search
         except (re.error, RecursionError, OverflowError):

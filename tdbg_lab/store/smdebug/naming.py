@@ -78,8 +78,8 @@ def module_of(name: str) -> str:
     if layer is not None:
         return layer[1].replace("/", ".")
     name = gradient[1] if gradient else name
-    if "/" in name:  # TensorFlow: the variable dense/kernel:0
-        return name.rpartition("/")[0].replace("/", ".")
+    if "/" in name:  # TensorFlow: the variable dense/kernel:0, in loops weights/dense/kernel:0
+        return name.removeprefix("weights/").rpartition("/")[0].replace("/", ".")
     path, dot, _ = name.rpartition(".")
     if dot:  # PyTorch: the class of the root, then the path
         return path.partition("_")[2] if "_" in path else ""

@@ -109,8 +109,32 @@ def tensorflow(out: Path) -> None:
     hook.close()
 
 
+def tensorflow_tape(out: Path) -> None:
+    """A loop of one's own around a wrapped gradient tape."""
+    import smdebug.tensorflow as smd
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(0)
+    model = tf.keras.Sequential([tf.keras.Input((5,)), tf.keras.layers.Dense(3)])
+    hook = smd.KerasHook(
+        str(out),
+        save_config=smd.SaveConfig(save_interval=1),
+        include_collections=["weights", "biases", "gradients", "losses", "optimizer_variables"],
+    )
+    optimizer = hook.wrap_optimizer(tf.keras.optimizers.legacy.Adam())
+    losses = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    for _ in range(3):
+        with hook.wrap_tape(tf.GradientTape()) as tape:
+            loss = losses([0, 1, 2, 0], model(x, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    hook.close()
+
+
 def main() -> None:
-    record = {one.__name__: one for one in (xgboost, mxnet, tensorflow)}[sys.argv[1]]
+    records = (xgboost, mxnet, tensorflow, tensorflow_tape)
+    record = {one.__name__: one for one in records}[sys.argv[1]]
     out = (Path(sys.argv[2]) if len(sys.argv) > 2 else HERE).absolute() / record.__name__
     shutil.rmtree(out, ignore_errors=True)
     record(out)

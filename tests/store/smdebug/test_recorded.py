@@ -25,7 +25,8 @@ from tests.store.smdebug.writing import DTYPES, StoreWriter
 
 DATA = Path(__file__).parents[2] / "data" / "smdebug"
 PEER = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
-STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes", "xgboost", "mxnet")
+OTHERS = ("xgboost", "mxnet", "tensorflow", "tensorflow_tape")
+STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes", *OTHERS)
 UNREADABLE = {"int8": "|u1"}
 """Types that smdebug's reader takes for others."""
 
@@ -185,3 +186,20 @@ def test_recorded_gluon_training_is_a_run() -> None:
     loss = run.scalars("softmaxcrossentropyloss0_output_0", mode="train").values
     assert loss[0] == pytest.approx(of_samples.mean())
     assert loss[-1] < loss[0]
+
+
+def test_recorded_keras_trainings_are_runs() -> None:
+    fit, tape = open_run(DATA / "tensorflow"), open_run(DATA / "tensorflow_tape")
+    assert fit.info.framework == tape.info.framework == "tensorflow"
+    assert fit.modes() == [Mode.TRAIN, Mode.EVAL]
+    kinds = {key.name: (key.kind, key.module, key.shape) for key in fit.tensors()}
+    assert kinds["dense/weights/dense/kernel:0"] == (Kind.WEIGHT, "dense", (5, 4))
+    assert kinds["Adam/learning_rate:0"] == (Kind.OPTIMIZER, "Adam", (1,))
+    assert kinds["accuracy"] == (Kind.SCALAR, "", (1,))
+    kinds = {key.name: (key.kind, key.module) for key in tape.tensors()}
+    assert kinds["weights/dense/kernel:0"] == (Kind.WEIGHT, "dense")
+    assert kinds["gradients/dense/biasGrad"] == (Kind.GRADIENT, "dense")
+    assert not fit.problems
+    assert not tape.problems
+    losses = tape.scalars("loss").values
+    assert losses[-1] < losses[0]
