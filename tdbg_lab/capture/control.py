@@ -42,12 +42,15 @@ class ControlWatch:
         self._next_s = 0.0
         self._answered: set[str] = set()
 
+    def due(self) -> bool:
+        """Whether it is time to look."""
+        return monotonic() >= self._next_s
+
     def poll(self, step: int) -> Request | None:  # noqa: ARG002 - the number of steps completed
         """The oldest request to follow, if there is one."""
-        now = monotonic()
-        if now < self._next_s:
+        if not ControlWatch.due(self):
             return None
-        self._next_s = now + _INTERVAL_S
+        self._next_s = monotonic() + _INTERVAL_S
         for request in self._pending():
             if request.id in self._answered:
                 continue
@@ -93,6 +96,10 @@ class SharedControlWatch(ControlWatch):
         self._agreed: tuple[int, Request] | None = None
         if chief:
             self._board.clear()
+
+    def due(self) -> bool:
+        """The others look after each step; the chief, too, as it may hold a request for a later one."""
+        return True
 
     def poll(self, step: int) -> Request | None:
         """The request to follow, once its step has come."""

@@ -319,6 +319,8 @@ class Engine:
 
     def poll(self) -> Request | None:
         """The request that waits, if any; looked for at most every 0.2 s."""
+        if not self.control.due():
+            return None
         request: Request | None = self.guard.run("control", self.control.poll, self.step)
         return request
 

@@ -1,20 +1,24 @@
 """How far one optimizer step moves each parameter: ``|dw| / |w|``.
 
-The values before the step are copied into buffers that are made once; large parameters are
-represented by evenly spread blocks of elements, so neither memory nor time grows with the model.
+Large parameters are represented by evenly spread blocks of elements, so neither memory nor time
+grows with the model. What is looked at of all parameters is copied into one piece of memory before
+the step and after it: a few operations for all of them, where each would be dear by itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.plan import Membership
@@ -31,24 +35,51 @@ _BLOCK = 64
 
 
 def sampled(value: torch.Tensor) -> torch.Tensor:
-    """A view of the whole tensor (of this rank's shard), or of evenly spread blocks of a large one."""
+    """All elements of a tensor (of this rank's shard), or evenly spread blocks of a large one; 1-D."""
     value = local(value.detach())
     n = value.numel()
-    if n <= SAMPLED_ELEMENTS or not value.is_contiguous():
-        return value
-    rows = n // _BLOCK
-    stride = rows // (SAMPLED_ELEMENTS // _BLOCK)
-    if stride < 2:
-        return value
-    return value.view(-1)[: rows * _BLOCK].view(rows, _BLOCK)[::stride]
+    stride = n // SAMPLED_ELEMENTS  # of blocks
+    if stride < 2 or not value.is_contiguous():
+        return value.reshape(-1)
+    return value.as_strided((n // _BLOCK // stride, _BLOCK), (stride * _BLOCK, 1)).reshape(-1)
 
 
-def _norms(tensors: list[torch.Tensor]) -> torch.Tensor:
-    norms = list(torch._foreach_norm(tensors))  # noqa: SLF001
-    dtype = norms[0].dtype
-    if any(one.dtype is not dtype for one in norms):
-        norms = [one.float() for one in norms]
-    return torch.stack(norms).float()
+class _Watched:
+    """Parameters of one device around one step."""
+
+    def __init__(self) -> None:
+        self.keys: list[TensorKey] = []
+        self.values: list[torch.Tensor] = []
+        self.lengths: list[int] = []
+        self.old: torch.Tensor | None = None
+
+    def copy(self) -> torch.Tensor:
+        """What is looked at of all of them, one behind the other; real numbers of 32 bits at least."""
+        pieces = [sampled(value) for value in self.values]
+        self.lengths = [len(piece) for piece in pieces]
+        flat = torch.cat(pieces)
+        return flat if flat.dtype.itemsize >= 4 else flat.float()
+
+    def ratios(self) -> list[float]:
+        """How far each has moved since `old` was copied, in units of its size then."""
+        if self.old is None:
+            return []
+        lengths, now = self.lengths, self.copy()
+        if lengths != self.lengths:  # somebody exchanged what they hold
+            return []
+        with np.errstate(all="ignore"):
+            ratios: list[float] = (_norms(now - self.old, lengths) / _norms(self.old, lengths)).tolist()
+        return ratios
+
+
+def _norms(flat: torch.Tensor, lengths: Sequence[int]) -> NDArray[np.float64]:
+    """L2 norms of the pieces of these lengths, none of which is 0."""
+    if flat.is_cpu:
+        squares = np.square(flat.numpy(), dtype=np.float64)
+        norms: NDArray[Any] = np.sqrt(np.add.reduceat(squares, np.cumsum([0, *lengths[:-1]])))
+        return norms
+    found = torch.stack(torch._foreach_norm(flat.split(lengths)))  # noqa: SLF001
+    return found.double().cpu().numpy()
 
 
 class UpdateProbe:
@@ -57,51 +88,37 @@ class UpdateProbe:
     def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
         self._engine = engine
         self._parameters = parameters
-        self._buffers: dict[str, torch.Tensor] = {}
         self._known: dict[str, tuple[TensorKey, Membership]] = {}
-        self._before: list[tuple[TensorKey, torch.Tensor, torch.Tensor]] = []
+        self._watched: dict[torch.device, _Watched] = {}
 
     @torch.no_grad()
     def before(self, due: int, owned: Collection[int]) -> None:
         """Copy the parameters in `owned` (their ``id``) whose ratio is due."""
-        self._before = []
-        now: list[torch.Tensor] = []
+        self._watched = {}
         for site, value in self._parameters.live():
             if id(value) not in owned or not value.requires_grad or value.grad is None:
                 continue
             key, membership = self._known.get(site.name) or self._key(site)
-            if membership.mask & due and value.is_floating_point() and value.layout is torch.strided:
-                view = sampled(value)
-                now.append(view)
-                self._before.append((key, value, self._buffer(site.name, view)))
-        if now:
-            torch._foreach_copy_([buffer for _, _, buffer in self._before], now)
+            if membership.mask & due and _measurable(local(value)):
+                watched = self._watched.setdefault(value.device, _Watched())
+                watched.keys.append(key)
+                watched.values.append(value)
+        for watched in self._watched.values():
+            watched.old = watched.copy()
 
     @torch.no_grad()
     def after(self) -> None:
         """Add one number per copied parameter."""
-        before, self._before = self._before, []
-        if not before:
-            return
-        old = [buffer for _, _, buffer in before]
-        size = _norms(old)
-        torch._foreach_sub_(old, [sampled(value) for _, value, _ in before])
-        ratios: list[float] = (_norms(old) / size).tolist()
-        for (key, _, _), ratio in zip(before, ratios, strict=True):
-            self._engine.recorder.add_scalar(key, ratio)
+        held, self._watched = self._watched, {}
+        for watched in held.values():
+            for key, ratio in zip(watched.keys, watched.ratios(), strict=False):
+                self._engine.recorder.add_scalar(key, ratio)
 
     def _key(self, site: ParameterSite) -> tuple[TensorKey, Membership]:
         name = f"optimizer/update_ratio/{site.name}"
         found = self._known[site.name] = self._engine.key(name, Kind.OPTIMIZER, path=site.path)
         return found
 
-    def _buffer(self, name: str, like: torch.Tensor) -> torch.Tensor:
-        buffer = self._buffers.get(name)
-        if (
-            buffer is None
-            or buffer.shape != like.shape
-            or buffer.dtype != like.dtype
-            or buffer.device != like.device
-        ):
-            buffer = self._buffers[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
-        return buffer
+
+def _measurable(value: torch.Tensor) -> bool:
+    return value.is_floating_point() and value.layout is torch.strided and value.numel() > 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchWatch", "digest"]
 
-_DIGESTED = 4096
+_DIGESTED = 2048
 """Elements of a tensor that a digest is made of, about, at every step."""
 _DESCRIBED = 65_536
 """The same for what is described, at saved steps."""

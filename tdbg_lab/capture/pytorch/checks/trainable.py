@@ -83,11 +83,13 @@ class TrainableWatch:
         """What was told when each optimizer was about to step."""
         self._steps = 0
 
-    def look(self, optimizers: list[Optimizer], *, due: bool) -> bool:
-        """Compare models and optimizers anew if something changed; whether it did."""
+    def due(self, *, saved: bool) -> bool:
+        """Count a step; whether it is time to `look`. `saved` says that the step is."""
         self._steps += 1
-        if not due and self._steps > _LOOK_EVERY and self._steps % _LOOK_EVERY:
-            return False
+        return saved or self._steps <= _LOOK_EVERY or self._steps % _LOOK_EVERY == 0
+
+    def look(self, optimizers: list[Optimizer]) -> bool:
+        """Compare models and optimizers anew if something changed; whether it did."""
         signature = (*self._held(optimizers), *self._walk())
         if signature == self._signature:
             return False
@@ -133,6 +135,7 @@ class TrainableWatch:
         self._foreign = [ref(one) for key, one in held.items() if key not in self._names]
         self._notes.set("parameters", float(len(self._names)))
         self._notes.set("frozen_parameters", float(frozen))
+        self._note_foreign()
 
     def judge(self, index: int, optimizer: Optimizer) -> None:
         """Gradients are complete: who of this optimizer has none, and who has one for nothing.
@@ -150,6 +153,10 @@ class TrainableWatch:
             for name in (before or set()) - told:
                 self._notes.clear(name)
             self._told[index] = told
+        if self._foreign:
+            self._note_foreign()
+
+    def _note_foreign(self) -> None:
         idle = 0
         for one in self._foreign:
             value = one()

@@ -149,8 +149,8 @@ class CheckWatch:
         return bool(self._engine.mask & self._engine.costly)
 
     def _look(self, index: int, optimizer: Optimizer) -> None:
-        """Compare models and optimizers; choose what is watched."""
-        if self._trainable.look(self._live(), due=self._due()):
+        """Compare models and optimizers, when it is time; choose what is watched."""
+        if self._trainable.due(saved=self._due()) and self._trainable.look(self._live()):
             self._modes.find()
             live = [(name, model) for name, weak in self._models if (model := weak()) is not None]
             self._weights.find(live)
