@@ -140,14 +140,15 @@ def waiting(spans: DataFrame) -> Waiting:
 def loading_verdict(run: Run, found: Waiting, window_s: int) -> str:
     """What the waiting means and what to do, with numbers."""
     share = found.share
-    wait, busy = float(np.median(found.wait_s)), float(np.median(found.busy_s))
-    text = f"Steps wait {number(wait * 1e3, 3)} ms for data, {percent(share)} of their time"
+    mean_ms = number(float(np.mean(found.wait_s)) * 1e3, 3)
+    text = f"Steps wait {mean_ms} ms for data on average, {percent(share)} of their time"
     loaders = run.loaders()
     told = _settings(loaders)
     if told:
         text += f"; {told}"
     if share < _SMALL_SHARE:
         return f"{text}: data loading does not hold training up."
+    wait, busy = float(np.median(found.wait_s)), float(np.median(found.busy_s))
     workers = loaders[0].num_workers if loaders else None
     advice = advise(wait, busy, workers=workers or 0, cores=_cores(run, window_s))
     if loaders and advice is not None:

@@ -33,9 +33,10 @@ body { margin: 0 auto; max-width: 1080px; padding: 32px 24px 64px; font: 15px/1.
 h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 40px 0 4px; }
 p { margin: 4px 0 12px; color: var(--soft); overflow-wrap: anywhere; }
 ul { margin: 4px 0 12px; padding-left: 20px; } li { margin: 2px 0; overflow-wrap: anywhere; }
-table { border-collapse: collapse; font-size: 14px; margin: 4px 0 12px; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: 14px; margin: 4px 0 12px; font-variant-numeric: tabular-nums;
+       display: block; overflow-x: auto; }
 th, td { text-align: left; padding: 3px 18px 3px 0;
-       border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
+       border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: break-word; }
 th { font-weight: 600; color: var(--soft); white-space: nowrap; }
 figure { margin: 0; height: 420px; }
 @media print {

@@ -29,6 +29,8 @@ __all__ = [
 MINUS = "\N{MINUS SIGN}"
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _MAX_NAME = 300
+_LONGEST = 1e7
+"""Greater numbers are written with an exponent."""
 
 KIND_TITLES = {
     Kind.WEIGHT: "weights",
@@ -82,13 +84,15 @@ def short_unique(names: Sequence[str], length: int = 36) -> list[str]:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A value with `digits` significant digits: ``0.0123``, ``1.2e-7``, ``NaN``, ``+inf``."""
+    """A value with `digits` significant digits: ``0.0123``, ``1.2e-7``, ``2,080``, ``NaN``, ``+inf``."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "+inf" if value > 0 else f"{MINUS}inf"
     text = f"{abs(value):.{digits}g}"
-    if "e" in text:
+    if "e+" in text and abs(value) < _LONGEST:
+        text = f"{float(text):,.0f}"
+    elif "e" in text:
         mantissa, exponent = text.split("e")
         text = f"{mantissa}e{int(exponent)}".replace("e-", f"e{MINUS}")
     return f"{MINUS}{text}" if value < 0 else text

@@ -27,8 +27,8 @@ def test_short_unique_keeps_names_apart_and_drops_what_all_share():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (-0.5, "\u22120.5"), (1e-7, "1e\u22127"), (123456.0, "1.235e5"), (float("nan"), "NaN"),
-     (float("inf"), "+inf"), (float("-inf"), "\u2212inf")],
+    [(0.0, "0"), (-0.5, "\u22120.5"), (1e-7, "1e\u22127"), (123456.0, "123,500"), (1.5e9, "1.5e9"),
+     (float("nan"), "NaN"), (float("inf"), "+inf"), (float("-inf"), "\u2212inf")],
 )  # fmt: skip
 def test_number_is_short_and_readable(value, text):
     assert number(value) == text

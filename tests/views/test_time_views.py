@@ -113,7 +113,7 @@ def test_step_times_of_even_steps_have_no_outlier(tmp_path):
 def test_data_loading_says_what_workers_would_gain(tmp_path):
     run = made(tmp_path / "run", 60, loaders=[LoaderFacts(num_workers=0, batch_size=32)])
     said = caption(run, "data_loading")
-    assert "Steps wait 6 ms for data, 60.0% of their time" in said
+    assert "Steps wait 6 ms for data on average, 60.0% of their time" in said
     assert "the loader has 0 workers, batches of 32" in said
     assert "num_workers=2 would make steps about 60.0% shorter." in said
 
