@@ -29,6 +29,15 @@ _WORDS = {
     RuleStatus.STOPPED: "stopped",
     RuleStatus.NOT_APPLICABLE: "not applicable",
 }
+_CALM = {
+    RuleStatus.IN_PROGRESS: 1,
+    RuleStatus.NO_ISSUE: 1,
+    RuleStatus.STOPPED: 2,
+    RuleStatus.NOT_APPLICABLE: 3,
+}
+"""Those that found something, or failed, come first."""
+_MOST_ROWS = 14
+"""More names than this cannot be read in a picture of usual height; the rule timeline shows all."""
 _MOST_BARS = 500
 _ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
 
@@ -41,7 +50,10 @@ _ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
     params=(STEP,),
 )
 def rules(run: Run, *, step: int | None = None) -> go.Figure:
-    """One line a rule: the steps it checked in grey, its findings on top, its status in words."""
+    """One line a rule: the steps it checked in grey, its findings on top, its status in words.
+
+    The rules that found something come first; of many, the calm ones are only counted.
+    """
     states, findings = list(run.rule_states()), list(run.findings())
     known = {state.rule for state in states}
     states += [
@@ -56,9 +68,12 @@ def rules(run: Run, *, step: int | None = None) -> go.Figure:
             "No rules have run on this run.",
             'Start them with attach(..., rules="default") or tdbg rules RUN.',
         )
+    every = states
+    states = sorted(every, key=lambda state: _CALM.get(state.status, 0))[:_MOST_ROWS]
     rows = {state.rule: _row_name(state) for state in states}
-    last = max([state.step_checked for state in states] + [finding.step_last for finding in findings] + [0])
-    traces = [_checked(states, rows), *_found(findings, rows, last)]
+    last = max([state.step_checked for state in every] + [finding.step_last for finding in findings] + [0])
+    shown = [finding for finding in findings if finding.rule in rows]
+    traces = [_checked(states, rows), *_found(shown, rows, last)]
     figure = new_figure(traces)
     figure.update_layout(
         barmode="overlay",
@@ -74,7 +89,7 @@ def rules(run: Run, *, step: int | None = None) -> go.Figure:
         showlegend=True,
         legend={"traceorder": "normal"},
     )
-    return describe(figure, _caption(states, findings), step=step)
+    return describe(figure, _caption(every, findings, len(every) - len(states)), step=step)
 
 
 def _row_name(state: RuleState) -> str:
@@ -171,11 +186,12 @@ def _lines(text: str, width: int = 80) -> str:
     return "<br>".join(safe(each) for each in [*lines, line])
 
 
-def _caption(states: Sequence[RuleState], findings: Sequence[Finding]) -> str:
+def _caption(states: Sequence[RuleState], findings: Sequence[Finding], hidden: int) -> str:
     found = [severity for severity in reversed(_ORDER) if any(f.severity == severity for f in findings)]
+    rules_ = count(len(states), "rule") + (f" ({hidden} of them not drawn)" if hidden else "")
     if not found:
-        return f"{count(len(states), 'rule')}, no findings."
+        return f"{rules_}, no findings."
     parts = [f"{sum(f.severity == severity for f in findings):,} {severity.value}" for severity in found]
     newest = max(findings, key=lambda finding: (finding.time_ns, finding.step_last))
-    head = f"{count(len(states), 'rule')}, {count(len(findings), 'finding')} ({', '.join(parts)})"
+    head = f"{rules_}, {count(len(findings), 'finding')} ({', '.join(parts)})"
     return f"{head}; newest: {newest.message}"

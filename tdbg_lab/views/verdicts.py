@@ -30,10 +30,10 @@ _METRICS = (
     ("gpu_memory", "GPU memory", "%"),
     ("swap", "Swap", "%"),
     ("iowait", "I/O wait", "%"),
-    ("disk_read", "Disk read", "B/s"),
-    ("disk_write", "Disk write", "B/s"),
-    ("net_recv", "Network in", "B/s"),
-    ("net_sent", "Network out", "B/s"),
+    ("disk_read", "Disk read", "MB/s"),
+    ("disk_write", "Disk write", "MB/s"),
+    ("net_recv", "Network in", "MB/s"),
+    ("net_sent", "Network out", "MB/s"),
 )
 _WORST_FIRST = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.NOTICE: 2}
 
@@ -44,9 +44,12 @@ def verdicts(run: Run) -> list[str]:
 
 
 def next_steps(run: Run) -> list[str]:
-    """What to do next: the first advice of each finding, the worst first."""
-    advice = [one.advice[0] for one in _findings(run) if one.advice]
-    steps = list(dict.fromkeys(advice))[:_MOST_STEPS]
+    """What to do next: the first advice of each rule that found something, the worst first."""
+    advice: dict[str, str] = {}
+    for one in _findings(run):
+        if one.advice:
+            advice.setdefault(one.rule, one.advice[0])
+    steps = list(dict.fromkeys(advice.values()))[:_MOST_STEPS]
     if not steps:
         steps = ["No rule found anything: go on, and compare the next run with this one."]
     if not run.rule_states():
@@ -101,7 +104,8 @@ def usage_table(run: Run) -> Table:
         values = samples.loc[own].groupby(["time_ns", "rank"])["value"].mean().to_numpy()
         if len(values):
             shown = np.percentile(values, (100, 99, 95, 50, 0))
-            rows.append((f"{words} ({unit})", *(number(float(each), 3) for each in shown)))
+            scale = 1e6 if unit == "MB/s" else 1.0  # rates are recorded in bytes a second
+            rows.append((f"{words} ({unit})", *(number(float(each) / scale, 3) for each in shown)))
     return Table(rows, ("Load", "max", "p99", "p95", "p50", "min"))
 
 

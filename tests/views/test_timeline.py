@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from tdbg_lab.analysis.spans import merge_narrow
+from tdbg_lab.records import RuleState, RuleStatus
 from tdbg_lab.run import open_run
 from tdbg_lab.store import SystemWriter, create_run
+from tdbg_lab.store.findings import write_rule_states
 from tdbg_lab.views import call_view
 
 
@@ -95,3 +97,15 @@ def test_rules_say_status_and_severity_in_words(plain):
     warning = next(trace for trace in figure.data if trace.name == "warning")
     assert warning.base[0] == 20
     assert "1 warning" in figure.layout.meta["tdbg"]["caption"]
+
+
+def test_rules_of_which_there_are_many_show_those_that_found_something(tmp_path):
+    path = create_run(tmp_path / "run").path
+    calm = [RuleState(f"calm_{i}", RuleStatus.NO_ISSUE, step_checked=9) for i in range(40)]
+    found = RuleState("found_it", RuleStatus.ISSUE_FOUND, step_checked=9, findings=1)
+    write_rule_states(path, [*calm, found])
+    figure = call_view(open_run(path), "rules")
+    rows = list(figure.layout.yaxis.categoryarray)
+    assert len(rows) < 20
+    assert "Found it" in rows[-1]  # the topmost
+    assert f"41 rules ({41 - len(rows)} of them not drawn)" in figure.layout.meta["tdbg"]["caption"]
