@@ -24,7 +24,7 @@ def _code() -> str:
     return text.replace("__VERSION__", plotly.__version__)
 
 
-class FigureWidget(anywidget.AnyWidget):
+class FigureWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     """What a browser shows is what the synchronised state says, whenever it looks.
 
     Plotly's own widget sends changes as messages beside its state: a browser that still loads, or whose cell
@@ -40,7 +40,7 @@ class FigureWidget(anywidget.AnyWidget):
     """
 
     _esm = _code()
-    figure: dict[str, Any] = traitlets.Dict({"data": [], "layout": {}}).tag(sync=True)
+    figure: traitlets.Dict[str, Any] = traitlets.Dict({"data": [], "layout": {}}).tag(sync=True)
 
     def __init__(self) -> None:
         super().__init__()
