@@ -387,6 +387,11 @@ class Run:
         """
         return self._reader.samples(metrics, start_ns, end_ns)
 
+    @property
+    def last_sample_ns(self) -> int | None:
+        """When the latest sample of system metrics was taken; None without any."""
+        return self._reader.last_sample_ns()
+
     def findings(self) -> list[Finding]:
         """What rules found so far."""
         return list(self._found[1])

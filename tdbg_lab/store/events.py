@@ -14,6 +14,7 @@ from tdbg_lab.store.schema import SCHEMAS
 from tdbg_lab.store.seal import EXTENT_KEY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -58,6 +59,17 @@ class LiveEvents:
     def whole(self) -> pa.Table:
         """All rows so far."""
         return pa.Table.from_batches(self._batches, SCHEMAS[self._stream])
+
+    def coded(self, columns: Sequence[str]) -> pa.Table:
+        """Some columns of all rows so far."""
+        return self.whole().select(list(columns))
+
+    @property
+    def last_ns(self) -> int | None:
+        """The latest time; None while there is no row."""
+        if not self._batches:
+            return None
+        return int(pc.max(self._batches[-1].column(TIME[self._stream])).as_py())
 
 
 class SealedEvents:
@@ -115,9 +127,14 @@ class SealedEvents:
         low, high = self._extents.T
         return np.flatnonzero((high >= first_ns) & (low <= last_ns)).tolist()
 
-    def whole(self) -> pa.Table:
-        """All rows, read from the file; raises as `SealedFile.read_all`."""
-        return self._file.read_all()
+    def coded(self, columns: Sequence[str]) -> pa.Table:
+        """Some columns of all rows, texts as dictionary arrays; raises as `SealedFile.read_all`."""
+        return self._file.read_coded(columns)
+
+    @property
+    def last_ns(self) -> int | None:
+        """The latest time."""
+        return self._last
 
 
 def _between(table: pa.Table, column: str, first_ns: int, last_ns: int) -> pa.Table:

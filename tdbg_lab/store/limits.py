@@ -19,6 +19,8 @@ AGED_SHARE: Final = 8
 
 ROW_GROUP_ROWS: Final = 2048
 """Rows of one Parquet row group: the unit a reader decodes for one tensor."""
+EVENT_GROUP_ROWS: Final = 32_768
+"""The same of spans and samples: one group costs as much as its rows, and a short range decodes only one."""
 CACHED_FOOTERS: Final = 48
 """Parsed footers of sealed segments that one `Run` keeps."""
 

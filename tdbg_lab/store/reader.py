@@ -236,6 +236,14 @@ class Reader:
         frame: pd.DataFrame = pa.concat_tables([nothing, *tables]).drop_columns(["seq"]).to_pandas()
         return frame.sort_values(TIME[stream], kind="stable", ignore_index=True)
 
+    def last_sample_ns(self) -> int | None:
+        """When the latest sample was taken; None without any."""
+        with self.lock:
+            if isinstance(self.state, RunState):
+                return self.state.last_ns("system")
+        frame = self.events("system", None, None)
+        return int(frame["time_ns"].iloc[-1]) if len(frame) else None
+
     def samples(
         self, metrics: Collection[str], start_ns: int | None, end_ns: int | None
     ) -> list[SampleSeries]:

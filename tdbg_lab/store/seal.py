@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.layout import SEALED, SegmentFile, segment_path
-from tdbg_lab.store.limits import ROW_GROUP_ROWS
+from tdbg_lab.store.limits import EVENT_GROUP_ROWS, ROW_GROUP_ROWS
 from tdbg_lab.store.schema import METADATA_KEY, MODE_CODE, SCHEMAS
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def _write(table: pa.Table, metadata: dict[bytes, bytes], segment: SegmentFile) 
                 column_encoding={"hist_counts.list.element": "DELTA_BINARY_PACKED"} if stats else None,
             )
             with writer:
-                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+                rows = ROW_GROUP_ROWS if stats else EVENT_GROUP_ROWS
+                writer.write_table(table, row_group_size=rows)
                 writer.add_key_value_metadata(metadata)
             file.flush()
             os.fsync(file.fileno())

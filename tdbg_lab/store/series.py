@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -19,6 +18,9 @@ __all__ = ["SampleSeries", "SeriesCache", "split_series"]
 
 _MAX_ROWS = 20_000_000
 """Rows that are kept: 320 MB."""
+
+_ALWAYS = frozenset({"cpu", "gpu", "memory"})
+"""Metrics that nearly every view of samples asks for: read with the first, they are not read anew."""
 
 _Key = tuple[int, str, str]
 """Rank, metric and device."""
@@ -47,7 +49,7 @@ class SeriesCache:
 
     def __init__(self) -> None:
         self._metrics: set[str] = set()
-        self._sealed: dict[_Place, object] = {}
+        self._sealed: dict[_Place, LiveEvents | SealedEvents] = {}
         """Segments that are in `_whole`."""
         self._whole: dict[_Key, _Columns] = {}
 
@@ -72,32 +74,44 @@ class SeriesCache:
         """
         sealed = {place: one for place, one in segments if one.is_sealed}
         gone = any(sealed.get(place) is not one for place, one in self._sealed.items())
-        if gone or not self._metrics.issuperset(metrics):
-            self._metrics |= set(metrics)
+        if gone:
             self._sealed, self._whole = {}, {}
+        missing = set(metrics) - self._metrics
+        if missing:
+            missing |= _ALWAYS - self._metrics
+            self._metrics |= missing
+            late = [self._split(place, one, missing) for place, one in self._sealed.items()]
+            self._whole = _joined([self._whole, *late])
         new = {place: one for place, one in sealed.items() if place not in self._sealed}
-        self._whole = _joined([self._whole, *(self._split(place, one) for place, one in new.items())])
+        decoded = (self._split(place, one, self._metrics) for place, one in new.items())
+        self._whole = _joined([self._whole, *decoded])
         self._sealed.update(new)
-        live = [self._split(place, one) for place, one in segments if not one.is_sealed]
+        live = [self._split(place, one, self._metrics) for place, one in segments if not one.is_sealed]
         shown = _joined(_between(part, metrics, first_ns, last_ns) for part in (self._whole, *live))
         if sum(len(columns[0]) for columns in self._whole.values()) > _MAX_ROWS:
             self._metrics, self._sealed, self._whole = set(), {}, {}
         return [SampleSeries(*key, *columns) for key, columns in sorted(shown.items())]
 
-    def _split(self, place: _Place, segment: LiveEvents | SealedEvents) -> dict[_Key, _Columns]:
-        return split_series(place[0], segment.whole(), self._metrics)
+    @staticmethod
+    def _split(
+        place: _Place, segment: LiveEvents | SealedEvents, metrics: Collection[str]
+    ) -> dict[_Key, _Columns]:
+        return split_series(place[0], segment.coded(("time_ns", "metric", "device", "value")), metrics)
 
 
 def split_series(rank: int, table: pa.Table, metrics: Collection[str]) -> dict[_Key, _Columns]:
     """The rows of some metrics, by metric and device, in the order of their time."""
-    table = table.filter(pc.is_in(table["metric"], value_set=pa.array(sorted(metrics), pa.utf8())))
     if not table.num_rows:
         return {}
     metric, device = (_codes(table[name]) for name in ("metric", "device"))
-    time_ns = table["time_ns"].to_numpy().astype(np.int64, copy=False)
-    values = table["value"].to_numpy().astype(np.float64, copy=False)
-    code = metric[0] * len(device[1]) + device[0]
-    order = np.lexsort((time_ns, code))
+    wanted = np.array([name in metrics for name in metric[1]])
+    rows = np.flatnonzero(wanted[metric[0]])
+    if not len(rows):
+        return {}
+    code = (metric[0].astype(np.int64) * len(device[1]) + device[0])[rows]
+    time_ns = table["time_ns"].to_numpy().astype(np.int64, copy=False)[rows]
+    values = table["value"].to_numpy().astype(np.float64, copy=False)[rows]
+    order = _by_code(code, time_ns, len(metric[1]) * len(device[1]))
     code, time_ns, values = code[order], time_ns[order], values[order]
     first = np.flatnonzero(np.diff(code, prepend=-1))
     return {
@@ -106,9 +120,23 @@ def split_series(rank: int, table: pa.Table, metrics: Collection[str]) -> dict[_
     }
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
-    encoded = pa.chunked_array(column).combine_chunks().dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), [str(one) for one in encoded.dictionary.to_pylist()]
+def _by_code(code: NDArray[np.int64], time_ns: NDArray[np.int64], codes: int) -> NDArray[np.int64]:
+    """Order of rows by code, then by time; rows come by time unless the clock was set back."""
+    if np.all(time_ns[1:] >= time_ns[:-1]):
+        small = code.astype(np.uint16) if codes <= 2**16 else code  # numpy sorts 16 bits by their digits
+        return np.argsort(small, kind="stable")
+    return np.lexsort((time_ns, code))
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[NDArray[Any], list[str]]:
+    """Numbers of the texts, and the texts."""
+    if pa.types.is_dictionary(column.type):
+        encoded = column.unify_dictionaries().combine_chunks()
+    else:
+        encoded = pa.chunked_array(column).combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):  # of several chunks there is one left, or none
+        encoded = encoded.chunk(0)
+    return encoded.indices.to_numpy(), [str(one) for one in encoded.dictionary.to_pylist()]
 
 
 def _slices(first: NDArray[np.int64], end: int) -> list[slice]:

@@ -147,6 +147,12 @@ class RunState:
                     self._problem(_said(error))
         return found
 
+    def last_ns(self, stream: str) -> int | None:
+        """When the latest span began, or the latest sample was taken; None without any."""
+        events = (one for place, one in self._segments.items() if place[1] == stream)
+        times = (one.last_ns for one in events if isinstance(one, (LiveEvents, SealedEvents)))
+        return max((time for time in times if time is not None), default=None)
+
     def samples(self, metrics: Collection[str], first_ns: int, last_ns: int) -> list[SampleSeries]:
         """Samples of some metrics between two moments, both inclusive."""
         places = sorted(place for place in self._segments if place[1] == "system")

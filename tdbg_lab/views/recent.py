@@ -50,9 +50,8 @@ def end_ns(run: Run) -> int | None:
     """When the latest row, span or sample was recorded; None when there is none."""
     last = run.last_time_ns
     ends = [last] if last is not None else []
-    # samples and spans go on after the last row
-    samples, spans = run.sample_series(("cpu", "memory"), start_ns=last), run.spans(start_ns=last)
-    ends += [int(one.time_ns[-1]) for one in samples]
+    sample, spans = run.last_sample_ns, run.spans(start_ns=last)  # both go on after the last row
+    ends += [sample] if sample is not None else []
     if len(spans):
         ends.append(int((spans["start_ns"] + spans["duration_ns"]).max()))
     return max(ends, default=None)

@@ -169,6 +169,9 @@ def timeline(
 
 def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, float] | None:
     """First and last second shown, or None when there is nothing at all."""
+    if wanted is not None and None not in wanted:
+        low, high = (float(each or 0.0) for each in wanted)
+        return low, max(high, low + 1e-3)
     latest = end_ns(run)
     if latest is None:
         return None
