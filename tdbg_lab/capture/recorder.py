@@ -10,7 +10,7 @@ from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats.block import concat, empty_block, scalar_block
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -156,6 +156,11 @@ class Recorder:
         """Add a row with one number."""
         self._scalar_keys.append(key)
         self._scalars.append(value)
+
+    def add_scalars(self, keys: Iterable[TensorKey], values: Iterable[float]) -> None:
+        """Add rows with one number each."""
+        self._scalar_keys += keys
+        self._scalars += values
 
     def add_raw(self, name: str, values: NDArray[Any]) -> None:
         """Add raw values; the array must be our own copy."""

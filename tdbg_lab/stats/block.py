@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["columns", "concat", "dense", "empty_block", "merge", "quantile", "sc
 
 _COUNTS = ("count", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count")
 _FLOATS = ("min", "max", "mean", "std", "l1", "l2")
+_fixed_columns = attrgetter(*_COUNTS, *_FLOATS)
 _SMALL, _LARGE = 1e-37, 1e38
 """Magnitudes well within float32."""
 _RAGGED = (
@@ -54,9 +56,8 @@ def concat(blocks: Sequence[StatsBlock]) -> StatsBlock:
         return blocks[0]
     if not blocks:
         return empty_block()
-    fixed: dict[str, Any] = {
-        name: np.concatenate([getattr(block, name) for block in blocks]) for name in (*_COUNTS, *_FLOATS)
-    }
+    parts_of = zip(*map(_fixed_columns, blocks), strict=True)
+    fixed: dict[str, Any] = dict(zip((*_COUNTS, *_FLOATS), map(np.concatenate, parts_of), strict=True))
     for offsets, values in _RAGGED:
         parts = [getattr(block, offsets) for block in blocks]
         owned = [(int(part[0]), int(part[-1])) for part in parts]  # a slice of a table may hold more
@@ -202,11 +203,7 @@ def _joined_offsets(
     parts: Sequence[NDArray[np.int64]], owned: Sequence[tuple[int, int]]
 ) -> NDArray[np.int64]:
     """Offsets of tables that are put one behind the other; `owned` is the first and last of each part."""
-    joined: NDArray[np.int64] = np.empty(sum(map(len, parts)) - len(parts) + 1, np.int64)
-    joined[0] = row = fill = 0
-    for part, (low, high) in zip(parts, owned, strict=True):
-        end = row + len(part)
-        np.add(part, fill - low, out=joined[row:end])  # its first is the last of the part before
-        fill += high - low
-        row = end - 1
-    return joined
+    low, high = np.array(owned, np.int64).T
+    shift = np.cumsum(high - low) - high
+    ends = np.concatenate([part[1:] for part in parts])
+    return np.concatenate([[0], ends + np.repeat(shift, [len(part) - 1 for part in parts])])

@@ -253,21 +253,12 @@ def _load() -> Any:
 def _block(call: Call, space: Workspace) -> StatsBlock:
     """The block that a call has left in its outputs. The columns are views of one array."""
     n, columns, channels = call.rows, call.columns, call.channels
-    floats = columns[5 * n : 11 * n].view(np.float64)
     offsets = columns[11 * n : 12 * n + 1]
     fill = offsets[n]
+    count, nan, above, below, zero = columns[: 5 * n].reshape(5, n)
+    low, high, mean, std, l1, l2 = columns[5 * n : 11 * n].view(np.float64).reshape(6, n)
     return StatsBlock(
-        columns[:n],
-        columns[n : 2 * n],
-        columns[2 * n : 3 * n],
-        columns[3 * n : 4 * n],
-        columns[4 * n : 5 * n],
-        floats[:n],
-        floats[n : 2 * n],
-        floats[2 * n : 3 * n],
-        floats[3 * n : 4 * n],
-        floats[4 * n : 5 * n],
-        floats[5 * n :],
+        *(count, nan, above, below, zero, low, high, mean, std, l1, l2),
         offsets,
         space.bins[:fill].copy(),
         space.found[:fill].copy(),

@@ -5,6 +5,7 @@ Everything here may raise; `tdbg_lab.stats.tensors` turns an exception into a ro
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -48,7 +49,11 @@ def memory_of(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int
     channels, inner = 0, 0
     n = tensor.numel()
     if axis is not None and n:
-        channels, inner = channel_layout(tensor.shape, tensor.stride(), axis)
+        shape = tensor.shape
+        if 0 <= axis < len(shape) and tensor.is_contiguous():
+            channels, inner = shape[axis], prod(shape[axis + 1 :])
+        else:
+            channels, inner = channel_layout(shape, tensor.stride(), axis)
     return tensor.data_ptr(), DTYPE_CODES[tensor.dtype], n, channels, inner
 
 

@@ -169,7 +169,10 @@ def test_deleted_run_directory_does_not_stop_training(attach, caplog):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     handle = attach(
-        model, optimizer=optimizer, strict=False, collections=["default", {"name": "r", "values": "raw"}]
+        model,
+        optimizer=optimizer,
+        strict=False,
+        collections=["default", {"name": "r", "include": ".", "values": "raw"}],
     )
     train(model, optimizer, 2)
     handle._engine.writer.flush()

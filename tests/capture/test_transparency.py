@@ -66,7 +66,12 @@ def run(make_model, make_optimizer, steps=12, **attach):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_weights_are_bitwise_the_same_with_everything_captured(attach, model, optimizer):
-    everything = ["default", "inputs", "buffers", {"name": "raw", "values": "both", "sample_rows": 3}]
+    everything = [
+        "default",
+        "inputs",
+        "buffers",
+        {"name": "raw", "include": ".", "values": "both", "sample_rows": 3},
+    ]
     bare = run(MODELS[model], OPTIMIZERS[optimizer])
     seen = run(MODELS[model], OPTIMIZERS[optimizer], attach=attach, collections=everything)
     assert bare[1] == seen[1]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
-    from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+    from tdbg_lab.capture.pytorch.parameters import Live, ParameterProbe
 
 __all__ = ["OptimizerWatch"]
 
@@ -36,7 +36,7 @@ class OptimizerWatch:
     def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
         self._engine = engine
         self.parameters = parameters
-        self._updates = UpdateProbe(engine, parameters)
+        self._updates = UpdateProbe(engine)
         self.scalers = ScalerWatch(engine, self.on_skipped)
         self._unclipped: dict[str, float] = {}
         """Norm of the gradients of each optimizer before they were clipped in this step."""
@@ -115,14 +115,15 @@ class OptimizerWatch:
             engine.guard.run("optimizer/skipped_steps", self._note_fused_skip, optimizer, due)
         if not due & (self._optimizer_mask | self.parameters.mask):
             return
-        self._owned = self._ids(optimizer, first=first)
+        live = self.parameters.live()
+        self._owned = self._ids(optimizer, live, first=first)
         if not self._closure:
-            self._read(optimizer, name, due, values=first)
+            self._read(optimizer, name, due, live, values=first)
         elif first:
-            record = partial(self.parameters.record, due, values=True, gradients_of=None)
-            engine.guard.run("parameters", record)
+            record = partial(self.parameters.record, values=True, gradients_of=None)
+            engine.guard.run("parameters", record, live, due)
         if due & self._optimizer_mask:
-            engine.guard.run("optimizer/update_ratio", self._updates.before, due, self._owned)
+            engine.guard.run("optimizer/update_ratio", self._updates.before, live, due, self._owned)
 
     def after(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """The optimizer has stepped."""
@@ -132,8 +133,9 @@ class OptimizerWatch:
             engine.guard.run("optimizer/update_ratio", self._updates.after)
         if self._closure:
             engine.enter_train_step()
-            self._owned = self._ids(optimizer, first=not self._stepped)
-            self._read(optimizer, name, engine.mask, values=False)
+            live = self.parameters.live()
+            self._owned = self._ids(optimizer, live, first=not self._stepped)
+            self._read(optimizer, name, engine.mask, live, values=False)
         if self.checks is not None:
             self.checks.after_step(optimizer)
         self._stepped.add(name)
@@ -151,8 +153,10 @@ class OptimizerWatch:
         if self.checks is not None:
             self.checks.skipped(optimizer, self.scalers.in_a_row, self.scalers.scale)
         if engine.mask and optimizer in self._names:
-            self._owned = self._ids(optimizer, first=True)
-            engine.guard.run("parameters", self._gradients, engine.mask)
+            live = self.parameters.live()
+            self._owned = self._ids(optimizer, live, first=True)
+            record = partial(self.parameters.record, values=False, gradients_of=self._owned)
+            engine.guard.run("parameters", record, live, engine.mask)
 
     def _add_skipped(self, total: int) -> None:
         key, membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
@@ -173,9 +177,6 @@ class OptimizerWatch:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def _gradients(self, due: int) -> None:
-        self.parameters.record(due, values=False, gradients_of=self._owned)
-
     def _look_for_roots(self) -> None:
         """A whole step without a root forward: the model runs inside compiled code, or by its parts."""
         engine = self._engine
@@ -191,8 +192,9 @@ class OptimizerWatch:
             engine.guard.run("optimizer/grad_norm", self._note_unclipped, {id(one) for one in parameters})
 
     def _note_unclipped(self, clipped: set[int]) -> None:
+        live = self.parameters.live()
         for optimizer, name in self._names.items():
-            owned = self._ids(optimizer, first=len(self._names) == 1)
+            owned = self._ids(optimizer, live, first=len(self._names) == 1)
             if name not in self._unclipped and not clipped.isdisjoint(owned):
                 norm = self._norm_now(owned)
                 if norm is not None:
@@ -214,13 +216,13 @@ class OptimizerWatch:
             self.checks.close_step()
         self._engine.close_step()
 
-    def _read(self, optimizer: Optimizer, name: str, due: int, *, values: bool) -> None:
+    def _read(self, optimizer: Optimizer, name: str, due: int, live: Live, *, values: bool) -> None:
         guard = self._engine.guard
         if due & self._optimizer_mask:
             guard.run("optimizer/lr", self._rates, optimizer, name, due)
         scale = guard.run("optimizer/scale", self._fused_scale, optimizer) or 1.0
-        record = partial(self.parameters.record, due, values=values, gradients_of=self._owned, scale=scale)
-        norm = guard.run("parameters", record)
+        record = partial(self.parameters.record, values=values, gradients_of=self._owned, scale=scale)
+        norm = guard.run("parameters", record, live, due)
         if due & self._optimizer_mask:
             guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
 
@@ -257,7 +259,7 @@ class OptimizerWatch:
         scale = getattr(optimizer, "grad_scale", None)
         return float(scale) if scale is not None else 1.0
 
-    def _ids(self, optimizer: Optimizer, *, first: bool) -> set[int]:
+    def _ids(self, optimizer: Optimizer, live: Live, *, first: bool) -> set[int]:
         """Parameters of this optimizer; with the first one of a step, also those of none."""
         owned = {id(one) for group in optimizer.param_groups for one in group["params"]}
         if first:
@@ -268,5 +270,5 @@ class OptimizerWatch:
                 for group in other.param_groups
                 for one in group["params"]
             }
-            owned |= {id(value) for _, value in self.parameters.live()} - others
+            owned |= {id(value) for _, value in live} - others
         return owned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf, nan, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ParameterSite
     from tdbg_lab.records import StatsBlock, TensorKey
 
-__all__ = ["ParameterProbe", "norm_of"]
+__all__ = ["Live", "ParameterProbe", "norm_of"]
+
+Live: TypeAlias = "list[tuple[ParameterSite, torch.Tensor]]"
+"""Parameters and buffers as they are now, with their places."""
 
 _SHARD = ("shard",)
 """What a distributed parameter is marked with: a rank's rows are of its shard, merged ones of the whole."""
@@ -55,9 +58,9 @@ class ParameterProbe:
             if site.kind is not Kind.BUFFER:
                 engine.plan.membership(f"gradient/{site.name}", Kind.GRADIENT, site.path)
 
-    def live(self) -> list[tuple[ParameterSite, torch.Tensor]]:
+    def live(self) -> Live:
         """The parameters and buffers as they are now."""
-        found: list[tuple[ParameterSite, torch.Tensor]] = []
+        found: Live = []
         for site in self.sites:
             owner = site.owner()
             if owner is None:
@@ -74,12 +77,14 @@ class ParameterProbe:
         return found
 
     def record(
-        self, due: int, *, values: bool, gradients_of: Collection[int] | None, scale: float = 1.0
+        self, live: Live, due: int, *, values: bool, gradients_of: Collection[int] | None, scale: float = 1.0
     ) -> float | None:
         """Add rows of weights (when `values`) and of gradients, in one pass over memory.
 
         Parameters
         ----------
+        live
+            What to read.
         due
             Collections that are due.
         values
@@ -94,7 +99,6 @@ class ParameterProbe:
         L2 norm of the gradients seen, or None when they are not due.
         """
         rows = _Rows(due)
-        live = self.live()
         if values and due & self._values:
             for site, value in live:
                 if not self._unchanged(site, value):
@@ -112,19 +116,18 @@ class ParameterProbe:
         return norm_of(block, weights) if weights < len(rows.keys) else None
 
     def _choose(self, rows: _Rows, name: str, site: ParameterSite, value: torch.Tensor) -> None:
-        key, membership = self._key(name, Kind.GRADIENT if name != site.name else site.kind, site, value)
+        key, membership = self._key(name, site, value)
         if membership.raw_mask & rows.due:
             self._engine.recorder.add_raw(name, raw_array(value, membership.sample_rows))
         if membership.mask & rows.due:
             rows.keys.append(key)
-            rows.tensors.append(local(value.detach()))
+            rows.tensors.append(local(value))
 
-    def _key(
-        self, name: str, kind: Kind, site: ParameterSite, value: torch.Tensor
-    ) -> tuple[TensorKey, Membership]:
+    def _key(self, name: str, site: ParameterSite, value: torch.Tensor) -> tuple[TensorKey, Membership]:
         known = self._known.get(name)
         if known is not None and known[0] is value.dtype and known[1] == value.shape:
             return known[2]
+        kind = site.kind if name == site.name else Kind.GRADIENT
         found = self._engine.key(
             name,
             kind,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.plan import Membership
     from tdbg_lab.capture.pytorch.naming import ParameterSite
-    from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+    from tdbg_lab.capture.pytorch.parameters import Live
     from tdbg_lab.records import TensorKey
 
 __all__ = ["SAMPLED_ELEMENTS", "UpdateProbe", "sampled"]
@@ -56,7 +56,7 @@ class _Watched:
     def copy(self) -> torch.Tensor:
         """What is looked at of all of them, one behind the other; real numbers of 32 bits at least."""
         pieces = [sampled(value) for value in self.values]
-        self.lengths = [len(piece) for piece in pieces]
+        self.lengths = [piece.numel() for piece in pieces]
         flat = torch.cat(pieces)
         return flat if flat.dtype.itemsize >= 4 else flat.float()
 
@@ -78,24 +78,23 @@ def _norms(flat: torch.Tensor, lengths: Sequence[int]) -> NDArray[np.float64]:
         squares = np.square(flat.numpy(), dtype=np.float64)
         norms: NDArray[Any] = np.sqrt(np.add.reduceat(squares, np.cumsum([0, *lengths[:-1]])))
         return norms
-    found = torch.stack(torch._foreach_norm(flat.split(lengths)))  # noqa: SLF001
+    found = torch.stack(torch._foreach_norm(flat.split_with_sizes(lengths)))  # noqa: SLF001
     return found.double().cpu().numpy()
 
 
 class UpdateProbe:
     """Copies before the step, compares after it."""
 
-    def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._parameters = parameters
         self._known: dict[str, tuple[TensorKey, Membership]] = {}
         self._watched: dict[torch.device, _Watched] = {}
 
     @torch.no_grad()
-    def before(self, due: int, owned: Collection[int]) -> None:
-        """Copy the parameters in `owned` (their ``id``) whose ratio is due."""
+    def before(self, live: Live, due: int, owned: Collection[int]) -> None:
+        """Of the parameters `live`, copy those in `owned` (their ``id``) whose ratio is due."""
         self._watched = {}
-        for site, value in self._parameters.live():
+        for site, value in live:
             if id(value) not in owned or not value.requires_grad or value.grad is None:
                 continue
             key, membership = self._known.get(site.name) or self._key(site)
@@ -111,8 +110,8 @@ class UpdateProbe:
         """Add one number per copied parameter."""
         held, self._watched = self._watched, {}
         for watched in held.values():
-            for key, ratio in zip(watched.keys, watched.ratios(), strict=False):
-                self._engine.recorder.add_scalar(key, ratio)
+            ratios = watched.ratios()
+            self._engine.recorder.add_scalars(watched.keys[: len(ratios)], ratios)
 
     def _key(self, site: ParameterSite) -> tuple[TensorKey, Membership]:
         name = f"optimizer/update_ratio/{site.name}"

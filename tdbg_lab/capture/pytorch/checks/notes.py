@@ -49,14 +49,12 @@ class Notes:
     def write(self, *, everything: bool = False) -> None:
         """Add rows to the current place: of what changed, or of all that is known."""
         if everything:
-            for name, value in self._values.items():
-                if name not in _CHANGING:
-                    self._pending.setdefault(name, value)
+            steady = {name: value for name, value in self._values.items() if name not in _CHANGING}
+            self._pending = steady | self._pending
         if not self._pending:
             return
         pending, self._pending = self._pending, {}
-        for name, value in pending.items():
-            self._engine.recorder.add_scalar(self._keys[name], value)
+        self._engine.recorder.add_scalars(map(self._keys.__getitem__, pending), pending.values())
 
 
 def check_key(name: str, module: str = "") -> TensorKey:

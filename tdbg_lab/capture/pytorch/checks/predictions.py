@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PredictionProbe"]
 
-_MAX_ELEMENTS = 262_144
+_MAX_ELEMENTS = 131_072
+_LEAST_SAMPLES = 4
 _CLASSIFY = ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss")
 _BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
 
@@ -63,7 +64,7 @@ class PredictionProbe:
         numbers = {} if classes else {"broadcast": float(_spread(prediction, target))}
         if not prediction.ndim or not len(prediction) or not target.numel():
             return
-        keep = max(1, len(prediction) * _MAX_ELEMENTS // prediction.numel())
+        keep = max(_LEAST_SAMPLES, len(prediction) * _MAX_ELEMENTS // prediction.numel())
         same = target.ndim > 0 and len(target) == len(prediction)
         x, y = _array(prediction[:keep]), _array(target[:keep] if same else target)
         with np.errstate(all="ignore"):
@@ -80,8 +81,7 @@ class PredictionProbe:
             if same:
                 numbers |= self._agreement(x, y)
         numbers |= _described(rows)
-        for name, value in numbers.items():
-            self._engine.recorder.add_scalar(self._key(name), value)
+        self._engine.recorder.add_scalars(map(self._key, numbers), numbers.values())
 
     def _key(self, name: str) -> TensorKey:
         key = self._keys.get(name)
