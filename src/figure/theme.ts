@@ -82,6 +82,8 @@ export function themed(
     zerolinecolor: theme.line,
     zerolinewidth: 1,
     tickfont: { color: theme.muted, size: theme.fontSize - 1 },
+    // The margins leave room for all labels. Else Plotly measures each of them, in every drawing.
+    ticklabeloverflow: 'allow',
     title: { font: { color: theme.muted, size: theme.fontSize }, standoff: 6 }
   };
   const sceneAxis: JSONObject = {
@@ -92,6 +94,7 @@ export function themed(
   const colorbar: JSONObject = {
     outlinewidth: 0,
     thickness: 10,
+    ticklabeloverflow: 'allow',
     tickfont: { color: theme.muted, size: theme.fontSize - 1 },
     title: { font: { color: theme.muted, size: theme.fontSize } }
   };

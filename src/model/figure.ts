@@ -1,7 +1,6 @@
 /**
  * One picture: asks the server for it when it is out of date and somebody looks.
  */
-import type { JSONObject } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
@@ -16,6 +15,10 @@ import type {
   StreamMessage,
   ViewParams
 } from '../api/wire';
+import { FigureJob } from './figureJob';
+import type { IFigureMeta } from './figureMeta';
+import { figureMeta } from './figureMeta';
+import { FigureSchedule } from './figureSchedule';
 import { DrawPace } from './pace';
 import { completeParams, movesWithCursor, rangeParam } from './params';
 import type { RunModel } from './run';
@@ -28,26 +31,8 @@ const SLOW_GAP_MS = 1000;
 /** What such a picture counts for among those drawn as often as can be. */
 const SLOW_SHARE = 0.25;
 
-/** What a figure says about itself in `layout.meta.tdbg`. */
-export interface IFigureMeta {
-  /** What runs along the x axis. */
-  readonly axis: 'step' | 'time' | null;
-  /** Names of the x axes that carry it: `x`, `x2`. */
-  readonly xAxes: ReadonlyArray<string>;
-  /** One sentence for the panel and for those who cannot see it. */
-  readonly caption: string;
-  /** The step it shows, where it shows one. */
-  readonly step: number | null;
-  /** The tensor it shows, where it shows one. */
-  readonly tensor: string;
-}
-
 /**
  * A picture of a run, as fresh as its panel deserves.
- *
- * #### Notes
- * At most one request is under way; what happens meanwhile leads to one more, never to a queue.
- * While inactive it asks for nothing, and catches up when it becomes active again.
  */
 export class FigureModel implements IDisposable {
   constructor(options: FigureModel.IOptions) {
@@ -57,6 +42,19 @@ export class FigureModel implements IDisposable {
     this._settings = options.settings;
     this._pace = options.pace ?? new DrawPace();
     this._chosen = options.params ?? {};
+    this._job = new FigureJob({
+      client: options.client,
+      onChanged: () => this._changed.emit(),
+      onEnded: () => this.invalidate()
+    });
+    this._schedule = new FigureSchedule({
+      pace: this._pace,
+      gap: () => this._gap,
+      // The tensors of a run that is being read ask again on their arrival.
+      isReady: () => this.run.state !== 'loading',
+      ask: () => this._ask(),
+      onAnswered: () => this._changed.emit()
+    });
     this.run.versionChanged.connect(this._onVersion, this);
     this.run.tensorsChanged.connect(this._onTensors, this);
     this.run.cursor.changed.connect(this._onCursor, this);
@@ -91,7 +89,7 @@ export class FigureModel implements IDisposable {
 
   /** The job that refines it, while there is one. */
   get pending(): IPendingJob | null {
-    return this._pending;
+    return this._job.pending;
   }
 
   /** Why there is no newer picture; empty when all is well. */
@@ -101,7 +99,7 @@ export class FigureModel implements IDisposable {
 
   /** Whether a request is under way. */
   get isLoading(): boolean {
-    return this._inFlight !== null;
+    return this._schedule.isAsking;
   }
 
   /** Epoch time the picture arrived, ms. */
@@ -116,7 +114,7 @@ export class FigureModel implements IDisposable {
 
   /** What the figure says about itself. */
   get meta(): IFigureMeta {
-    return Private.readMeta(this.figure, this.view);
+    return figureMeta(this.figure, this.view);
   }
 
   /** What was chosen. */
@@ -151,19 +149,13 @@ export class FigureModel implements IDisposable {
 
   /** Whether somebody looks. */
   get isActive(): boolean {
-    return this._isActive;
+    return this._schedule.isActive;
   }
   set isActive(value: boolean) {
-    if (value === this._isActive || this._isDisposed) {
-      return;
-    }
-    this._isActive = value;
     if (!value) {
       this._pace.forget(this);
     }
-    if (value && this._isDirty) {
-      this._schedule();
-    }
+    this._schedule.isActive = value;
   }
 
   /** Choose parameters; the others stay. */
@@ -181,13 +173,7 @@ export class FigureModel implements IDisposable {
 
   /** The picture is out of date. */
   invalidate(): void {
-    if (this._isDisposed) {
-      return;
-    }
-    this._isDirty = true;
-    if (this._isActive) {
-      this._schedule();
-    }
+    this._schedule.invalidate();
   }
 
   /** Show a part of the time, here and, where ranges are linked, in the other pictures of the run. */
@@ -205,52 +191,19 @@ export class FigureModel implements IDisposable {
 
   /** The picture was drawn, which took `ms`. */
   noteDrawing(ms: number): void {
-    if (this._isActive) {
+    if (this.isActive) {
       this._pace.note(this, this._isSlow ? ms * SLOW_SHARE : ms);
     }
   }
 
   /** Take in a message about a job. */
   handleMessage(message: StreamMessage): void {
-    if (
-      this._isDisposed ||
-      message.type !== 'job' ||
-      message.job !== this._pending?.job
-    ) {
-      return;
-    }
-    if (message.state === 'running' || message.state === 'queued') {
-      this._pending = {
-        job: message.job,
-        progress: message.progress,
-        message: message.message
-      };
-      this._awaitJob();
-      this._changed.emit();
-    } else {
-      this._pending = null;
-      this._changed.emit();
-      if (message.state !== 'cancelled') {
-        this.invalidate();
-      }
-    }
+    this._job.handleMessage(message);
   }
 
   /** Give up the job that refines the picture. */
-  async cancel(): Promise<void> {
-    const pending = this._pending;
-    if (!pending) {
-      return;
-    }
-    this._pending = null;
-    clearTimeout(this._jobTimer);
-    this._changed.emit();
-    try {
-      await this._client.cancel(pending.job);
-    } catch (error) {
-      // The job ended by itself: nothing is left to cancel.
-      console.warn('Job could not be cancelled', describeError(error));
-    }
+  cancel(): Promise<void> {
+    return this._job.cancel();
   }
 
   dispose(): void {
@@ -258,8 +211,8 @@ export class FigureModel implements IDisposable {
       return;
     }
     this._isDisposed = true;
-    clearTimeout(this._timer);
-    clearTimeout(this._jobTimer);
+    this._schedule.dispose();
+    this._job.dispose();
     this._pace.forget(this);
     this._abort?.abort();
     this.run.versionChanged.disconnect(this._onVersion, this);
@@ -274,7 +227,7 @@ export class FigureModel implements IDisposable {
     const { cursor } = this.run;
     const fixed = movesWithCursor(this.view) && cursor.requested !== null;
     // A step in the past does not change, and a running job would only be started again.
-    if (!(fixed && this.figure) && this._pending === null) {
+    if (!(fixed && this.figure) && this.pending === null) {
       this.invalidate();
     }
   }
@@ -299,57 +252,31 @@ export class FigureModel implements IDisposable {
   private _onTime(): void {
     if (rangeParam(this.view) && this._settings.linkRanges) {
       this._abort?.abort();
-      this._lastStart = 0;
+      this._schedule.hurry();
       this._changed.emit();
       this.invalidate();
     }
   }
 
-  /** Ask now, or as soon as the present request, the rate and the other pictures allow. */
-  private _schedule(): void {
-    if (
-      this._inFlight !== null ||
-      this._timer !== undefined ||
-      this._isWaiting
-    ) {
-      return;
-    }
-    if (this.run.state === 'loading') {
-      // Its tensors, on their arrival, ask again.
-      return;
-    }
-    const gap = Math.max(
+  /** Shortest time between two requests, ms. */
+  private get _gap(): number {
+    return Math.max(
       1000 / this._settings.figuresPerSecond,
       this._pace.gap,
       this._isSlow ? SLOW_GAP_MS : 0
     );
-    const wait = Math.max(0, this._lastStart + gap - Date.now());
-    this._timer = setTimeout(() => {
-      this._timer = undefined;
-      this._isWaiting = true;
-      this._pace.turn(() => this._ask());
-    }, wait);
-  }
-
-  /** It is its turn. */
-  private async _ask(): Promise<void> {
-    this._isWaiting = false;
-    if (this._isActive && this._isDirty && !this._isDisposed) {
-      await (this._inFlight = this._fetch());
-    }
   }
 
   private get _isSlow(): boolean {
     return this.view.axis === 'time';
   }
 
-  private async _fetch(): Promise<void> {
-    this._isDirty = false;
-    this._lastStart = Date.now();
+  private async _ask(): Promise<void> {
     const step = this.run.cursor.requested;
     const params = this.params;
     this._sentStep = step;
     const abort = (this._abort = new AbortController());
+    const isWanted = () => !this._isDisposed && !abort.signal.aborted;
     try {
       const answer = await this._client.figure(
         this.run.id,
@@ -359,24 +286,15 @@ export class FigureModel implements IDisposable {
           : params,
         abort.signal
       );
-      if (!this._isDisposed && !abort.signal.aborted) {
+      if (isWanted()) {
         this._accept(answer);
       }
     } catch (error) {
-      if (!this._isDisposed && !abort.signal.aborted) {
+      if (isWanted()) {
         this._error = describeError(error);
         // Whatever became of the job, the next picture tells.
-        this._pending = null;
-        clearTimeout(this._jobTimer);
+        this._job.pending = null;
       }
-    }
-    this._inFlight = null;
-    if (this._isDisposed) {
-      return;
-    }
-    this._changed.emit();
-    if (this._isDirty && this._isActive) {
-      this._schedule();
     }
   }
 
@@ -389,16 +307,7 @@ export class FigureModel implements IDisposable {
     this._answer = same ? { ...answer, figure: this._answer!.figure } : answer;
     this._error = '';
     this._asOf = Date.now();
-    this._pending = answer.pending;
-    this._awaitJob();
-  }
-
-  /** Should the stream be silent about the job, ask again. */
-  private _awaitJob(): void {
-    clearTimeout(this._jobTimer);
-    if (this._pending) {
-      this._jobTimer = setTimeout(() => this.invalidate(), 1500);
-    }
+    this._job.pending = answer.pending;
   }
 
   private _abort: AbortController | null = null;
@@ -408,19 +317,13 @@ export class FigureModel implements IDisposable {
   private _chosen: ViewParams;
   private _client: ITdbgClient;
   private _error = '';
-  private _inFlight: Promise<void> | null = null;
-  private _isActive = false;
-  private _isDirty = true;
   private _isDisposed = false;
-  private _isWaiting = false;
-  private _jobTimer: ReturnType<typeof setTimeout> | undefined;
-  private _lastStart = 0;
+  private _job: FigureJob;
   private _paramsChanged = new Signal<this, ViewParams>(this);
   private _pace: DrawPace;
-  private _pending: IPendingJob | null = null;
+  private _schedule: FigureSchedule;
   private _sentStep: number | null = null;
   private _settings: TdbgSettings;
-  private _timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 /** Statics of the figure. */
@@ -439,26 +342,5 @@ export namespace FigureModel {
     readonly params?: ViewParams;
     /** Shared by all pictures of a page. */
     readonly pace?: DrawPace;
-  }
-}
-
-namespace Private {
-  export function readMeta(
-    figure: IFigureJson | null,
-    view: IViewInfo
-  ): IFigureMeta {
-    const outer = figure?.layout?.['meta'] as JSONObject | undefined;
-    const meta = (outer?.['tdbg'] ?? {}) as JSONObject;
-    const axes = meta['x_axes'];
-    return {
-      axis:
-        meta['axis'] === 'step' || meta['axis'] === 'time'
-          ? meta['axis']
-          : view.axis,
-      xAxes: Array.isArray(axes) ? axes.map(String) : ['x'],
-      caption: typeof meta['caption'] === 'string' ? meta['caption'] : '',
-      step: typeof meta['step'] === 'number' ? meta['step'] : null,
-      tensor: typeof meta['tensor'] === 'string' ? meta['tensor'] : ''
-    };
   }
 }

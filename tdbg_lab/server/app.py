@@ -8,6 +8,7 @@ from jupyter_server.extension.application import ExtensionApp
 from traitlets import Bool, Dict, Float, Int, List, Unicode
 
 from tdbg_lab.server.announce import register_schemas
+from tdbg_lab.server.memory import share_one_allocator
 from tdbg_lab.server.roots import make_roots
 from tdbg_lab.server.routes import all_handlers
 from tdbg_lab.server.services import Limits, Services
@@ -77,6 +78,7 @@ class TdbgApp(ExtensionApp):
 
     def initialize_settings(self) -> None:
         """Build the services."""
+        share_one_allocator()
         limits = Limits(
             scan_depth=self.scan_depth,
             max_runs=self.max_runs,

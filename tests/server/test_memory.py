@@ -1,6 +1,7 @@
 """Freed memory goes back to the system."""
 
 import psutil
+import pyarrow as pa
 import pytest
 
 from tdbg_lab.server import memory
@@ -34,3 +35,8 @@ def test_not_more_often_than_asked_for():
 def test_other_c_libraries_are_left_alone(monkeypatch):
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
     assert FreedMemory(every_s=0).give_back()
+
+
+async def test_arrow_of_the_server_keeps_no_memory_of_its_own(tdbg_fetch):
+    await tdbg_fetch("status")
+    assert pa.default_memory_pool().backend_name == "system"

@@ -54,6 +54,11 @@ describe('themed()', () => {
     layout: { xaxis: Record<string, unknown> };
   };
 
+  it('does not have every label measured against the frame', () => {
+    expect(template.layout['xaxis']['ticklabeloverflow']).toBe('allow');
+    expect(data[0]['colorbar']).toMatchObject({ ticklabeloverflow: 'allow' });
+  });
+
   it('paints background and font with the theme', () => {
     expect(layout['paper_bgcolor']).toBe('rgba(0,0,0,0)');
     expect(layout['font']).toMatchObject({ color: 'text', family: 'font' });
