@@ -251,7 +251,7 @@ def measure_case(case, options, result):
 def options_of():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", default=",".join(TRAININGS))
-    parser.add_argument("--rounds", type=int, default=5, help="paired blocks of each arm")
+    parser.add_argument("--rounds", type=int, default=4, help="paired blocks of each arm")
     parser.add_argument("--steps", type=int, default=20, help="of a block, besides its warm-up; tens")
     parser.add_argument("--quick", action="store_true", help="one cold block of 10 steps: does it work")
     parser.add_argument("--keep", action="store_true", help="keep the other cases of the last result")

@@ -295,6 +295,38 @@ def test_empty_collection_is_told_at_the_first_step(hooked, net):
         net(torch.ones(1, 4))
 
 
+def test_compiled_model_has_the_names_and_layers_of_the_model(net, train, tmp_path):
+    ran = []
+
+    def backend(graph, _inputs):
+        return lambda *values: (ran.append(True), graph(*values))[1]
+
+    hook = smd.Hook(
+        tmp_path / "run",
+        save_config=smd.SaveConfig(save_interval=3),
+        include_collections=["weights", "gradients"],
+        include_regex=["relu_output"],
+    )
+    compiled = torch.compile(net, backend=backend)
+    hook.register_module(compiled)
+    train(compiled, nn.CrossEntropyLoss(), 6)
+    hook.close()
+    assert len(ran) == 4, "steps that are not saved stay compiled"
+    trial = smd.create_trial(tmp_path / "run")
+    assert trial.steps() == [0, 3]
+    assert trial.tensor("relu_output_0").value(3).shape == (6, 5)
+    weights = ["Net_fc1.weight", "Net_fc2.weight"]
+    assert trial.tensor_names(collection="weights") == weights
+    assert set(trial.tensor_names(collection="gradients")) > {f"gradient/{name}" for name in weights}
+
+
+def test_model_that_only_compiled_code_calls_is_told(hooked, net, train, caplog):
+    hook, criterion = hooked()
+    train(torch.compile(net, backend="eager"), criterion, 3)
+    hook.close()
+    assert "Register what torch.compile returns" in caplog.text
+
+
 def test_finished_directory_is_not_written_again(hooked, net, train, tmp_path):
     hook, criterion = hooked()
     train(net, criterion, 1)

@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.capture.boosting.model import IMPORTANCE_KINDS
 from tdbg_lab.capture.boosting.shap import Contributions
 from tdbg_lab.capture.boosting.trees import columns
+from tdbg_lab.capture.values import dtype_text
 from tdbg_lab.errors import TrainingStopped
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats import summarize
@@ -254,8 +255,8 @@ class BoostingSession:
         engine = self._engine
         keys, arrays = [], []
         for name, value in tensors.items():
-            array = np.asarray(value)
-            key, membership = engine.key(name, Kind.CUSTOM, dtype=str(array.dtype), shape=array.shape)
+            array = value if isinstance(value, np.generic) else np.asarray(value)
+            key, membership = engine.key(name, Kind.CUSTOM, dtype=dtype_text(array.dtype), shape=array.shape)
             if not membership.mask & engine.mask:
                 continue
             if not array.ndim:

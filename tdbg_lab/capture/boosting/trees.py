@@ -48,10 +48,12 @@ class Tree:
     @property
     def depth(self) -> int:
         """Splits on the longest way from the root to a leaf."""
-        level = np.zeros(len(self.feature), np.int64)
-        for node in np.flatnonzero(self.feature != LEAF):  # breadth first: parents come before children
-            level[[self.yes[node], self.no[node]]] = level[node] + 1
-        return int(level.max(initial=0))
+        level = [0] * len(self.feature)
+        splits = zip(self.feature.tolist(), self.yes.tolist(), self.no.tolist(), strict=True)
+        for node, (feature, yes, no) in enumerate(splits):  # breadth first: parents come before children
+            if feature != LEAF:
+                level[yes] = level[no] = level[node] + 1
+        return max(level, default=0)
 
 
 def grown(

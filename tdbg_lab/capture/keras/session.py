@@ -198,7 +198,7 @@ class KerasSession:
 
     def _look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, due: int) -> bool:
         watcher = partial(self.watcher, losses=mode is Mode.TRAIN)
-        seen = self.backend.look(model, mode, args, batch, watcher)
+        seen = self.backend.look(model, mode, args, batch, watcher, inputs=self._inputs)
         write_seen(self.engine, self.backend, self.optimizers, due, seen)
         return bool(seen.losses)
 

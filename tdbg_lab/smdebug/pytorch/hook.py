@@ -7,7 +7,8 @@ input, output          ``<dotted name of the module>_input_0``, ``..._output_0``
 loss                   ``<class of the loss>_output_0``
 =====================  =====================================================
 
-A step is a forward of the registered model. Parameters are as they were when it began.
+A step is a forward of the registered model. Parameters are as they were when it began. What
+``torch.compile`` returned has the names of the model in it, and runs eagerly in steps that are saved.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import nn
 
+from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.smdebug.core.collection import CollectionKeys
@@ -64,6 +66,9 @@ class Hook(BaseHook):
         super().__init__(*args, **kwargs)
         self._names: dict[int, str] = {}
         self._model: nn.Module | None = None
+        self._inner: nn.Module | None = None
+        self._root: _Root | None = None
+        self._stance = EagerStance()
         self._counts: dict[str, int] = {}
         self.has_registered_module = False
         self.has_registered_loss_module = False
@@ -90,14 +95,18 @@ class Hook(BaseHook):
                 f"This hook watches {type(self._model).__name__}; make another hook for a second model."
             )
         self._model = module
+        self._inner = inner = getattr(module, "_orig_mod", module)
         self.has_registered_module = True
-        root = _Root(self._guard, "steps", self.forward_pre_hook, self._check_stop)
+        self._root = root = _Root(self._guard, "steps", self.forward_pre_hook, self._check_stop)
         self._hung.append(module.register_forward_pre_hook(root))
-        for name, one in module.named_modules():
-            self._watch(one, name or type(module).__name__)
-        for name, parameter in module.named_parameters():
+        for name, one in inner.named_modules():
+            self._watch(one, name or type(inner).__name__)
+        if inner is not module:
+            end = Probe(self._guard, "steps", self._end_forward)
+            self._hung.append(module.register_forward_hook(end, always_call=True))
+        for name, parameter in inner.named_parameters():
             if parameter.requires_grad:
-                tname = f"{type(module).__name__}_{name}"
+                tname = f"{type(inner).__name__}_{name}"
                 probe = Probe(self._guard, f"gradient/{tname}", self.backward_hook(tname))
                 self._hung.append(parameter.register_hook(probe))  # type: ignore[no-untyped-call]
 
@@ -149,7 +158,13 @@ class Hook(BaseHook):
         self._counts = {}
         self._begin_step(Mode.TRAIN if module.training else Mode.EVAL)
         if self._due:
-            self._guard.run("parameters", self._save_parameters, module)
+            inner = module if self._inner is None else self._inner
+            self._guard.run("parameters", self._save_parameters, inner)
+            if inner is not module:  # compiled code calls no hooks
+                self._stance.take()
+
+    def _end_forward(self, *_values: Any) -> None:
+        self._stance.leave()
 
     def _check_stop(self) -> None:
         """Unguarded: a stop has to reach the training loop."""
@@ -203,7 +218,7 @@ class Hook(BaseHook):
         tensor = tensor.detach()
         single = tensor.numel() == 1 and tensor.is_floating_point()
         block = scalar_block([float(tensor)]) if single else summarize_tensors([tensor])
-        path = "" if self._model is not None and module == type(self._model).__name__ else module
+        path = "" if self._inner is not None and module == type(self._inner).__name__ else module
         self._hold(recording, tname, kind, tensor, decision, (block, 0, path))
 
     def _hold(
@@ -230,6 +245,16 @@ class Hook(BaseHook):
                 self._save(name, Kind.GRADIENT, gradient, module)
 
         return save
+
+    def close(self) -> None:
+        """Write what is held, and take the hook off. Idempotent."""
+        if not self._closed and self._root is not None and self._root.compiled and self.step < 0:
+            self.logger.warning(
+                "Nothing is saved: the model that was registered was only called by compiled code. "
+                "Register what torch.compile returns."
+            )
+        self._stance.leave()
+        super().close()
 
     # -- by hand -----------------------------------------------------------------------------------
 
@@ -263,12 +288,16 @@ class _Root(Probe):
     ) -> None:
         super().__init__(guard, name, function)
         self._check = check
+        self.compiled = False
+        """Whether compiled code has passed here, unseen."""
 
     def __call__(self, *values: Any) -> None:
         """The model is called."""
-        if not torch.compiler.is_compiling():
-            self._check()
-            self._function(*values)
+        if torch.compiler.is_compiling():
+            self.compiled = True
+            return
+        self._check()
+        self._function(*values)
 
 
 def _escaped(name: str) -> str:

@@ -283,7 +283,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         if why:
             self._guard.notice("outputs", f"outputs and gradients are not seen: {why}")
             return
-        sink.take_seen(self._backend.look(model, mode, args, batch, self._watcher))
+        sink.take_seen(self._backend.look(model, mode, args, batch, self._watcher, inputs=True))
 
     def _watcher(self, sink: Any, *, apply: bool) -> Any:
         names = self.fresh_names()

@@ -82,8 +82,20 @@ class Backend(Protocol):
     def build(self, model: Any, mode: Mode, batch: Any, watcher: Watcher) -> None:
         """Build a model that Keras would only build within the step."""
 
-    def look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, watcher: Watcher) -> Seen:
-        """Compute outputs, losses and gradients of `batch`; nothing of the training's state changes."""
+    def look(
+        self,
+        model: Any,
+        mode: Mode,
+        args: tuple[Any, ...],
+        batch: Any,
+        watcher: Watcher,
+        *,
+        inputs: bool,
+    ) -> Seen:
+        """Compute outputs, losses and gradients of `batch`; nothing of the training's state changes.
+
+        What layers take is only brought out with `inputs`.
+        """
 
     def before(self, model: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
         """Reads variables as they are before a train step."""

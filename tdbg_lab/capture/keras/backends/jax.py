@@ -12,6 +12,7 @@ import numpy as np
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
+from tdbg_lab.capture.values import dtype_text
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats import summarize
 
@@ -50,7 +51,7 @@ class JaxBackend:
 
     def described(self, value: Any) -> tuple[str, tuple[int, ...]]:
         """Name of the dtype, and shape."""
-        return str(value.dtype), tuple(value.shape)
+        return dtype_text(value.dtype), tuple(value.shape)
 
     def array(self, value: Any) -> NDArray[Any]:
         """On the host."""
@@ -69,12 +70,21 @@ class JaxBackend:
     def build(self, model: Any, mode: Mode, batch: Any, watcher: Watcher) -> None:
         """Keras builds models before the first step."""
 
-    def look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, watcher: Watcher) -> Seen:
+    def look(
+        self,
+        model: Any,
+        mode: Mode,
+        args: tuple[Any, ...],
+        batch: Any,
+        watcher: Watcher,
+        *,
+        inputs: bool,
+    ) -> Seen:
         """Run a pure copy of the step, compiled as the step is, and throw its new state away."""
         looks = self._looks.setdefault(model, {})
-        look = looks.get(mode)
+        look = looks.get((mode, inputs))
         if look is None:
-            look = looks[mode] = _Look(self, model, mode)
+            look = looks[mode, inputs] = _Look(self, model, mode, inputs=inputs)
         return look(args[0], batch, watcher)
 
     def before(self, model: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -128,8 +138,9 @@ class _Look:
     through callbacks to the host. Gradients are returned.
     """
 
-    def __init__(self, backend: Backend, model: Any, mode: Mode) -> None:
+    def __init__(self, backend: Backend, model: Any, mode: Mode, *, inputs: bool) -> None:
         self._backend = backend
+        self._inputs = inputs
         self._step = {Mode.TRAIN: model.train_step, Mode.EVAL: model.test_step}.get(mode, model.predict_step)
         self._inbox: list[tuple[int, Any]] = []
         self._places: list[tuple[LayerSite, Kind, int] | None] = []
@@ -146,7 +157,7 @@ class _Look:
         return self._seen(gradients)
 
     def _pass(self, state: Any, batch: Any) -> list[Any]:
-        sink = _Sink(self, self._backend)
+        sink = _Sink(self, self._backend, inputs=self._inputs)
         with self._watcher(sink, apply=False):
             self._step(state, batch)
         self._variables = [variable for variable, _ in sink.found]
@@ -185,9 +196,9 @@ class _Look:
 class _Sink:
     """Takes traced values."""
 
-    def __init__(self, look: _Look, backend: Backend) -> None:
+    def __init__(self, look: _Look, backend: Backend, *, inputs: bool) -> None:
         self._look = look
-        self._counter = CallCounter(backend, inputs=True)
+        self._counter = CallCounter(backend, inputs=inputs)
         self._losses = 0
         self.found: list[tuple[int, Any]] = []
         """``id`` of variables and their gradients."""

@@ -94,12 +94,21 @@ class TensorFlowBackend:
 
         tf.function(traced, autograph=False).get_concrete_function(tf.nest.map_structure(_relaxed, batch))
 
-    def look(self, model: Any, mode: Mode, _args: tuple[Any, ...], batch: Any, watcher: Watcher) -> Seen:
+    def look(
+        self,
+        model: Any,
+        mode: Mode,
+        _args: tuple[Any, ...],
+        batch: Any,
+        watcher: Watcher,
+        *,
+        inputs: bool,
+    ) -> Seen:
         """Run a second graph of the step that applies nothing; put back what it changes."""
         looks = self._looks.setdefault(model, {})
-        look = looks.get(mode)
+        look = looks.get((mode, inputs))
         if look is None:
-            look = looks[mode] = _Look(self, model, mode)
+            look = looks[mode, inputs] = _Look(self, model, mode, inputs=inputs)
         return look(batch, watcher)
 
     def before(self, _model: Any, _args: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -154,8 +163,9 @@ def _replayed(batches: Sequence[Any], spec: Any) -> Any:
 class _Look:
     """A second function for one model and mode."""
 
-    def __init__(self, backend: TensorFlowBackend, model: Any, mode: Mode) -> None:
+    def __init__(self, backend: TensorFlowBackend, model: Any, mode: Mode, *, inputs: bool) -> None:
         self._backend = backend
+        self._inputs = inputs
         self._model = model
         self._step = _step(model, mode)
         self._function = tf.function(self._pass, autograph=False, reduce_retracing=True)
@@ -177,7 +187,7 @@ class _Look:
         return self._seen(values)
 
     def _pass(self, batch: Any) -> dict[str, Any]:
-        sink = _Sink(self._backend, self._places)
+        sink = _Sink(self._backend, self._places, inputs=self._inputs)
         with self._watcher(sink, apply=False):
             self._step(batch)
         return sink.found
@@ -199,9 +209,15 @@ class _Look:
 class _Sink:
     """Takes tensors of the graph that is being traced; those of graphs within it cannot leave them."""
 
-    def __init__(self, backend: TensorFlowBackend, places: dict[str, tuple[LayerSite, Kind, int]]) -> None:
+    def __init__(
+        self,
+        backend: TensorFlowBackend,
+        places: dict[str, tuple[LayerSite, Kind, int]],
+        *,
+        inputs: bool,
+    ) -> None:
         self._graph = tf.compat.v1.get_default_graph()
-        self._counter = CallCounter(backend, inputs=True)
+        self._counter = CallCounter(backend, inputs=inputs)
         self._places = places
         self.found: dict[str, Any] = {}
 

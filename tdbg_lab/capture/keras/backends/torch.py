@@ -59,7 +59,16 @@ class TorchBackend:
     def build(self, model: Any, mode: Mode, batch: Any, watcher: Watcher) -> None:
         """Keras builds models before the first step."""
 
-    def look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, watcher: Watcher) -> Seen:
+    def look(
+        self,
+        model: Any,
+        mode: Mode,
+        args: tuple[Any, ...],
+        batch: Any,
+        watcher: Watcher,
+        *,
+        inputs: bool,
+    ) -> Seen:
         """The step itself is watched instead."""
         raise NotImplementedError
 
