@@ -8,7 +8,10 @@ it is.
 From then on, every half minute: the JavaScript heap after a forced collection, the number of DOM nodes and
 listeners, and the resident memory of the server and of the processes it started. A straight line is fitted to
 what comes after the first third of the time, when everything has been loaded, and another to the last third;
-the slopes are what is told, with the standard error of the fit.
+the slopes are what is told, with the standard error of the fit. Memory comes and goes in waves (a segment
+fills and is sealed), so neighbouring samples err together: the lines are fitted to the means of a few
+stretches of time, else the error would be told far too small. What grows by more than two standard errors is
+called growing, unless the last third shows, by as much, that it grows at less than half that pace there.
 
     python benchmarks/soak.py [--minutes 30] [--rate 20] [--ahead 24000] [--sample-every 30]
 
@@ -32,6 +35,8 @@ from chromium import Lab, Page, Training
 RESULTS = Path(__file__).parent / "results"
 PARTS = {"after_warm_up": 1 / 3, "last_third": 2 / 3}
 """Share of the time after which each line begins."""
+STRETCHES = 6
+"""Stretches of time whose means each line is fitted to."""
 UNITS = {
     "heap_mb": "JavaScript heap, MB",
     "nodes": "DOM nodes",
@@ -89,23 +94,36 @@ def sample(lab: Lab, page: Page, minute: float) -> dict:
         "children_mb": memory["children"],
         "last_step": last_step(drawings),
         "drawings": len(drawings),
+        "load": os.getloadavg()[0],
     }
 
 
 def growth(samples: list[dict], name: str, begin: float) -> dict:
     """Growth per hour after the share `begin` of the time, with its standard error."""
     kept = [each for each in samples if each["minute"] > samples[-1]["minute"] * begin]
-    x = np.array([each["minute"] / 60 for each in kept])
-    y = np.array([each[name] for each in kept])
+    hours = np.array([each["minute"] / 60 for each in kept])
+    values = np.array([each[name] for each in kept])
+    stretches = np.array_split(np.arange(len(kept)), min(STRETCHES, len(kept)))
+    x = np.array([hours[each].mean() for each in stretches])
+    y = np.array([values[each].mean() for each in stretches])
     slope, start = np.polyfit(x, y, 1)
     rest = y - (slope * x + start)
     error = np.sqrt((rest**2).sum() / max(len(x) - 2, 1) / ((x - x.mean()) ** 2).sum())
     return {
-        "first": float(y[0]),
-        "last": float(y[-1]),
+        "first": float(values[0]),
+        "last": float(values[-1]),
         "per_hour": float(slope),
         "standard_error": float(error),
     }
+
+
+def verdict(found: list[dict]) -> str:
+    """What the slopes after the warm-up and in the last third say together; in doubt, that it grows."""
+    whole, end = found
+    if whole["per_hour"] <= 2 * whole["standard_error"]:
+        return "does not grow"
+    most = end["per_hour"] + 2 * end["standard_error"]
+    return "levels off" if most < whole["per_hour"] / 2 else "grows"
 
 
 def found_of(result: dict, name: str) -> list[dict]:
@@ -116,21 +134,24 @@ def write(result: dict) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "soak.json").write_text(json.dumps(result, indent=2) + "\n")
     rows = [
-        "| what | after a third | at the end | growth an hour | in the last third |",
-        "|---|---|---|---|---|",
+        "| what | after a third | at the end | growth an hour | in the last third | |",
+        "|---|---|---|---|---|---|",
     ]
     for name, words in UNITS.items():
         slopes = [
             f"{found['per_hour']:+.1f} ± {found['standard_error']:.1f}" for found in found_of(result, name)
         ]
         first = found_of(result, name)[0]
-        rows.append(f"| {words} | {first['first']:.0f} | {first['last']:.0f} | {' | '.join(slopes)} |")
+        ends = f"{first['first']:.0f} | {first['last']:.0f}"
+        rows.append(f"| {words} | {ends} | {' | '.join(slopes)} | {verdict(found_of(result, name))} |")
     machine, samples = result["machine"], result["samples"]
+    drawings = sum(each["drawings"] for each in samples)
+    load = float(np.median([each["load"] for each in samples]))
     text = (
         "# Memory while a run is watched live\n\n"
         f"Measured by `benchmarks/soak.py` over {samples[-1]['minute']:.0f} minutes on {machine['cores']} "
-        f"cores, load {machine['load']:.1f} at the start: {samples[-1]['last_step']:,} steps, the dashboard "
-        f"open, {sum(each['drawings'] for each in samples):,} drawings over steps. {result['ahead']:,} steps "
+        f"cores, load {machine['load']:.1f} at the start and {load:.1f} in the median: "
+        f"{samples[-1]['last_step']:,} steps, the dashboard open, {drawings:,} drawings over steps. {result['ahead']:,} steps "
         "were written before, to fill the 64 MB of decoded columns that the server keeps of a run.\n\n"
         + "\n".join(rows)
         + "\n"

@@ -49,7 +49,7 @@ def _typed_array(values: NDArray[Any]) -> Any:
     code = _CODES.get(narrowed.dtype)
     if code is None:
         return values
-    packed = {"dtype": code, "bdata": base64.b64encode(np.ascontiguousarray(narrowed)).decode("ascii")}
+    packed = {"dtype": code, "bdata": base64.b64encode(narrowed.tobytes()).decode("ascii")}
     return packed if values.ndim == 1 else {**packed, "shape": ", ".join(map(str, values.shape))}
 
 
