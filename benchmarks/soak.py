@@ -151,10 +151,9 @@ def write(result: dict) -> None:
         "# Memory while a run is watched live\n\n"
         f"Measured by `benchmarks/soak.py` over {samples[-1]['minute']:.0f} minutes on {machine['cores']} "
         f"cores, load {machine['load']:.1f} at the start and {load:.1f} in the median: "
-        f"{samples[-1]['last_step']:,} steps, the dashboard open, {drawings:,} drawings over steps. {result['ahead']:,} steps "
-        "were written before, to fill the 64 MB of decoded columns that the server keeps of a run.\n\n"
-        + "\n".join(rows)
-        + "\n"
+        f"{samples[-1]['last_step']:,} steps, the dashboard open, {drawings:,} drawings over steps. "
+        f"{result['ahead']:,} steps were written before, to fill the 64 MB of decoded columns that the "
+        "server keeps of a run.\n\n" + "\n".join(rows) + "\n"
     )
     (RESULTS / "soak.md").write_text(text)
     print(text)
