@@ -40,11 +40,10 @@ class Confusion(Rule):
     """A class that is nearly always taken for one other class, while the model has learnt the rest.
 
     Two classes that are alike are confused at times; what is found is a class with at least `min_samples`
-    labels of which more than `max_confused` are predicted as one other class, while the other classes are
-    right in more than half of their samples. Mixed-up labels look like that. So are two classes that are
-    told apart no better than by chance while the others have been learnt: among the samples of both, what is
-    predicted has nothing to do with the label. Of two classes that are merely alike, more are right than
-    wrong long before the rest is learnt.
+    labels of which more than `max_confused` are predicted as one other class, while the other classes have
+    been learnt. Mixed-up labels look like that. So are two classes that are told apart no better than by
+    chance, once all others are told well: among the samples of both, what is predicted has nothing to do
+    with the label.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -56,9 +55,13 @@ class Confusion(Rule):
     """Share of a class that is predicted as one other."""
     min_mixed: float = 0.25
     """Of two mixed classes: least share of each that is taken for the other one."""
-    min_others: float = 0.8
-    """Share of the other classes that is right before two of them count as mixed (mean; each at least seven
-    eighths of it): before that a model is not done."""
+    min_others: float = 0.9
+    """Share of the other classes that is right (mean; each at least seven eighths of it) before two count as
+    mixed. Before that a model is not done: in healthy trainings two classes that are alike are no better
+    than chance while the others are right in 83 %."""
+    min_rest: float = 0.75
+    """The same (mean; each more than a half) before one class counts as confused. Two of them are needed:
+    of two classes in all, the one that is told less often is no confusion."""
     max_association: float = 0.35
     """Correlation of label and prediction among the samples of two mixed classes that can be ruled out, at
     1.6 standard errors; they may not be a single one above chance either."""
@@ -90,7 +93,7 @@ class Confusion(Rule):
         super().__post_init__()
         self.require("max_confused", "min_diag", "max_off_diag", at_least=0, at_most=1)
         self.require("min_samples", "samples", at_least=1)
-        self.require("min_mixed", "min_others", "max_association", at_least=0, at_most=1)
+        self.require("min_mixed", "min_others", "min_rest", "max_association", at_least=0, at_most=1)
         self.require("start_step", at_least=0)
         self.require("category_no", at_least=2)
 
@@ -144,7 +147,7 @@ class Confusion(Rule):
         np.fill_diagonal(share, 0.0)
         for label in np.flatnonzero((rows >= self.min_samples) & (share.max(axis=1) > self.max_confused)):
             others = right[(rows >= self.min_samples) & (np.arange(len(rows)) != label)]
-            if len(others) and (others > 0.5).all():
+            if len(others) > 1 and (others > 0.5).all() and others.mean() >= self.min_rest:
                 other = int(share[label].argmax())
                 return _Pair(int(label), other, int(counts[label, other]), float(share[label, other]))
         return None

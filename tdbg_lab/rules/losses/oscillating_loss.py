@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["OscillatingLoss"]
 
 
+_FIRST = 8
+"""Losses of the beginning."""
+_FALLS = 6
+"""Falls in a row: by chance one in 5000."""
+
+
 class _Swing(NamedTuple):
     period: int
     """Points after which it comes again."""
@@ -40,6 +46,9 @@ class OscillatingLoss(Rule):
     the loss swing from one side of the valley to the other, which is seen as a strong positive
     autocorrelation at a period and a strong negative one within it. What swings because the learning rate
     or the order of the batches does is not reported, nor a swing under which the loss goes on falling.
+
+    Without a steady period, a loss oscillates that falls far, step by step, and is thrown back to where it
+    began again and again. Six falls in a row before each throw are no work of small batches.
     """
 
     window: int = 64
@@ -48,6 +57,8 @@ class OscillatingLoss(Rule):
     """Autocorrelation, positive at the period and negative within it. Noise reaches 0.4."""
     min_size: float = 0.05
     """Size of the swing, standard deviation as a share of the mean: a smaller one does little harm."""
+    min_returns: int = 3
+    """Times within the window that the loss is thrown back to its beginning from below half of it."""
     confirmations: int = 8
     """Steps in a row."""
 
@@ -64,6 +75,7 @@ class OscillatingLoss(Rule):
         self.require("window", at_least=16)
         self.require("min_strength", above=0, at_most=1)
         self.require("min_size", at_least=0)
+        self.require("min_returns", at_least=1)
 
     def needs(self) -> Needs:
         """Losses."""
@@ -80,6 +92,11 @@ class OscillatingLoss(Rule):
         values = series.values[-self.window :]
         if len(values) < self.window or series.steps[-1] != step or not np.isfinite(values).all():
             return None
+        back = _returns(values, float(np.median(series.values[:_FIRST])))
+        if back >= self.min_returns and not _is_made(
+            run, int(series.steps[-self.window]), len(values) // back
+        ):
+            return self._returning(step, name, values, back)
         swing = _swing(values, self.min_size)
         if swing.strength < self.min_strength:
             return None
@@ -102,6 +119,40 @@ class OscillatingLoss(Rule):
             fix={"setting": "learning_rate", "factor": 0.3},
             view=ViewRef("scalars", {"tensors": [name]}),
         )
+
+    def _returning(self, step: int, name: str, values: NDArray[np.float64], back: int) -> Finding:
+        return self.finding(
+            step,
+            f"{name} fell below half of where it began and was thrown back to it {back} times in the last "
+            f"{len(values)} steps.",
+            severity=Severity.WARNING,
+            tensor=name,
+            evidence={
+                "returns_count": back,
+                "loss_least": float(values.min()),
+                "loss_largest": float(values.max()),
+                "points_count": len(values),
+            },
+            advice=self._ADVICE,
+            fix={"setting": "learning_rate", "factor": 0.3},
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
+
+
+def _returns(values: NDArray[np.float64], level: float) -> int:
+    """How often a loss came back to a level after it had fallen below half of it without a rise between."""
+    if not (level > 0 and values.max() >= level and values.min() < 0.5 * level):  # as in healthy runs
+        return 0
+    back, falls, low = 0, 0, False
+    for before, now in zip(values[:-1].tolist(), values[1:].tolist(), strict=True):
+        if now < before:
+            falls += 1
+        else:
+            low = low or (falls >= _FALLS and before < 0.5 * level)
+            falls = 0
+        if now >= level:
+            back, low = back + low, False
+    return back
 
 
 def _swing(values: NDArray[np.float64], min_size: float) -> _Swing:

@@ -50,7 +50,7 @@ class UnrelatedLabels(LossRule):
 
     patience: int = 20
     """Saved steps over which predictions are compared with chance."""
-    least_steps: int = 150
+    least_steps: int = 180
     """Optimizer steps, warm-up not counted, before it is judged."""
     calm: int = 100
     """Checked steps in a row, better than chance, that end a finding: luck comes and goes."""

@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
-from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.losses.state import LossState, learns, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
@@ -53,7 +53,9 @@ class WeightUpdateRatio(Rule):
     min_ratio: float = 1e-6
     """Median |dw| / |w| of one step below which nothing is learnt: a million steps for new weights."""
     patience: int = 10
-    """Recorded steps in a row."""
+    """Recorded steps in a row of too small a ratio."""
+    patience_large: int = 20
+    """Recorded steps in a row of too large a ratio: small weights of a new head move by more at first."""
     classic: bool = False
     large_threshold: float = 10.0
     """Classic: largest ratio."""
@@ -79,12 +81,14 @@ class WeightUpdateRatio(Rule):
         super().__post_init__()
         self.require("max_ratio", "large_threshold", above=0)
         self.require("min_ratio", "small_threshold", "epsilon", at_least=0)
-        self.require("patience", "num_steps", at_least=1)
+        self.require("patience", "patience_large", "num_steps", at_least=1)
 
     def needs(self) -> Needs:
         """Update ratios of the optimizer, or (classic) raw weights."""
         if not self.classic:
-            return Needs(kinds=(Kind.OPTIMIZER,), regex=f"^{_PREFIX}", steps=self.patience)
+            return Needs(
+                kinds=(Kind.OPTIMIZER,), regex=f"^{_PREFIX}", steps=max(self.patience, self.patience_large)
+            )
         steps = 2 if self.num_steps is None else self.num_steps + 1
         return Needs(kinds=(Kind.OPTIMIZER, Kind.WEIGHT), steps=steps, raw=True)
 
@@ -98,14 +102,17 @@ class WeightUpdateRatio(Rule):
         """Judge how far the last recorded steps moved the weights."""
         if self.classic:
             return self._check_classic(step, run)
-        frames = run.frames(Kind.OPTIMIZER, self.patience)
-        if len(frames) < self.patience or self.min_ratio <= _median(frames[-1]) <= self.max_ratio:
+        now = next((_median(frame) for frame in run.frames(Kind.OPTIMIZER)), np.nan)
+        if not (large := now > self.max_ratio) and not now < self.min_ratio:
+            return None
+        patience = self.patience_large if large else self.patience
+        frames = run.frames(Kind.OPTIMIZER, patience)
+        if len(frames) < patience or frames[-1].step != step or warming_up(run).now:
             return None
         medians = np.array([_median(frame) for frame in frames])
-        if np.isnan(medians).any() or frames[-1].step != step or warming_up(run).now:
+        if not (medians > self.max_ratio if large else medians < self.min_ratio).all():
             return None
-        large, small = bool((medians > self.max_ratio).all()), bool((medians < self.min_ratio).all())
-        if not (large or small) or loss_state(run) is not LossState.STUCK:
+        if loss_state(run) is not LossState.STUCK or learns(run):
             return None
         rows, ratios = _ratios(frames[-1])
         place = int(np.argmax(ratios) if large else np.argmin(ratios))

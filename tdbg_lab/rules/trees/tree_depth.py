@@ -45,7 +45,7 @@ class TreeDepth(Rule):
     """Evaluations in a row."""
     by_heart: float = 99.0
     """Training rows told right, percent, from which they are known by heart."""
-    min_gap: float = 15.0
+    min_gap: float = 25.0
     """Evaluation rows told right, percent points less than training rows, that are too many to be chance."""
     min_rows: int = 100
     """Evaluation rows with labels and predicted classes that are needed: the error of a share is 5 points."""

@@ -86,9 +86,11 @@ def _pair(counts: tuple[tuple[int, int], tuple[int, int]], others_right: float) 
 @pytest.mark.parametrize(
     ("counts", "others_right", "found"),
     [
-        (((67, 41), (42, 30)), 0.85, 1),  # labels by chance: 67 of 108 and 42 of 72 are taken for class 0
-        (((73, 54), (53, 67)), 0.85, 0),  # alike, and told apart a little
-        (((67, 41), (42, 30)), 0.6, 0),  # the others are not learnt either
+        (((67, 41), (42, 30)), 0.95, 1),  # labels by chance: 67 of 108 and 42 of 72 are taken for class 0
+        (((73, 54), (53, 67)), 0.95, 0),  # alike, and told apart a little
+        (((67, 41), (42, 30)), 0.85, 0),  # the others are not quite learnt either
+        (((5, 103), (2, 70)), 0.95, 1),  # one is taken for the other
+        (((5, 103), (2, 70)), 0.6, 0),  # so it is, but little else is learnt
         (((12, 9), (10, 9)), 0.95, 0),  # too few to rule out that they are told apart
     ],
 )
@@ -96,6 +98,12 @@ def test_mixed_classes_are_told_from_alike_ones(
     tmp_path: Path, counts: tuple[tuple[int, int], tuple[int, int]], others_right: float, found: int
 ) -> None:
     assert len(write(tmp_path / "run", *_pair(counts, others_right)).check(Confusion())[0]) == found
+
+
+def test_two_classes_of_which_one_is_told_seldom_are_not_confused(tmp_path: Path) -> None:
+    labels = (np.arange(500) % 5 == 0).astype(int)
+    seldom = np.where(np.arange(500) % 50 == 0, labels, 0)
+    assert write(tmp_path / "run", labels, seldom).check(Confusion())[0] == []
 
 
 def test_model_that_has_just_begun_is_not_judged(tmp_path: Path) -> None:

@@ -56,6 +56,28 @@ def test_period_and_size_of_the_swing(tmp_path: Path, period: int, size: float, 
     assert [one.evidence["period_steps"] for one in findings] == ([period] if fires else [])
 
 
+def _thrown_back(lengths: tuple[int, ...]) -> np.ndarray:
+    """Falls to a tenth of 1.0 and jumps above it, after so many steps each time."""
+    falls = [np.r_[np.geomspace(1.0, 0.1, count), 2.5] for count in lengths]
+    return np.concatenate([*falls, *falls, *falls])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "fires"), [((9, 16, 8, 13, 11), True), ((40,), False), ((4, 3, 5, 4), False)]
+)
+def test_loss_that_is_thrown_back_at_odd_times_is_found(
+    tmp_path: Path, lengths: tuple[int, ...], *, fires: bool
+) -> None:
+    findings = _made(tmp_path / "run", _thrown_back(lengths * (1 if len(lengths) > 4 else 4)))
+    thrown = [one for one in findings if "returns_count" in one.evidence]
+    assert [one.evidence["returns_count"] >= 3 for one in thrown] == ([True] if fires else [])
+
+
+def test_noise_that_reaches_the_beginning_is_not_thrown_back(tmp_path: Path) -> None:
+    values = np.r_[np.ones(8), RNG.choice([0.3, 0.4, 0.6, 1.2], 400)]
+    assert _made(tmp_path / "run", values) == []
+
+
 @pytest.mark.parametrize("smooth", [0.0, 0.7])
 def test_noise_has_no_period(tmp_path: Path, smooth: float) -> None:
     noise = RNG.normal(0, 0.3, 1000)
