@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.state import no_single_loss
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class OscillatingLoss(Rule):
         values = series.values[-self.window :]
         if len(values) < self.window or series.steps[-1] != step or not np.isfinite(values).all():
             return None
-        back = _returns(values, float(np.median(series.values[:_FIRST])))
+        back = _returns(values, float(median(series.values[:_FIRST])))
         if back >= self.min_returns and not _is_made(
             run, int(series.steps[-self.window]), len(values) // back
         ):
@@ -141,7 +142,7 @@ class OscillatingLoss(Rule):
 
 def _returns(values: NDArray[np.float64], level: float) -> int:
     """How often a loss came back to a level after it had fallen below half of it without a rise between."""
-    if not (level > 0 and values.max() >= level and values.min() < 0.5 * level):  # as in healthy runs
+    if not (level > 0 and values.min() < 0.5 * level and values.max() >= level):  # as in healthy runs
         return 0
     back, falls, low = 0, 0, False
     for before, now in zip(values[:-1].tolist(), values[1:].tolist(), strict=True):
