@@ -23,6 +23,7 @@ _PREFIXES = {
     "activation/": Kind.ACTIVATION,
     "input/": Kind.INPUT,
     "loss/": Kind.LOSS,
+    "check/": Kind.CHECK,
     "optimizer/": Kind.OPTIMIZER,
 }
 

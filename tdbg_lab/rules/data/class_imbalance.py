@@ -40,6 +40,9 @@ class ClassImbalance(Rule):
 
     threshold_imbalance: float = 10.0
     """Largest over smallest class (AWS developer guide)."""
+    threshold_warning: float = 30.0
+    """The same from which a class that is hardly ever predicted is more than a notice: at one sample in
+    ten or twenty most models begin with the common class, and learn the other one later."""
     threshold_misprediction: float = 0.7
     """Share of the samples of a class that are predicted wrongly (AWS developer guide)."""
     samples: int = 500
@@ -65,7 +68,7 @@ class ClassImbalance(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("threshold_imbalance", at_least=1)
+        self.require("threshold_imbalance", "threshold_warning", at_least=1)
         self.require("threshold_misprediction", at_least=0, at_most=1)
         self.require("samples", "min_class", at_least=1)
         self.require("start_step", at_least=0)
@@ -110,6 +113,7 @@ class ClassImbalance(Rule):
         wrong = _wrong(shown)
         boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
         late = step >= (self.start_step / 10 if boosted else self.start_step)
+        few = [one for one in few if ratios[one] > self.threshold_warning]
         given_up = [one for one in few if self._is_given_up(shown, [one])]
         if late and wrong.get(common, 1.0) < 0.5 and (given_up or self._is_given_up(shown, few)):
             one = given_up[0] if given_up else rare

@@ -10,7 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
-from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.losses.state import is_game, knows
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.trend import noise_of, trend_of
@@ -32,7 +32,8 @@ class LossNotDecreasing(Rule):
     """A training loss that is still where it began, or that went up and stayed up.
 
     Noise is measured from point to point, so that a noisy loss that falls slowly is told from one
-    that does not fall. A loss that fell and then stays is a converged one and healthy. The rule waits
+    that does not fall. A loss that fell and then stays is a converged one and healthy, and so is one
+    of a model that was good when it began: below half of the entropy of the labels. The rule waits
     while the learning rate is warming up, and says nothing about runs with several losses (GANs)
     unless `tensor` names one. While another rule has an open finding, a loss that does not fall is its
     consequence and is not reported again (unless actions are attached to this rule).
@@ -145,7 +146,7 @@ class LossNotDecreasing(Rule):
         after = loss.steps >= warm.until_step
         stuck = (
             None
-            if self._fell_before(loss, after)
+            if self._fell_before(loss, after) or knows(run, name)
             else self._stuck(name, loss.steps[after], loss.values[after])
         )
         return stuck or self._rising(name, loss, run)
@@ -199,6 +200,8 @@ class LossNotDecreasing(Rule):
         if last.min() <= limit or last.mean() - limit <= 3.0 * error:
             return None
         above = last.mean() > trend.start + max(0.5 * abs(trend.start), 3.0 * trend.noise)
+        if not above and trend.best < 0 <= trend.start + trend.noise:
+            return None  # what a policy is rewarded for goes up and down by nature
         return self.finding(
             int(loss.steps[-1]),
             f"{name} has risen to {last.mean():.4g} from its best of {trend.best:.4g} and stays there"

@@ -5,14 +5,20 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tdbg_lab.records import Kind
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["LossState", "is_game", "learns", "loss_state", "no_single_loss"]
+__all__ = ["LossState", "is_game", "knows", "learns", "loss_state", "no_single_loss"]
 
+_LAST = 10
+"""Values whose median says how good predictions are now."""
+_ALIKE = 0.8
+"""Correlation with the targets of a regression that explains two thirds of them."""
 _LEARNT_FRAC = 0.1
 """A fall by this share of the start is no luck."""
 _WORTH_FRAC = 0.005
@@ -70,6 +76,24 @@ def learns(run: RunView) -> bool:
         return False
     fall = trend.start - trend.now
     return fall > max(_LEARNT_FRAC * abs(trend.start), trend.noise) and trend.now - trend.best < 0.5 * fall
+
+
+def knows(run: RunView, loss: str) -> bool:
+    """Whether predictions are far better than chance already, as those of a trained model are.
+
+    Parameters
+    ----------
+    run
+        What was recorded.
+    loss
+        Name of a loss whose predictions and targets were seen, ``"loss/CrossEntropyLoss"``. Of classes, it
+        must be below half of the entropy of the labels; of numbers, predictions must go with the targets.
+    """
+    values, entropy = run.scalars(loss).values, run.scalars(f"check/{loss}/entropy").values
+    correlation = run.scalars(f"check/{loss}/correlation").values[-_LAST:]
+    if len(entropy) and len(values):
+        return float(np.median(values[-_LAST:])) < 0.5 * float(np.median(entropy[-_LAST:]))
+    return len(correlation) > 0 and float(np.median(correlation)) > _ALIKE
 
 
 def is_game(run: RunView) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import knows
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
@@ -111,6 +112,8 @@ class LearningRate(Rule):
             what, advice, factor = "much", self._HIGH, 0.1
         else:
             if trend.drop_frac > self.little_fall or self._changing(run) or trend.points < 50:
+                return None
+            if knows(run, losses[0]):
                 return None
             what, advice, factor = "little", self._LOW, 10.0
         return self.finding(

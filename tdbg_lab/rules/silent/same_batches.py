@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["SameBatches", "UnshuffledEpochs"]
 
 _BATCH = "check/batch"
-_WINDOW = 64
-"""Last steps in which batches that come again are looked for: two batches of up to 32 workers."""
+_WINDOW = 128
+"""Last steps in which batches that come again are looked for: three batches of up to 32 workers."""
+_MANY = 8
+"""Times in a row from which three batches are needed, each as often: people fit single batches on purpose,
+and L-BFGS looks at one several times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +129,8 @@ class SameBatches(_BatchRule):
         if len(lengths) < 2 or lengths.min() < 2 or (lengths - 1).sum() < self.pairs:
             return None
         times = float(np.median(lengths[:-1]))  # the last one goes on
+        if times > _MANY and (len(lengths) < 3 or np.ptp(lengths[:-1]) > 0):
+            return None
         return self.finding(
             step,
             f"Each batch comes {times:.0f} times in a row ({len(lengths)} batches seen).",

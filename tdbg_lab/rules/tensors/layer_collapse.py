@@ -25,6 +25,8 @@ __all__ = ["LayerCollapse"]
 
 _LEAST_WIDTH = 4
 """Layers of fewer units say nothing: most are heads."""
+_LEAST_SAMPLES = 8
+"""Observations of each unit that are needed: a batch of one has no spread."""
 _KEPT = 32
 """Recorded batches that are looked back on."""
 
@@ -148,12 +150,13 @@ def _hidden(run: RunView) -> frozenset[str]:
 
 @remembered
 def _spreads(frame: Frame) -> NDArray[np.float64]:
-    """Spread of each row over the samples; NaN for what has no units, no size, or is not finite."""
+    """Spread of each row over the samples; NaN for what is not finite, or too little to tell."""
     block = frame.block
     found = np.full(len(frame.keys), np.nan)
     rows = frame.rows(Kind.ACTIVATION)
     widths = np.diff(block.channel_offsets)[rows]
-    whole = (widths >= _LEAST_WIDTH) & (block.finite_count[rows] == block.count[rows]) & (block.l2[rows] > 0)
+    whole = (block.finite_count[rows] == block.count[rows]) & (block.l2[rows] > 0)
+    whole &= (widths >= _LEAST_WIDTH) & (block.count[rows] >= _LEAST_SAMPLES * widths)
     rows, widths = rows[whole], widths[whole]
     if not len(rows):
         return found

@@ -11,6 +11,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
@@ -100,7 +101,7 @@ class UnchangedTensor(Rule):
         if len(frames) < self.patience or frames[-1].step != step:
             return None
         same = [key for key in _same_weights(frames) if _has_gradient(run, key.name, self.patience)]
-        if not same or not _rate_is_on(run):
+        if not same or not _rate_is_on(run) or self._has_converged(run, len(same)):
             return None
         key = same[0]
         others = f" So are {len(same) - 1} more weights." if len(same) > 1 else ""
@@ -118,6 +119,13 @@ class UnchangedTensor(Rule):
             view=ViewRef("statistics", {"tensors": [one.name for one in same[:8]]}),
         )
 
+    def _has_converged(self, run: RunView, same: int) -> bool:
+        """Whether nothing at all moves any more and the loss is low: the optimizer has come to its end."""
+        if loss_state(run) is not LossState.LOW:
+            return False
+        trained = [key for key in run.tensors(Kind.WEIGHT) if len(key.shape) > 1]
+        return same == sum(_has_gradient(run, key.name, self.patience) for key in trained)
+
     def _check_loss(self, step: int, run: RunView) -> Finding | None:
         losses = run.losses()
         if len(losses) != 1:
@@ -126,7 +134,7 @@ class UnchangedTensor(Rule):
         last = values[-self.patience_loss :]
         if len(last) < self.patience_loss or last[-1] != last[-2]:  # as nearly always
             return None
-        constant = np.isfinite(last).all() and np.ptp(last) == 0
+        constant = np.isfinite(last).all() and np.ptp(last) == 0 and loss_state(run) is not LossState.LOW
         if not constant or steps[-1] != step or last[0] == 0 or not _rate_is_on(run):
             return None
         return self.finding(

@@ -44,8 +44,13 @@ def train(path: Path, *, rare: float, apart: float) -> Path:
 
 @pytest.mark.parametrize(
     ("rare", "apart", "severities"),
-    [(0.05, 0.3, [Severity.WARNING]), (0.05, 6.0, [Severity.NOTICE]), (0.4, 0.3, [])],
-    ids=["rare and given up", "rare but learnt", "balanced"],
+    [
+        (0.025, 0.3, [Severity.WARNING]),
+        (0.08, 0.3, [Severity.NOTICE]),
+        (0.05, 6.0, [Severity.NOTICE]),
+        (0.4, 0.3, []),
+    ],
+    ids=["rare and given up", "not so rare", "rare but learnt", "balanced"],
 )
 def test_rare_class_is_a_warning_once_it_is_given_up(tmp_path: Path, rare, apart, severities) -> None:
     findings, _ = check_run(train(tmp_path / "run", rare=rare, apart=apart), [ClassImbalance()])

@@ -86,6 +86,27 @@ def test_loss_that_goes_up_and_stays_is_found_and_critical_above_its_start(
     assert finding.severity is Severity.CRITICAL
 
 
+@pytest.mark.parametrize(
+    ("fact", "value", "found"),
+    [("entropy", 2.3, 0), ("entropy", 0.5, 1), ("correlation", 0.9, 0), ("correlation", 0.3, 1)],
+)
+def test_model_that_was_good_when_it_began_need_not_learn(
+    made: Made, fact: str, value: float, found: int
+) -> None:
+    random = np.random.default_rng(1)
+    for step in range(260):
+        loss = 0.35 + 0.05 * random.normal()
+        facts = {f"check/loss/x/{fact}": value, "optimizer/update_ratio/a.weight": 1e-5}
+        made.step(step, {"loss/x": loss, **facts})
+    findings = made.check(LossNotDecreasing(), "learning_rate")[0]
+    assert len({one.rule for one in findings}) == 2 * found
+
+
+def test_reward_that_goes_up_and_down_is_no_rising_loss(made: Made) -> None:
+    write(made, lambda step: 0.01 - min(step, 150) * 0.002 + max(0, step - 150) * 0.001)
+    assert made.check(LossNotDecreasing(patience=1000))[0] == []
+
+
 def test_several_losses_are_not_judged_unless_one_is_named(made: Made) -> None:
     for step in range(200):
         made.step(step, {"loss/generator": 1.0, "loss/discriminator": 1.0})

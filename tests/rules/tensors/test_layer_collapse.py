@@ -82,6 +82,15 @@ def test_codes_drawn_together_are_found_in_a_training(tmp_path: Path, pull: floa
     assert all(one.module.startswith("0") for one in findings)
 
 
+def test_single_samples_have_no_spread(tmp_path: Path) -> None:
+    made, random = Made(tmp_path / "run"), np.random.default_rng(0)
+    for step in range(40):
+        layers = {f"activation/{name}": random.normal(size=(64 if step < 8 else 1, 8)) for name in "ab"}
+        made.step(step, WEIGHTS | layers)
+    made.end()
+    assert made.check(LayerCollapse())[0] == []
+
+
 def test_says_that_there_is_no_hidden_layer(tmp_path: Path) -> None:
     made = Made(tmp_path / "run")
     for step in range(4):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def test_weights_of_another_model_in_the_optimizer_are_found(tmp_path: Path) -> None:
-    (finding,), _ = check_run(nets.stuck(tmp_path / "run"), [UnchangedTensor()])
-    assert finding.tensor == "0.weight"
-    assert finding.evidence["weights_count"] == 3
+    findings = check_run(nets.stuck(tmp_path / "run"), [UnchangedTensor()])[0]
+    assert {one.tensor for one in findings} == {"0.weight"}
+    assert findings[0].evidence["weights_count"] == 3
 
 
 def test_healthy_training_with_a_frozen_layer_is_left_alone(tmp_path: Path) -> None:
@@ -43,6 +43,20 @@ def test_constant_loss_is_found(tmp_path: Path) -> None:
         made.step(step, {"loss/x": 0.6931})
     (finding,), _ = made.check(UnchangedTensor())
     assert (finding.tensor, finding.step_first) == ("loss/x", 19)
+
+
+@pytest.mark.parametrize(("low", "moving", "found"), [(True, False, 0), (True, True, 1), (False, False, 1)])
+def test_optimizer_that_has_come_to_its_end_is_left_alone(
+    tmp_path: Path, *, low: bool, moving: bool, found: int
+) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        gradients = {"gradient/a.weight": np.ones((4, 4)), "gradient/b.weight": np.ones((4, 4))}
+        weights = {"a.weight": np.eye(4), "b.weight": np.eye(4) + (0.01 * step if moving else 0.0)}
+        loss = {"loss/x": 2.0 * 0.5**step if low else 2.0 + 0.01 * (step % 3)}
+        made.step(step, weights | gradients | loss)
+    made.end()
+    assert len(made.check(UnchangedTensor(patience=12))[0]) == found
 
 
 def test_one_step_to_compare_is_refused() -> None:
