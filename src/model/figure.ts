@@ -15,6 +15,7 @@ import type {
   StreamMessage,
   ViewParams
 } from '../api/wire';
+import { RunsBeside } from './beside';
 import { FigureJob } from './figureJob';
 import type { IFigureMeta } from './figureMeta';
 import { figureMeta } from './figureMeta';
@@ -42,6 +43,9 @@ export class FigureModel implements IDisposable {
     this._settings = options.settings;
     this._pace = options.pace ?? new DrawPace();
     this._chosen = options.params ?? {};
+    const { open } = options;
+    this._beside = open ? new RunsBeside({ view: this.view, open }) : null;
+    this._beside?.changed.connect(this.invalidate, this);
     this._job = new FigureJob({
       client: options.client,
       onChanged: () => this._changed.emit(),
@@ -156,6 +160,7 @@ export class FigureModel implements IDisposable {
       this._pace.forget(this);
     }
     this._schedule.isActive = value;
+    this._beside?.follow(this._chosen, value && !this._isDisposed);
   }
 
   /** Choose parameters; the others stay. */
@@ -165,6 +170,7 @@ export class FigureModel implements IDisposable {
       return;
     }
     this._chosen = chosen;
+    this._beside?.follow(chosen, this.isActive);
     this._abort?.abort();
     this._paramsChanged.emit(chosen);
     this._changed.emit();
@@ -213,6 +219,7 @@ export class FigureModel implements IDisposable {
     this._isDisposed = true;
     this._schedule.dispose();
     this._job.dispose();
+    this._beside?.dispose();
     this._pace.forget(this);
     this._abort?.abort();
     this.run.versionChanged.disconnect(this._onVersion, this);
@@ -313,6 +320,7 @@ export class FigureModel implements IDisposable {
   private _abort: AbortController | null = null;
   private _answer: IFigureAnswer | null = null;
   private _asOf: number | null = null;
+  private _beside: RunsBeside | null;
   private _changed = new Signal<this, void>(this);
   private _chosen: ViewParams;
   private _client: ITdbgClient;
@@ -342,5 +350,7 @@ export namespace FigureModel {
     readonly params?: ViewParams;
     /** Shared by all pictures of a page. */
     readonly pace?: DrawPace;
+    /** Gives another run that is in the picture by its id; without it only its own is followed. */
+    readonly open?: (id: string) => RunModel;
   }
 }

@@ -124,6 +124,7 @@ export class TdbgService implements ITdbgService {
       client: this.client,
       settings: this.settings,
       pace: this._pace,
+      open: id => this.open(id),
       params
     });
     this._figures = new Set(

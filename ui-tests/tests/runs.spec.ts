@@ -7,8 +7,10 @@ import * as path from 'path';
 import {
   SLOW,
   WORK,
+  brush,
   clearWork,
   dashboard,
+  drawn,
   finished,
   goesOn,
   grows,
@@ -203,6 +205,30 @@ test('a tensor chosen in the tree is shown, the cursor is dragged in a picture, 
   await page.mouse.up();
   const overview = picture(panel, /^Overview of layers/);
   await marked(panel, [scalars, histogram, overview], before - 1);
+
+  // A part of the time, brushed on the timeline, is what the other pictures over time show.
+  const timeline = picture(panel, 'Timeline');
+  const [first, last] = await brush(timeline, 0.3, 0.6);
+  const range = timeline.getByRole('group', { name: 'Range' });
+  await expect(range).toContainText('Pictures over time show');
+  await expect
+    .poll(async () => (await drawn(timeline)).end)
+    .toBeCloseTo(last, 1); // the mouse moves by whole pixels
+  await page.evaluate(() =>
+    window.jupyterapp.commands.execute('tdbg:open-view', { view: 'phases' })
+  );
+  const phases = page.getByRole('img', {
+    name: / from [\d.]+ s on: .*forward /
+  });
+  await expect(phases).toBeVisible({ timeout: SLOW });
+  const told = (await phases.getAttribute('aria-label')) ?? '';
+  expect(Number(/ from ([\d.]+) s on/.exec(told)?.[1])).toBeCloseTo(first, 1);
+  await page.getByRole('tab', { name: 'tree', exact: true }).click();
+  await range.getByRole('button', { name: 'Back to the latest' }).click();
+  await expect(range).toHaveCount(0);
+  await expect
+    .poll(async () => (await drawn(timeline)).end)
+    .toBeGreaterThan(last);
 
   // The numbers of a picture as a table, and the picture again.
   const asTable = scalars.getByRole('button', { name: 'Show as table' });

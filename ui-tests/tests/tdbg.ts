@@ -280,6 +280,37 @@ export async function marked(
   return step;
 }
 
+/** Drag across a picture, from one share of its width to another; answers the ends, in the units of its x axis. */
+export async function brush(
+  where: Locator,
+  from: number,
+  to: number
+): Promise<[number, number]> {
+  await where.scrollIntoViewIfNeeded();
+  const plot = where.locator('.js-plotly-plot').first();
+  const area = (await plot.locator('.nsewdrag').first().boundingBox())!;
+  const [left, right] = [from, to].map(share => area.x + share * area.width);
+  const ends = await plot.evaluate(
+    (node, pixels) => {
+      const { xaxis } = (
+        node as unknown as {
+          _fullLayout: { xaxis: { p2d(pixel: number): number } };
+        }
+      )._fullLayout;
+      return pixels.map(pixel => xaxis.p2d(pixel));
+    },
+    [left - area.x, right - area.x]
+  );
+  const { mouse } = where.page();
+  const y = area.y + area.height / 2;
+  await mouse.move(left, y);
+  await mouse.down();
+  await mouse.move((left + right) / 2, y, { steps: 3 });
+  await mouse.move(right, y, { steps: 3 });
+  await mouse.up();
+  return [ends[0], ends[1]];
+}
+
 /** Wait until a picture reaches farther to the right than now. */
 export async function grows(where: Locator): Promise<void> {
   const { end } = await drawn(where);
