@@ -5,7 +5,7 @@ take turns: bare, with tdbg-lab saving every step and every 10th, and with each 
 first round warms up and is left out. The figure is the median of the paired differences over the
 median bare step, in CPU time of the process; CPU time of the training thread and wall time beside.
 The sampler is off: it is a process of its own. Results are written after every case, and a case
-that reaches its limit keeps the rounds it has. About eight minutes on a quiet machine.
+that reaches its limit keeps the rounds it has. About seven minutes on a quiet machine.
 
     python benchmarks/frameworks.py                                 # all cases, writes results/
     python benchmarks/frameworks.py --smdebug-python PATH           # adds smdebug, where it runs
@@ -116,6 +116,7 @@ def in_processes(case, arms, python, options):
     found = {"times": {}, "failed": {}, "cpu_s": 0.0}
     found = next((json.loads(one) for one in reversed(lines) if one.startswith('{"times"')), found)
     found["cpu_s"] *= len(running)
+    found["cut"] = late
     for arm in arms:
         if not found["times"].get(arm):
             found["failed"].setdefault(arm, late or " ".join(errors.split())[-300:])
@@ -151,7 +152,7 @@ def ratios(rows):
     extra = {(row["case"], row["arm"]): row["extra_process_ms"] for row in rows}
     for (case, arm), theirs in extra.items():
         ours = extra.get((case, "tdbg-10" if arm.endswith("-10") else "tdbg-1"))
-        if arm not in OURS and ours is not None:
+        if arm not in OURS and not arm.endswith("-metrics") and ours is not None:
             yield {"case": case, "peer": arm, "times_less_cpu": theirs / ours if ours > 0 else None}
 
 
@@ -193,7 +194,8 @@ def as_markdown(result):
             *table(head, rows),
             "\nTimes less CPU time than a peer that saves as often:\n",
             *table(["case", "peer", "times less"], peers),
-            *([""] if result["failed"] else []),
+            *([""] if result["failed"] or result["cut"] else []),
+            *(f"- {case}: {why}, fewer blocks than the others" for case, why in result["cut"].items()),
             *(f"- {case}, {arm}: did not run ({why})" for case, arm, why in result["failed"]),
             "",
         ]
@@ -203,6 +205,8 @@ def as_markdown(result):
 def report(result, case, found):
     """Add what was found of a case, and show it."""
     result["failed"] += [[case, arm, why] for arm, why in found["failed"].items()]
+    if found["cut"] and found["times"]:
+        result["cut"][case] = found["cut"]
     for row in rows_of(case, found):
         result["rows"].append(row)
         print(
@@ -219,12 +223,14 @@ def report(result, case, found):
 def begun(options):
     """An empty result; with ``--keep``, the cases of the last one that are not measured anew."""
     result = {"machine": machine("torch", "keras", "tensorflow-cpu", "jax", "xgboost")}
-    result |= {"rounds": options.rounds, "steps": options.steps, "rows": [], "failed": [], "seconds": 0.0}
+    result |= {"rounds": options.rounds, "steps": options.steps, "rows": [], "failed": [], "cut": {}}
+    result["seconds"] = 0.0
     last = options.out.with_suffix(".json")
     if options.keep and last.exists():
         before, again = json.loads(last.read_text()), options.cases.split(",")
         result["rows"] = [row for row in before["rows"] if row["case"] not in again]
         result["failed"] = [one for one in before["failed"] if one[0] not in again]
+        result["cut"] = {case: why for case, why in before["cut"].items() if case not in again}
         result["seconds"] = before["seconds"]
     return result
 

@@ -34,18 +34,19 @@ PEERS = {
     "keras-torch": ("tensorboard-10",),
     "keras-tensorflow": ("tensorboard-10",),
     "keras-jax": ("tensorboard-10",),
-    "xgboost": ("by-hand-10", "wandb"),
+    "xgboost": ("by-hand-10", "wandb-metrics"),
 }
 SMDEBUG_RUNS = ("ddp-2",)
 WHAT = {
     "tensorboard": "`add_histogram` of weights and gradients, every step",
-    "wandb": "`wandb.watch(log='all', log_freq=1)`, offline; XGBoost: its callback, which logs metrics only",
+    "wandb": "`wandb.watch(log='all', log_freq=1)`, offline",
+    "wandb-metrics": "its callback of XGBoost, offline, which logs metrics only: for comparison, not a ratio",
     "tensorboard-10": "Keras's callback, histograms of the weights every 10th step: it knows no gradients",
     "by-hand-10": "predictions, SHAP, importance and trees by XGBoost's own functions, every 10th round",
     "smdebug": "weights, gradients and losses, four reductions and two norms, every step",
 }
 CANNOT = {
-    "smdebug": "compiled models: its hooks stop what is compiled; Transformers: it passes over outputs that "
+    "smdebug": "compiled models: its hooks break them into pieces; Transformers: it passes over outputs that "
     "are mappings; Lightning and Keras 3: unknown to it; XGBoost: its hook ended with XGBoost 1.5",
     "wandb": "Keras: it logs metrics only",
     "MLflow": "its autologging keeps metrics and parameters, and nothing of a model's inside",

@@ -22,7 +22,7 @@ class XGBoost:
         self.x = np.random.default_rng(0).normal(size=(10_000, 30))
         self.y = (self.x[:, 0] * self.x[:, 1] > 0).astype(int)
         self.matrix = xgboost.DMatrix(self.x, self.y)
-        self.run = wandb_run(folder) if arm == "wandb" else None
+        self.run = wandb_run(folder) if arm == "wandb-metrics" else None
 
     def block(self, steps):
         """Seconds a round, after the warm-up."""
