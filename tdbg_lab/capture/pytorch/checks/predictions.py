@@ -190,15 +190,19 @@ def _logsumexp(x: NDArray[Any]) -> NDArray[Any]:
 def _described(rows: dict[str, NDArray[Any]]) -> dict[str, float]:
     """A few numbers about each array."""
     block = summarize(list(rows.values()))
-    found: dict[str, float] = {}
-    for row, name in enumerate(rows):
-        count = max(1, int(block.count[row]))
-        found[f"{name}_min"] = float(block.min[row])
-        found[f"{name}_max"] = float(block.max[row])
-        found[f"{name}_size"] = float(block.l2[row]) / count**0.5
-        found[f"{name}_zeros"] = int(block.zero_count[row]) / count
-        found[f"{name}_broken"] = float(count - int(block.finite_count[row]))
-    return found
+    count = np.maximum(block.count, 1)
+    facts = {
+        "min": block.min,
+        "max": block.max,
+        "size": block.l2 / np.sqrt(count),
+        "zeros": block.zero_count / count,
+        "broken": (count - block.finite_count).astype(np.float64),
+    }
+    return {
+        f"{name}_{fact}": value
+        for fact, values in facts.items()
+        for name, value in zip(rows, values.tolist(), strict=True)
+    }
 
 
 def _plain(value: Any) -> bool:
