@@ -21,7 +21,8 @@ class ProcessProbe:
     """Metrics of one process with its children (data loading workers), without our own processes.
 
     ``process_cpu`` is in percent of one core, so it may exceed 100. ``process_memory_bytes`` is the
-    sum of the resident sets: pages shared between workers count once for each.
+    sum of the resident sets: pages shared between workers count once for each. Where there are children,
+    ``workers`` is their number, and ``worker_cpu`` what they compute, in percent of one core.
     """
 
     def __init__(self, process: psutil.Process) -> None:
@@ -39,14 +40,15 @@ class ProcessProbe:
         if self._readings % _RESCAN_READINGS == 0:
             self._scan()
         self._readings += 1
-        parts = [
-            part
-            for process in (self._process, *self._children.values())
-            if (part := _measure(process)) is not None
-        ]
+        found = [_measure(process) for process in (self._process, *self._children.values())]
+        parts = [part for part in found if part is not None]
         if parts:
             yield Reading("process_cpu", "process", sum(cpu for cpu, _ in parts))
             yield Reading("process_memory_bytes", "process", float(sum(rss for _, rss in parts)))
+        working = [part for part in found[1:] if part is not None]
+        if working:
+            yield Reading("workers", "process", float(len(working)))
+            yield Reading("worker_cpu", "process", sum(cpu for cpu, _ in working))
 
     def _scan(self) -> None:
         try:

@@ -10,11 +10,20 @@ import numpy as np
 from tdbg_lab.analysis.downsample import min_max
 from tdbg_lab.analysis.loading import advise
 from tdbg_lab.analysis.phases import exclusive_ns, training_spans
+from tdbg_lab.store.profiles import read_digest
 from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.labels import count, number, percent
 from tdbg_lab.views.palette import MUTED, PHASES
 from tdbg_lab.views.param import Param
-from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_samples, recent_spans
+from tdbg_lab.views.recent import (
+    RANGE,
+    WINDOW,
+    Range,
+    range_words,
+    recent_samples,
+    recent_series,
+    recent_spans,
+)
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.step_times import no_steps
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
@@ -143,9 +152,8 @@ def loading_verdict(run: Run, found: Waiting, window_s: int) -> str:
     mean_ms = number(float(np.mean(found.wait_s)) * 1e3, 3)
     text = f"Steps wait {mean_ms} ms for data on average, {percent(share)} of their time"
     loaders = run.loaders()
-    told = _settings(loaders)
-    if told:
-        text += f"; {told}"
+    for told in (_settings(loaders), _work(run, loaders, window_s), _copying(run)):
+        text += f"; {told}" if told else ""
     if share < _SMALL_SHARE:
         return f"{text}: data loading does not hold training up."
     wait, busy = float(np.median(found.wait_s)), float(np.median(found.busy_s))
@@ -168,6 +176,33 @@ def _settings(loaders: Sequence[LoaderFacts]) -> str:
         text += f", {one.prefetch_factor or 0} prefetched by each"
         text += ", persistent workers" if one.persistent_workers else ""
     return text + (", pinned memory" if one.pin_memory else "")
+
+
+def _work(run: Run, loaders: Sequence[LoaderFacts], window_s: int) -> str:
+    """How busy the workers were: the processes that training has started."""
+    if not loaders or not loaders[0].num_workers:
+        return ""
+    cpu = [one.value.mean() for one in recent_series(run, window_s, ("worker_cpu",))]
+    number_of = [one.value.mean() for one in recent_series(run, window_s, ("workers",))]
+    if not cpu or not sum(number_of):
+        return ""
+    return f"its workers compute {percent(float(sum(cpu) / sum(number_of)) / 100)} of the time"
+
+
+def _copying(run: Run) -> str:
+    """Time that copies from host to device took in the last profile that tells."""
+    for info in reversed(run.profiles()):
+        try:
+            kernels = read_digest(info).get("kernels") if info.ready else None
+        except (OSError, ValueError):
+            continue
+        rows = [one for one in kernels if isinstance(one, dict)] if isinstance(kernels, list) else []
+        copies = [one for one in rows if "HtoD" in str(one.get("name", ""))]
+        spent = [one["total_us"] for one in copies if isinstance(one.get("total_us"), int | float)]
+        if spent:
+            steps = max(info.last_step - info.first_step + 1, 1)
+            return f"copies to the GPU take {number(sum(spent) / steps / 1e3, 3)} ms a step"
+    return ""
 
 
 def _more(loaders: Sequence[LoaderFacts]) -> str:

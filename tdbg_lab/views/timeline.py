@@ -76,6 +76,8 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TRACKS = 16
 _MOST_LINES = 24
 _NS = 1e9
+_UNSAMPLED_S = 90.0
+"""From when on it is said that samples are missing: longer than the longest time between two."""
 _LONGEST_NS = 300 * 10**9
 """How long before the picture a span that reaches into it may begin."""
 
@@ -387,7 +389,7 @@ def _caption(spans: DataFrame, samples: _Samples, low: float, high: float) -> st
         words.append(
             ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
         )
-    words += _clock_words(samples)
+    words += [*_clock_words(samples), *_end_words(spans, samples)]
     loads = [float(values.mean()) for (metric, _), (_, values) in samples.items() if metric == "cpu"]
     if loads:
         words.append(f"CPU {number(float(np.mean(loads)), 3)}% on average")
@@ -407,6 +409,17 @@ def _clock_words(samples: _Samples) -> list[str]:
         for one in jumped[:3].tolist()
     ]
     return words
+
+
+def _end_words(spans: DataFrame, samples: _Samples) -> list[str]:
+    """A word where training goes on and the samples do not: their process was ended."""
+    last = max((int(times[-1]) for times, _ in samples.values() if len(times)), default=None)
+    if last is None or not len(spans):
+        return []
+    missing_s = (int((spans["start_ns"] + spans["duration_ns"]).max()) - last) / _NS
+    if missing_s < _UNSAMPLED_S:
+        return []
+    return [f"the machine was no longer sampled in the last {duration(missing_s)}: its sampler has ended"]
 
 
 def _gpu_words(run: Run, samples: _Samples, asked: Sequence[str]) -> str:

@@ -139,6 +139,9 @@ def test_process_probe_sees_a_busy_child_and_its_end() -> None:
     alone = psutil.Process().memory_info().rss
     both = {r.metric: r.value for r in probe.read()}["process_memory_bytes"]
     assert both > alone + 70_000_000
+    told = {r.metric: r.value for r in probe.read()}
+    assert told["workers"] >= 1
+    assert 0 <= told["worker_cpu"] <= told["process_cpu"]
     child.communicate(b"\n")
     after = {r.metric: r.value for r in probe.read()}["process_memory_bytes"]
     assert after < both - 70_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
@@ -116,6 +117,23 @@ def test_data_loading_says_what_workers_would_gain(tmp_path):
     assert "Steps wait 6 ms for data on average, 60.0% of their time" in said
     assert "the loader has 0 workers, batches of 32" in said
     assert "num_workers=2 would make steps about 60.0% shorter." in said
+
+
+def test_data_loading_says_how_busy_workers_are_and_how_long_copies_take(tmp_path):
+    run = made(tmp_path / "run", 60, loaders=[LoaderFacts(num_workers=2, batch_size=32)])
+    writer = SystemWriter(run.path)
+    for tick in range(5):
+        writer.append(START_NS + tick * MS, ["workers", "worker_cpu"], ["process"] * 2, [2.0, 150.0])
+    writer.close()
+    place = run.path / "rank-00000" / "profile" / "step-000000000004"
+    place.mkdir(parents=True)
+    facts = {"first_step": 4, "last_step": 5, "start_ns": START_NS, "duration_ns": 1, "problems": []}
+    (place / "window.json").write_text(json.dumps(facts))
+    rows = [{"name": "Memcpy HtoD (Pinned -> Device)", "total_us": 3000}, {"name": "gemm", "total_us": 9}]
+    (place / "digest.json").write_text(json.dumps({"kernels": rows}))
+    run.refresh()
+    said = caption(run, "data_loading")
+    assert "; its workers compute 75.0% of the time; copies to the GPU take 1.5 ms a step" in said
 
 
 def test_data_loading_that_is_quick_is_left_alone(tmp_path):

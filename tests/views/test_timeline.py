@@ -6,7 +6,7 @@ import pytest
 from tdbg_lab.analysis.spans import merge_narrow
 from tdbg_lab.records import RuleState, RuleStatus
 from tdbg_lab.run import open_run
-from tdbg_lab.store import SystemWriter, create_run
+from tdbg_lab.store import RankWriter, SystemWriter, create_run
 from tdbg_lab.store.findings import write_rule_states
 from tdbg_lab.views import call_view
 
@@ -63,6 +63,23 @@ def test_timeline_says_that_the_machine_slept_and_its_clock_was_set(tmp_path):
     writer.close()
     caption = call_view(open_run(folder.path), "timeline").layout.meta["tdbg"]["caption"]
     assert "the machine was suspended for 2 h; the clock was set back by 90 s" in caption
+
+
+def test_timeline_says_that_the_sampler_has_ended(tmp_path):
+    folder = create_run(tmp_path / "run")
+    zero = folder.info.created_ns
+    system, rank = SystemWriter(folder.path), RankWriter(folder.path)
+    for second in range(200):
+        rank.append_spans(["forward"], ["forward"], [zero + second * 10**9], [10**9], [second])
+        if second < 50:
+            system.append(zero + second * 10**9, ["cpu"], ["cpu"], [50.0])
+    system.close()
+    rank.close()
+    run = open_run(folder.path)
+    told = call_view(run, "timeline", {"window_s": 300}).layout.meta["tdbg"]["caption"]
+    assert "the machine was no longer sampled in the last 2.52 min: its sampler has ended" in told
+    told = call_view(run, "timeline", {"range": [0, 50]}).layout.meta["tdbg"]["caption"]
+    assert "sampler" not in told
 
 
 def test_merge_narrow_loses_no_span_and_stays_small():

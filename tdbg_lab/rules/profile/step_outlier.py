@@ -25,6 +25,7 @@ __all__ = ["StepOutlier"]
 _CROWDED = 90.0
 """Load of all cores from which programs wait for each other, percent."""
 _HELD = 0.75
+_COMPUTED = ("forward", "backward", "optimizer")
 _LEAST_GAPS = 4
 """Fewer even distances may be chance."""
 _MOST_SAVED = 0.9
@@ -95,6 +96,8 @@ class StepOutlier(PhaseRule):
         every = _period(times.step[slow & _blamed(times, slow, phase)])
         is_odd = every > 0 or phase not in OWN
         if not self.classic:
+            if phase in _COMPUTED and _is_capture(times, slow):
+                return None
             burst = not is_odd and np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
             if burst or cost < self.max_cost * (_HELD if run.active else 1.0):
                 return None
@@ -170,6 +173,12 @@ def _without_ours(times: PhaseTimes) -> NDArray[np.float64]:
     ours_s = np.where(near, np.maximum(data_s - np.median(data_s), 0.0), 0.0)
     answer: NDArray[np.float64] = times.besides("capture") - ours_s
     return answer
+
+
+def _is_capture(times: PhaseTimes, slow: NDArray[np.bool_]) -> bool:
+    """Whether the slow steps are those that are saved: on a busy machine hooks of layers show there."""
+    saved = times.of("capture") > 0
+    return bool(saved.mean() < _MOST_SAVED and saved[slow].mean() >= _MOST_SAVED)
 
 
 def _phase_of(times: PhaseTimes, slow: NDArray[np.bool_]) -> str:

@@ -77,6 +77,10 @@ def test_checkpoints_of_a_real_training_are_found_with_their_period(tmp_path: Pa
         (periodic(200, 20, "data"), "warning"),
         (healthy(200), None),
         ([{**USUAL, "data": 400.0, "capture": 5.0} if step % 5 == 0 else USUAL for step in range(200)], None),
+        (
+            [{**USUAL, "forward": 90.0, "capture": 5.0} if step % 5 == 0 else USUAL for step in range(200)],
+            None,
+        ),
         ([*healthy(60), {**USUAL, "forward": 400.0}, *healthy(60)], None),
         ([{**USUAL, "forward": 10.0 + step % 30} for step in range(200)], None),
         ([{**USUAL, "eval": 900.0} if step % 20 == 0 else USUAL for step in range(200)], None),
