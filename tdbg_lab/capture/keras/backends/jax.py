@@ -34,7 +34,7 @@ class JaxBackend:
     name = "jax"
 
     def __init__(self) -> None:
-        self._looks: WeakKeyDictionary[Any, dict[Mode, _Look]] = WeakKeyDictionary()
+        self._looks: WeakKeyDictionary[Any, dict[tuple[Mode, bool], _Look]] = WeakKeyDictionary()
         self._pair = jax.jit(lambda *values: tuple(one + 0 for one in values))
 
     def eager(self, _model: Any) -> bool:

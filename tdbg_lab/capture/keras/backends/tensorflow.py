@@ -42,7 +42,7 @@ class TensorFlowBackend:
     name = "tensorflow"
 
     def __init__(self) -> None:
-        self._looks: WeakKeyDictionary[Any, dict[Mode, _Look]] = WeakKeyDictionary()
+        self._looks: WeakKeyDictionary[Any, dict[tuple[Mode, bool], _Look]] = WeakKeyDictionary()
 
     def eager(self, model: Any) -> bool:
         """Whether the model was compiled with ``run_eagerly``."""
