@@ -171,9 +171,8 @@ def timeline(
 
 def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, float] | None:
     """First and last second shown, or None when there is nothing at all."""
-    if wanted is not None and None not in wanted:
-        low, high = (float(each or 0.0) for each in wanted)
-        return low, max(high, low + 1e-3)
+    if wanted is not None and wanted[0] is not None and wanted[1] is not None:
+        return float(wanted[0]), max(float(wanted[1]), wanted[0] + 1e-3)
     latest = end_ns(run)
     if latest is None:
         return None
