@@ -177,9 +177,9 @@ def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, f
     if latest is None:
         return None
     end = (latest - zero) / _NS
-    low, high = wanted if wanted is not None else (max(0.0, end - window_s), end)
-    low = float(low) if low is not None else 0.0
-    high = float(high) if high is not None else end
+    first, last = wanted if wanted is not None else (max(0.0, end - window_s), end)
+    low = 0.0 if first is None else float(first)
+    high = end if last is None else float(last)
     return low, max(high, low + 1e-3)
 
 

@@ -264,7 +264,7 @@ class BoostingSession:
                 continue
             if membership.stats_mask & engine.mask:
                 keys.append(key)
-                arrays.append(array)
+                arrays.append(np.asarray(array))
             if membership.raw_mask & engine.mask:
                 engine.recorder.add_raw(name, np.array(array, copy=True))
                 if labels is not None:
