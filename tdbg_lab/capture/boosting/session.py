@@ -255,7 +255,7 @@ class BoostingSession:
         engine = self._engine
         keys, arrays = [], []
         for name, value in tensors.items():
-            array = value if isinstance(value, np.generic) else np.asarray(value)
+            array: Any = value if isinstance(value, np.generic) else np.asarray(value)
             key, membership = engine.key(name, Kind.CUSTOM, dtype=dtype_text(array.dtype), shape=array.shape)
             if not membership.mask & engine.mask:
                 continue
