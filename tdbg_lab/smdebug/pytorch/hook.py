@@ -95,7 +95,8 @@ class Hook(BaseHook):
                 f"This hook watches {type(self._model).__name__}; make another hook for a second model."
             )
         self._model = module
-        self._inner = inner = getattr(module, "_orig_mod", module)
+        inner: nn.Module = getattr(module, "_orig_mod", module)
+        self._inner = inner
         self.has_registered_module = True
         self._root = root = _Root(self._guard, "steps", self.forward_pre_hook, self._check_stop)
         self._hung.append(module.register_forward_pre_hook(root))
