@@ -109,7 +109,7 @@ class Hook(BaseHook):
             if parameter.requires_grad:
                 tname = f"{type(inner).__name__}_{name}"
                 probe = Probe(self._guard, f"gradient/{tname}", self.backward_hook(tname))
-                self._hung.append(parameter.register_hook(probe))
+                self._hung.append(parameter.register_hook(probe))  # type: ignore[no-untyped-call]
 
     register_hook = register_module
 
