@@ -22,7 +22,7 @@ __all__ = ["Recorder", "RowWriter"]
 _MAX_INTERNED = 256
 _MAX_WAITING = 512
 _MAX_PLACES = 8
-_WAIT_NS = 100_000_000
+_WAIT_NS = 50_000_000
 _MAX_RAW_BYTES = 512 * 1024 * 1024
 
 
