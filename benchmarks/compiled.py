@@ -119,7 +119,7 @@ def as_markdown(result):
             loads(result),
             "Blocks of compiled steps with and without capture take turns, in pairs. Judged is the CPU time",
             "of the training thread in the quietest quarter of the blocks; noise is the standard error of",
-            "the median difference of a pair, and the last three columns are such medians. Losses wait 0.1 s",
+            "the median difference of a pair, and the last three columns are such medians. Losses wait 50 ms",
             "to be written together, so where a busy machine makes a step take that long, each is written",
             "alone and costs more than on a quiet one. Target: 2 %; open where the noise forbids to tell.\n",
             *table(
