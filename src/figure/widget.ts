@@ -8,6 +8,7 @@ import { Widget } from '@lumino/widgets';
 import type { FigureModel } from '../model/figure';
 import type { TdbgSettings } from '../model/settings';
 import { CursorLine } from './line';
+import { clickedMoment } from './moment';
 import type { IPlotElement, IPlotly, PlotlyLoader } from './plotly';
 import { drawnAxis } from './plotly';
 import { readTheme, themed } from './theme';
@@ -211,6 +212,7 @@ export class FigureWidget extends Widget {
       this._isListening = true;
       this._plot.on?.('plotly_relayout', event => this._onRelayout(event));
       this._plot.on?.('plotly_doubleclick', () => this._onDoubleClick());
+      this._plot.on?.('plotly_click', event => this._onClick(event));
       this._plot.on?.('plotly_afterplot', () => this._line.place());
     }
     if (revision !== this._revision) {
@@ -251,6 +253,16 @@ export class FigureWidget extends Widget {
   private _onDoubleClick(): void {
     if (this._model.meta.axis === 'time') {
       this._model.showRange(null);
+    }
+  }
+
+  /** A point that stands for a part of the time was clicked: the pictures over time show that part. */
+  private _onClick(event: unknown): void {
+    const moment = clickedMoment(event);
+    if (moment) {
+      const { run } = this._model;
+      run.cursor.set(moment.step);
+      run.time.value = moment.range;
     }
   }
 

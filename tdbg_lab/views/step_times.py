@@ -10,7 +10,7 @@ from tdbg_lab.analysis.phases import StepTimes, step_times, training_spans, with
 from tdbg_lab.views.labels import count, number, percent, safe
 from tdbg_lab.views.palette import ACCENT, MUTED, pick
 from tdbg_lab.views.param import Param
-from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
+from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans, zero_ns
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure, small
 
@@ -71,7 +71,7 @@ def step_time_view(
     edges = _edges(ms, slow)
     traces = _histograms(times, ms, edges)
     phases = _slow_phases(spans, times, slow)
-    traces += _marks(times, ms, slow, phases)
+    traces += _marks(times, ms, slow, phases, zero_ns(run))
     figure = new_figure(traces, bargap=0, barmode="overlay" if len(np.unique(times.rank)) > 1 else "group")
     figure.update_layout(
         xaxis={"title": {"text": "Duration of a step (ms)"}},
@@ -118,8 +118,13 @@ def _histograms(
 
 
 def _marks(
-    times: StepTimes, ms: NDArray[np.float64], slow: NDArray[np.bool_], phases: dict[tuple[int, int], str]
+    times: StepTimes,
+    ms: NDArray[np.float64],
+    slow: NDArray[np.bool_],
+    phases: dict[tuple[int, int], str],
+    zero: int,
 ) -> list[dict[str, Any]]:
+    """Outliers; ``meta`` says of each which part of the time a click on it shows, in s."""
     rows = np.flatnonzero(slow)
     rows = rows[np.argsort(-ms[rows], kind="stable")][:_MOST_OUTLIERS]
     if not len(rows):
@@ -132,6 +137,7 @@ def _marks(
             "x": ms[rows],
             "y": np.zeros(len(rows)),
             "customdata": times.step[rows],
+            "meta": {"moments": _around(times, rows, zero)},
             "text": [f", mostly {safe(each)}" if each else "" for each in which],
             "name": count(len(rows), "outlier"),
             "showlegend": True,
@@ -140,6 +146,13 @@ def _marks(
             "hovertemplate": "step %{customdata:,d}: <b>%{x:.4~g} ms</b>%{text}<extra></extra>",
         }
     ]
+
+
+def _around(times: StepTimes, rows: NDArray[np.int64], zero: int) -> list[list[float]]:
+    """First and last second of each step, with as much again before and after it."""
+    start_s = (times.start_ns[rows] - zero) / 1e9
+    long_s = times.duration_s[rows]
+    return np.column_stack((start_s - long_s, start_s + 2 * long_s)).round(6).tolist()
 
 
 def _slow_phases(spans: DataFrame, times: StepTimes, slow: NDArray[np.bool_]) -> dict[tuple[int, int], str]:

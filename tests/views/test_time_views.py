@@ -101,6 +101,9 @@ def test_step_times_mark_outliers_and_name_their_phase(tmp_path):
     (marks,) = (trace for trace in figure.data if trace.type == "scatter")
     assert sorted(marks.customdata) == [50, 150]
     assert set(marks.text) == {", mostly checkpoint"}
+    for step, (low, high) in zip(marks.customdata, marks.meta["moments"], strict=True):
+        inside = caption(run, "phases", range=[low, high])
+        assert "checkpoint" in inside, f"a click on step {step} shows what it did"
     assert marks.x[0] == pytest.approx(100)
     said = figure.layout.meta["tdbg"]["caption"]
     assert "median 10 ms" in said
