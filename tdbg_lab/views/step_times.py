@@ -152,7 +152,8 @@ def _around(times: StepTimes, rows: NDArray[np.int64], zero: int) -> list[list[f
     """First and last second of each step, with as much again before and after it."""
     start_s = (times.start_ns[rows] - zero) / 1e9
     long_s = times.duration_s[rows]
-    return np.column_stack((start_s - long_s, start_s + 2 * long_s)).round(6).tolist()
+    ends = zip((start_s - long_s).round(6), (start_s + 2 * long_s).round(6), strict=True)
+    return [[float(first), float(last)] for first, last in ends]
 
 
 def _slow_phases(spans: DataFrame, times: StepTimes, slow: NDArray[np.bool_]) -> dict[tuple[int, int], str]:
