@@ -29,7 +29,8 @@ def figure_json(figure: go.Figure) -> str:
     """
     traces = [_packed(trace.to_plotly_json()) for trace in figure.data]
     content = {"data": traces, "layout": _packed(figure.layout.to_plotly_json())}
-    return str(PlotlyJSONEncoder(ensure_ascii=False).encode(content))
+    text: str = PlotlyJSONEncoder(ensure_ascii=False).encode(content)
+    return text.replace("<", "\\u003c")  # so that no page can take a name of a tensor for markup
 
 
 def _packed(value: Any) -> Any:

@@ -240,6 +240,24 @@ def test_a_stance_of_the_user_is_left_alone(attach):
         torch.compiler.set_stance("default")
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_handles_the_last_one_gives_the_stance_back(attach, tmp_path, first):
+    from torch._dynamo import eval_frame
+
+    models = [Small(), Small()]
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
+    handles = [
+        attach(models[i], optimizer=optimizers[i], store=tmp_path / str(i)) for i in range(len(models))
+    ]
+    for model in models:
+        model(torch.ones(2, 64))  # a step that is saved is under way
+    assert eval_frame._stance.stance == "force_eager"
+    handles.pop(first).detach()
+    assert eval_frame._stance.stance == "force_eager"
+    handles.pop().detach()
+    assert eval_frame._stance.stance == "default"
+
+
 def test_with_run_eager_off_everything_stays_compiled(attach):
     backend, model = Counting(), Small()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -14,8 +14,11 @@ def _assert_agree(got, want, rtol=2e-5):
     assert len(got) == len(want)
     for name in (*COUNTS, *HISTOGRAM):
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name), err_msg=name)
-    for name in ("min", "max"):
-        np.testing.assert_array_equal(getattr(got, name), getattr(want, name), err_msg=name)
+    for name in (
+        "min",
+        "max",
+    ):  # a modulus may differ in its last digit: hypot is the C library's or another's
+        np.testing.assert_array_max_ulp(getattr(got, name), getattr(want, name), maxulp=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         typical = want.l1 / want.finite_count
     for name in ("l1", "l2"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any
 
 import torch
@@ -10,38 +11,72 @@ import torch
 __all__ = ["EagerStance"]
 
 
-class EagerStance:
-    """Holds the compiler's stance ``force_eager``, or does not.
+class _Process:
+    """The stance of this process: the first who holds it takes it, the last who leaves gives it back.
 
-    Taking and leaving it costs microseconds and invalidates nothing that was compiled.
+    In whatever order: each giving back what it found would bring back what another one had taken.
     """
 
-    __slots__ = ("_held", "allowed")
-
-    def __init__(self, *, allowed: bool = True) -> None:
-        self.allowed = allowed and hasattr(torch.compiler, "set_stance")
-        """Whether compiled code may be made to run eagerly."""
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a holder may be collected at any moment
+        self._holders = 0
         self._held: Any = None
 
     def take(self) -> None:
-        """Run compiled code eagerly from now on. Without a compiler in use, nothing happens."""
-        if self._held is not None or not self.allowed or "torch._dynamo" not in sys.modules:
-            return
-        try:
-            self._held = torch.compiler.set_stance("force_eager")
-        except RuntimeError:
-            return  # called from within compiled code, where it cannot be changed
+        with self._lock:
+            if not self._holders:
+                self._held = torch.compiler.set_stance("force_eager")
+            self._holders += 1
 
     def leave(self) -> None:
-        """Go back to what was before; a stance that somebody else took meanwhile stays."""
-        held, self._held = self._held, None
-        if held is None:
-            return
+        with self._lock:
+            self._holders -= 1
+            if self._holders:
+                return
+            held, self._held = self._held, None
         frame = sys.modules.get("torch._dynamo.eval_frame")
         if getattr(frame, "_stance", held.stance) is held.stance:
             held.__exit__(None, None, None)
 
+
+_PROCESS = _Process()
+
+
+class EagerStance:
+    """Holds the compiler's stance ``force_eager``, or does not.
+
+    Taking and leaving it costs microseconds and invalidates nothing that was compiled. Who is forgotten
+    while holding it lets it go.
+    """
+
+    __slots__ = ("_holds", "allowed")
+
+    def __init__(self, *, allowed: bool = True) -> None:
+        self.allowed = allowed and hasattr(torch.compiler, "set_stance")
+        """Whether compiled code may be made to run eagerly."""
+        self._holds = False
+
+    def __del__(self) -> None:
+        """Leave."""
+        self.leave()
+
+    def take(self) -> None:
+        """Run compiled code eagerly from now on. Without a compiler in use, nothing happens."""
+        if self._holds or not self.allowed or "torch._dynamo" not in sys.modules:
+            return
+        try:
+            _PROCESS.take()
+        except RuntimeError:
+            return  # called from within compiled code, where it cannot be changed
+        self._holds = True
+
+    def leave(self) -> None:
+        """Go back to what was before; a stance that somebody else took meanwhile stays."""
+        if self._holds:
+            self._holds = False
+            _PROCESS.leave()
+
     @property
     def sure(self) -> bool:
         """Whether nothing compiled can run now."""
-        return self._held is not None or "torch._dynamo" not in sys.modules
+        return self._holds or "torch._dynamo" not in sys.modules

@@ -115,8 +115,8 @@ class LayerCollapse(Rule):
         if len(series) < self.patience:
             return None
         now, before = float(np.median(series[-self.patience :])), float(series.max())
-        lost = now < self.spread and (name == old or now < self.lost * before)
-        return _Layer(row, now, before) if lost else None
+        had = before >= self.spread and now < self.lost * before
+        return _Layer(row, now, before) if now < self.spread and (had or name == old) else None
 
     def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
         key = frames[-1].keys[layer.row]
