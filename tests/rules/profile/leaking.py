@@ -18,7 +18,7 @@ SAMPLES = 90
 
 def main(path: str, *, keep: bool) -> None:
     start = companions.start_sampler
-    companions.start_sampler = lambda run, *, rank=0: start(run, rank=rank, interval_s=0.05)
+    companions.start_sampler = lambda run, *, rank=0, **_: start(run, rank=rank, interval_s=0.05)
     torch.set_num_threads(1)
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
