@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.pytorch.instances import instances_of
 from tdbg_lab.store import RankWriter
 from tdbg_lab.store.loaders import LoaderFacts, write_loaders
 
@@ -21,7 +21,7 @@ _LOOKS = (1, 10, 100)
 class LoaderWatch:
     """Looks once for the loaders that are being iterated over.
 
-    A loader says nothing of its use, so all objects of the process are looked through: tens of
+    A loader says nothing of its use, so it is searched for among all objects of the process: tens of
     milliseconds, at most three times in a run.
     """
 
@@ -45,7 +45,7 @@ class LoaderWatch:
         if module is None or not isinstance(writer, RankWriter):
             return
         kind = module._BaseDataLoaderIter  # noqa: SLF001 - a loader in use is one that has such an iterator
-        running = [one for one in gc.get_objects() if issubclass(type(one), kind)]
+        running = instances_of(kind)
         if running:
             self._left.clear()
             write_loaders(writer.path, [_facts(one) for one in running])

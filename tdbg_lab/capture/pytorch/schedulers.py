@@ -6,11 +6,12 @@ is to last must reach both. So the whole schedule is multiplied, from where it i
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.optim.lr_scheduler import LRScheduler
+
+from tdbg_lab.capture.pytorch.instances import instances_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,15 +31,14 @@ _RATE = "eta_min"
 def schedulers_of(optimizer: Optimizer) -> list[Any]:
     """Every scheduler of PyTorch that steers an optimizer.
 
-    An optimizer does not know them, so all objects of the process are looked through: tens of
+    An optimizer does not know them, so they are searched for among all objects of the process: tens of
     milliseconds, when somebody changes a rate and never else.
     """
     found = []
-    for one in gc.get_objects():
-        if issubclass(type(one), LRScheduler):  # asking the object for its class might load a lazy module
-            steered = vars(one).get("optimizer")
-            if steered is optimizer or getattr(steered, "optimizer", None) is optimizer:
-                found.append(one)
+    for one in instances_of(LRScheduler):
+        steered = vars(one).get("optimizer")
+        if steered is optimizer or getattr(steered, "optimizer", None) is optimizer:
+            found.append(one)
     return found
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from torch.optim.lr_scheduler import LRScheduler
+
+from tdbg_lab.capture.pytorch.instances import instances_of
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer
@@ -57,12 +58,8 @@ def _scheduled(optimizer: Optimizer) -> bool:
 
 
 def _search(optimizers: list[Optimizer]) -> list[ref[LRScheduler]]:
-    """The schedulers of these optimizers. An optimizer does not know them, so all objects are looked at."""
+    """The schedulers of these optimizers. An optimizer does not know them, so they are searched for."""
     if not optimizers:
         return []
     ours = {id(one) for one in optimizers}
-    return [
-        ref(one)
-        for one in gc.get_objects()
-        if issubclass(type(one), LRScheduler) and id(getattr(one, "optimizer", None)) in ours
-    ]
+    return [ref(one) for one in instances_of(LRScheduler) if id(getattr(one, "optimizer", None)) in ours]
