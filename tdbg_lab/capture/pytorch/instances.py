@@ -24,7 +24,7 @@ def instances_of(kind: type[T]) -> list[T]:
 def _with_derived(kind: type) -> set[type]:
     found, left = {kind}, [kind]
     while left:
-        derived = set(left.pop().__subclasses__()) - found
+        derived: set[type] = set(left.pop().__subclasses__()) - found
         found |= derived
         left.extend(derived)
     return found
