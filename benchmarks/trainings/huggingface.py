@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 
-from trainings.peers import PEERS
-from trainings.stopwatch import OURS, WARM_UP, Stopwatch, no_problems
+from trainings.stopwatch import WARM_UP
+from trainings.trainer import Trainer as Training
 
 
-class HuggingFace:
-    """A Trainer anew for each block, the same model."""
+class HuggingFace(Training):
+    callback = "TransformersCallback"
 
     def __init__(self, arm, folder):
         import torch
@@ -20,21 +20,17 @@ class HuggingFace:
         logging.set_verbosity_error()
         torch.manual_seed(0)
         torch.set_num_threads(1)
-        self.arm, self.folder = arm, folder
         self.model = GPT2LMHeadModel(
             GPT2Config(n_layer=2, n_head=4, n_embd=128, n_positions=64, vocab_size=256)
         )
         self.rows = [{"input_ids": row, "labels": row} for row in torch.randint(0, 256, (64, 64))]
-        self.peer = PEERS[arm](self.model, folder) if arm in PEERS else None
+        super().__init__(arm, folder, self.model)
 
-    def block(self, steps):
-        """Seconds a step, after the warm-up."""
+    def fit(self, steps, own, watch):
         from transformers import Trainer, TrainingArguments
 
         arguments = {"per_device_train_batch_size": 8, "max_steps": WARM_UP + steps, "use_cpu": True}
         arguments |= {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "logging_steps": 10}
-        own = self._own()
-        watch = Stopwatch(steps)
         trainer = Trainer(
             self.model,
             TrainingArguments(str(self.folder / "out"), **arguments),
@@ -43,21 +39,6 @@ class HuggingFace:
         )
         with contextlib.redirect_stdout(io.StringIO()):  # it prints its logs
             trainer.train()
-        for callback in own:
-            no_problems(callback.handle)
-        return watch.spent
-
-    def _own(self):
-        import tdbg_lab as tdbg
-
-        if self.arm not in OURS:
-            return []
-        every = OURS[self.arm]
-        return [tdbg.TransformersCallback(store=self.folder / "run", save_every=every, profiler=False)]
-
-    def close(self):
-        if self.peer is not None:
-            self.peer.close()
 
 
 def watching(watch, peer):

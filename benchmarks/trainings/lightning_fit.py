@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trainings.peers import PEERS
-from trainings.stopwatch import OURS, WARM_UP, Stopwatch, no_problems
+from trainings.stopwatch import WARM_UP
+from trainings.trainer import Trainer as Training
 
 
-class Lightning:
-    """A Trainer anew for each block, the same module."""
+class Lightning(Training):
+    callback = "LightningCallback"
 
     def __init__(self, arm, folder):
         import logging
@@ -17,19 +17,15 @@ class Lightning:
         torch.manual_seed(0)
         torch.set_num_threads(1)
         logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-        self.arm, self.folder = arm, folder
         self.module = module()
         rows = torch.randint(0, 256, (2, 64, 64))
         data = torch.utils.data.TensorDataset(rows[0], rows[1])
         self.loader = torch.utils.data.DataLoader(data, batch_size=8)
-        self.peer = PEERS[arm](self.module, folder) if arm in PEERS else None
+        super().__init__(arm, folder, self.module)
 
-    def block(self, steps):
-        """Seconds a step, after the warm-up."""
+    def fit(self, steps, own, watch):
         from lightning.pytorch import Trainer
 
-        own = self._own()
-        watch = Stopwatch(steps)
         trainer = Trainer(
             max_steps=WARM_UP + steps,
             accelerator="cpu",
@@ -40,21 +36,6 @@ class Lightning:
             logger=False,
         )
         trainer.fit(self.module, self.loader)
-        for callback in own:
-            no_problems(callback.handle)
-        return watch.spent
-
-    def _own(self):
-        import tdbg_lab as tdbg
-
-        if self.arm not in OURS:
-            return []
-        every = OURS[self.arm]
-        return [tdbg.LightningCallback(store=self.folder / "run", save_every=every, profiler=False)]
-
-    def close(self):
-        if self.peer is not None:
-            self.peer.close()
 
 
 def module():

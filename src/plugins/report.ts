@@ -11,6 +11,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import { CommandIDs } from '../commands';
 import { logoIcon } from '../icons';
+import type { ReportModel } from '../model/report';
 import type { RunModel } from '../model/run';
 import { ReportPage, savePage } from '../panels/report';
 import { ITdbgService } from '../tokens';
@@ -84,35 +85,41 @@ const plugin: JupyterFrontEndPlugin<void> = {
           shell.activateById(tab.id);
         })
     });
-    commands.addCommand(CommandIDs.saveReport, {
-      label: trans.__('Download Report'),
-      caption: trans.__('Save the report that was written as a file'),
-      describedBy,
-      isEnabled: written,
-      execute: args =>
-        attempt(async () => {
-          const report = target(args)?.report;
-          if (report?.result) {
-            savePage(await report.page(), report.result.file);
-          }
-        })
-    });
-    commands.addCommand(CommandIDs.saveReportNotebook, {
-      label: trans.__('Download Report as Notebook'),
-      caption: trans.__(
+    const addDownload = (
+      command: string,
+      label: string,
+      caption: string,
+      save: (report: ReportModel, file: string) => Promise<void>
+    ): void => {
+      commands.addCommand(command, {
+        label,
+        caption,
+        describedBy,
+        isEnabled: written,
+        execute: args =>
+          attempt(async () => {
+            const report = target(args)?.report;
+            if (report?.result) {
+              await save(report, report.result.file);
+            }
+          })
+      });
+    };
+    addDownload(
+      CommandIDs.saveReport,
+      trans.__('Download Report'),
+      trans.__('Save the report that was written as a file'),
+      async (report, file) => savePage(await report.page(), file)
+    );
+    addDownload(
+      CommandIDs.saveReportNotebook,
+      trans.__('Download Report as Notebook'),
+      trans.__(
         'Save the report that was written as a notebook, with the code of its figures'
       ),
-      describedBy,
-      isEnabled: written,
-      execute: args =>
-        attempt(async () => {
-          const report = target(args)?.report;
-          if (report?.result) {
-            const file = report.result.file.replace(/\.html$/, '.ipynb');
-            savePage(await report.notebook(), file);
-          }
-        })
-    });
+      async (report, file) =>
+        savePage(await report.notebook(), file.replace(/\.html$/, '.ipynb'))
+    );
     if (palette) {
       const category = trans.__('Tensor Debugger');
       [

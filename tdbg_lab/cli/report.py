@@ -28,8 +28,14 @@ def command(run: str, output: Path | None, *, notebook: bool, show: bool, booste
     from tdbg_lab.views.boosting import write_xgboost_report
     from tdbg_lab.views.report import write_report
 
+    wanted = "ipynb" if notebook else "html"
+    if output is not None and notebook and output.suffix != ".ipynb":
+        raise click.UsageError(f"--notebook writes a notebook: {output} must end in .ipynb.")
+    notebook = notebook or (output is not None and output.suffix == ".ipynb")
+    if boosted and notebook:
+        raise click.UsageError("--xgboost writes a page only: leave --notebook out, end --output in .html.")
     opened = find_run(run)
-    target = output or Path(f"{opened.path.name}-report.{'ipynb' if notebook else 'html'}")
+    target = output or Path(f"{opened.path.name}-report.{wanted}")
     if boosted:
         target = write_xgboost_report(opened, target)
     else:

@@ -22,6 +22,7 @@ from tdbg_lab.notebook.still import FRAME_CSS, still
 from tdbg_lab.notebook.theme import themed
 from tdbg_lab.records import RunStatus
 from tdbg_lab.views import call_view, find_view
+from tdbg_lab.views.style import caption_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -166,10 +167,8 @@ class LiveView:
         return asked
 
     def _caption(self, figure: go.Figure) -> str:
-        meta = figure.layout.meta
-        caption = str(((meta or {}).get("tdbg") or {}).get("caption") or "") if isinstance(meta, dict) else ""
         where = f"Run {self.run.info.name}: {self.run.status}, step {max(self.run.last_step, 0)}."
-        return f"{caption} {where}".strip()
+        return f"{caption_of(figure)} {where}".strip()
 
     def _say(self, text: str) -> None:
         self._text.value = f"<small>{html.escape(text)}</small>"

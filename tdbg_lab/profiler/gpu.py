@@ -99,11 +99,6 @@ class GpuProbe:
             return probe, probe.problem
         return None, probe.problem or "The NVIDIA driver knows no GPU."
 
-    @classmethod
-    def open(cls, nvml: Any = None) -> GpuProbe | None:
-        """Probe of this machine's GPUs, or None where there is none."""
-        return cls.find(nvml)[0]
-
     @property
     def devices(self) -> list[str]:
         """Names of the devices, as in the samples."""

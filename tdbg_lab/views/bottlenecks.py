@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.analysis.moments import at_same_moments
 from tdbg_lab.analysis.phases import training_spans
 from tdbg_lab.views.labels import percent, safe
-from tdbg_lab.views.machines import at_same_moments, gpu_words, machine_names
+from tdbg_lab.views.machines import gpu_words, machine_names
 from tdbg_lab.views.palette import ACCENT, MUTED, SERIES
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.phases import phase_colours
@@ -87,7 +88,7 @@ def _moments(
             if one.rank == rank and one.metric == metric and (show == "io" or one.device != "cpu")
         ]
         if gpus and others:
-            time_ns, values = at_same_moments([*gpus, *others])
+            time_ns, values = at_same_moments([(one.time_ns, one.value) for one in [*gpus, *others]])
             found.append((time_ns, values[: len(gpus)].min(axis=0), values[len(gpus) :].max(axis=0)))
     if not found:
         none = np.empty(0)

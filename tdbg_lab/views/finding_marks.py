@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.records import Severity
 from tdbg_lab.views.labels import safe, short
-from tdbg_lab.views.palette import SEVERITY
+from tdbg_lab.views.palette import SEVERITY, SEVERITY_SYMBOLS
 
 if TYPE_CHECKING:
-    from tdbg_lab.records import Finding
+    from tdbg_lab.records import Finding, Severity
     from tdbg_lab.run import Run
 
 __all__ = ["finding_marks"]
 
 _ROW = "findings"
 _MOST = 200
-_SYMBOLS = {Severity.NOTICE: "circle", Severity.WARNING: "triangle-up", Severity.CRITICAL: "diamond"}
 _MOST_CHARS = 160
 
 
@@ -62,6 +60,6 @@ def _marks(severity: Severity, found: list[tuple[float, Finding]]) -> dict[str, 
         "name": str(severity),
         "showlegend": False,
         "cliponaxis": False,
-        "marker": {"symbol": _SYMBOLS[severity], "size": 10, "color": SEVERITY[severity]},
+        "marker": {"symbol": SEVERITY_SYMBOLS[severity], "size": 10, "color": SEVERITY[severity]},
         "hovertemplate": f"<b>{severity}</b> at step %{{customdata:,d}}<br>%{{text}}<extra></extra>",
     }

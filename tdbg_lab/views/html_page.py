@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import StoreError
 from tdbg_lab.views.encode import figure_json
-from tdbg_lab.views.style import empty
+from tdbg_lab.views.style import caption_of, empty
+from tdbg_lab.views.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,16 +110,7 @@ def write_sections(
     StoreError
         When the file cannot be written.
     """
-    page = _page(title, sections, progress or _ignore)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise StoreError(f"The report cannot be written to {target}: {error.strerror}.") from error
-    return target
+    return write_whole(target, _page(title, sections, progress or _ignore))
 
 
 def _page(title: str, sections: Sequence[Section], progress: Callable[[float], None]) -> str:
@@ -160,10 +150,10 @@ class _Figures:
         self._left -= len(data)
         name = f"figure{self._count}"
         self._count += 1
-        caption = html.escape(_caption(figure))
+        caption = html.escape(caption_of(figure))
         return (
             f'<p>{caption}</p><figure id="{name}" role="img" aria-label="{caption}"></figure>'
-            f'<script type="application/json" id="{name}-data">{_inert(data)}</script>'
+            f'<script type="application/json" id="{name}-data">{data}</script>'
         )
 
 
@@ -192,15 +182,6 @@ def table_html(table: Table) -> str:
 def _cell(text: str) -> str:
     cut = text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return html.escape(cut)
-
-
-def _caption(figure: go.Figure) -> str:
-    return str((figure.layout.meta or {}).get("tdbg", {}).get("caption", ""))
-
-
-def _inert(text: str) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _ignore(_share: float) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import StoreError
 from tdbg_lab.views.encode import figure_json
 from tdbg_lab.views.html_page import MAX_FIGURE_CHARS, table_html
+from tdbg_lab.views.style import caption_of
+from tdbg_lab.views.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,15 +55,7 @@ def write_notebook(target: Path, run_path: Path, sections: Sequence[Section]) ->
         },
         "cells": cells,
     }
-    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(page, ensure_ascii=False, indent=1), encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise StoreError(f"The report cannot be written to {target}: {error.strerror}.") from error
-    return target
+    return write_whole(target, json.dumps(page, ensure_ascii=False, indent=1))
 
 
 def _markdown(section: Section, *, level: int) -> str:
@@ -73,7 +65,7 @@ def _markdown(section: Section, *, level: int) -> str:
     if section.points:
         parts.append("\n".join(f"- {_plain(one)}" for one in section.points))
     parts += [table_html(table) for table in section.tables if table.rows]
-    parts += [_plain(_caption(figure)) for figure in section.figures]
+    parts += [_plain(caption_of(figure)) for figure in section.figures]
     return "\n\n".join(parts)
 
 
@@ -81,7 +73,7 @@ def _figure_cell(figure: go.Figure, call: tuple[str, Any], data: str | None) -> 
     name, params = call
     cell = _cell("code", f"tdbg_lab.views.call_view(run, {name!r}, {dict(params)!r})")
     if data is not None:
-        drawn = {"application/vnd.plotly.v1+json": json.loads(data), "text/plain": _caption(figure)}
+        drawn = {"application/vnd.plotly.v1+json": json.loads(data), "text/plain": caption_of(figure)}
         output = {"output_type": "display_data", "metadata": {}, "data": drawn}
         cell["outputs"] = [output]
     return cell
@@ -95,7 +87,3 @@ def _cell(kind: str, source: str) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """Text that Markdown and HTML leave as it is."""
     return html.escape(text, quote=False).translate(_MARKDOWN)
-
-
-def _caption(figure: go.Figure) -> str:
-    return str((figure.layout.meta or {}).get("tdbg", {}).get("caption", ""))

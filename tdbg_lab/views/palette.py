@@ -23,6 +23,7 @@ __all__ = [
     "SEQUENTIAL",
     "SERIES",
     "SEVERITY",
+    "SEVERITY_SYMBOLS",
     "STATUS",
     "faded",
     "gamma",
@@ -81,6 +82,9 @@ PHASES = {
 }
 
 SEVERITY = {Severity.NOTICE: "#4ba3d6", Severity.WARNING: "#e0851a", Severity.CRITICAL: "#d64545"}
+
+SEVERITY_SYMBOLS = {Severity.NOTICE: "circle", Severity.WARNING: "triangle-up", Severity.CRITICAL: "diamond"}
+"""Shapes of marks: severity is told by shape as well as by colour."""
 
 STATUS = {
     RuleStatus.IN_PROGRESS: "#2f7ed8",

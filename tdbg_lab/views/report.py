@@ -15,8 +15,7 @@ from tdbg_lab.views.notebook_page import write_notebook
 from tdbg_lab.views.registry import find_view
 from tdbg_lab.views.style import empty
 from tdbg_lab.views.tables import (
-    kind_table,
-    kind_words,
+    kinds_of_work,
     rule_headline,
     rule_table,
     slow_step_table,
@@ -153,13 +152,14 @@ def _head(run: Run) -> Section:
 
 def _facts(run: Run) -> list[Section]:
     """What the numbers mean, in words and in tables."""
+    kinds, odd = kinds_of_work(run)
     return [
         Section("What stands out", points=verdicts(run), tables=[finding_table(run)]),
         Section("What to do next", points=next_steps(run)),
         Section(
             "Where the time went",
-            points=kind_words(run),
-            tables=[part_table(run), kind_table(run), usage_table(run)],
+            points=odd,
+            tables=[part_table(run), kinds, usage_table(run)],
         ),
         Section("Durations of steps", tables=[step_table(run), slow_step_table(run)]),
         Section("Rules", text=rule_headline(run), tables=[rule_table(run)]),

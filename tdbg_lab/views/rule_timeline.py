@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.records import RuleState, RuleStatus, Severity
 from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.labels import count, full, short
-from tdbg_lab.views.palette import MUTED, SEVERITY, faded
+from tdbg_lab.views.palette import MUTED, SEVERITY, SEVERITY_SYMBOLS, faded
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
@@ -29,7 +29,6 @@ __all__ = ["rule_timeline"]
 _ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
 _CLEAR, _CHECKED = 0, 1
 """Codes of cells; severities follow in their order."""
-_SYMBOLS = {Severity.NOTICE: "circle", Severity.WARNING: "triangle-up", Severity.CRITICAL: "diamond"}
 _MOST_MARKS = 500
 _MOST_LINKS = 100
 
@@ -195,7 +194,7 @@ def _marks(findings: Sequence[Finding], rows: dict[str, int], names: Sequence[st
                 "x": [each.step_first for each in shown],
                 "y": [names[rows[each.rule]] for each in shown],
                 "marker": {
-                    "symbol": _SYMBOLS[severity],
+                    "symbol": SEVERITY_SYMBOLS[severity],
                     "size": 10,
                     "color": SEVERITY[severity],
                     "line": {"width": 1, "color": "#ffffff"},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SIDE_LEGEND",
+    "caption_of",
     "colour_bar",
     "describe",
     "draw_cursor",
@@ -127,6 +128,12 @@ def describe(
     """
     figure.layout.meta = {"tdbg": {"caption": caption, "step": step, "x_axes": list(x_axes), **more}}
     return figure
+
+
+def caption_of(figure: go.Figure) -> str:
+    """What `describe` wrote; empty where it wrote nothing."""
+    meta = figure.layout.meta
+    return str(((meta or {}).get("tdbg") or {}).get("caption") or "") if isinstance(meta, dict) else ""
 
 
 def empty(message: str, hint: str = "") -> go.Figure:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tdbg_lab.records import Finding, RuleState
     from tdbg_lab.run import Run
 
-__all__ = ["kind_table", "kind_words", "rule_headline", "rule_table", "slow_step_table", "step_table"]
+__all__ = ["kinds_of_work", "rule_headline", "rule_table", "slow_step_table", "step_table"]
 
 _OTHER_WARNING, _WAY_WARNING = 0.25, 0.7
 """Shares from which SageMaker Debugger's report warns."""
@@ -99,19 +99,16 @@ def slow_step_table(run: Run) -> Table:
     return Table(rows, head)
 
 
-def kind_table(run: Run) -> Table:
-    """Shares of training, evaluation and the rest, and of forward and backward."""
+def kinds_of_work(run: Run) -> tuple[Table, list[str]]:
+    """Shares of training, evaluation and the rest, and of forward and backward; what is odd about them."""
     shares = _kinds(run)
-    return (
-        Table([(name, percent(share)) for name, share in shares.items()], ("Work", "Share"))
-        if shares
-        else Table(())
-    )
+    if not shares:
+        return Table(()), []
+    return Table([(name, percent(share)) for name, share in shares.items()], ("Work", "Share")), _odd(shares)
 
 
-def kind_words(run: Run) -> list[str]:
-    """What is odd about those shares, one sentence each."""
-    shares = _kinds(run)
+def _odd(shares: dict[str, float]) -> list[str]:
+    """One sentence each."""
     words = []
     if shares.get("Other", 0.0) > _OTHER_WARNING:
         words.append(

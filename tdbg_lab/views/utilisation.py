@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.analysis.moments import at_same_moments
 from tdbg_lab.rules.profile.load_balancing import distance
 from tdbg_lab.views.labels import count, number, safe
-from tdbg_lab.views.machines import at_same_moments, gpu_words, machine_names, named
+from tdbg_lab.views.machines import gpu_words, machine_names, named
 from tdbg_lab.views.palette import pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_series
@@ -138,7 +139,7 @@ def _balance(run: Run, gpus: Mapping[str, SampleSeries], wanted: Range) -> go.Fi
         why = gpu_words(run) or f"The run has {count(len(gpus), 'GPU')}."
         return empty("Balance needs two GPUs or more.", why)
     names = list(gpus)[:_MOST]
-    _, values = at_same_moments([gpus[name] for name in names])
+    _, values = at_same_moments([(gpus[name].time_ns, gpus[name].value) for name in names])
     if not values.size:
         values = np.zeros((len(names), 1))
     figure = new_figure(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -85,6 +86,9 @@ def test_report_is_written(folder, capsys):
     assert run(["report", "first", "-o", "page.html"]) == 0
     assert capsys.readouterr().out == "page.html\n"
     assert (folder / "page.html").stat().st_size > 100_000
+    assert run(["report", "first", "--notebook"]) == 0
+    assert capsys.readouterr().out == "first-report.ipynb\n"
+    assert json.loads((folder / "first-report.ipynb").read_text())["nbformat"] == 4
 
 
 def test_stop_asks_the_training(folder, capsys):
@@ -133,6 +137,9 @@ def test_profile_asks_the_training(folder, capsys):
         (["export", "first"], "Say in which format: --to csv, parquet"),
         (["import", "no/where"], "There is nothing at"),
         (["export", "first", "--csv", "--regex", "("], "regular expression"),
+        (["report", "first", "--notebook", "-o", "page.html"], "page.html must end in .ipynb"),
+        (["report", "first", "--notebook", "--xgboost"], "--xgboost writes a page only"),
+        (["report", "first", "--xgboost", "-o", "page.ipynb"], "--xgboost writes a page only"),
         (["report", "first", "-o", "/proc/no/page.html"], "cannot be written"),
         (["runs", "no/such"], "does not exist"),
         (["nonsense"], "No such command"),

@@ -18,7 +18,7 @@ def test_fake_has_the_call_surface_of_the_library() -> None:
 
 
 def test_gpu_metrics_have_documented_units() -> None:
-    probe = GpuProbe.open(FakeNvml())
+    probe, _ = GpuProbe.find(FakeNvml())
     assert probe is not None
     values = {(r.metric, r.device): r.value for r in probe.read()}
     assert values["gpu", "gpu0"] == 73
@@ -37,7 +37,7 @@ def test_gpu_metrics_have_documented_units() -> None:
 
 
 def test_links_are_told_in_bytes_per_second_where_there_are_some() -> None:
-    probe = GpuProbe.open(FakeNvml())
+    probe, _ = GpuProbe.find(FakeNvml())
     assert probe is not None
     assert not [r for r in probe.read() if r.metric.startswith("gpu_nvlink")], "a rate needs two readings"
     found = {(r.metric, r.device): r.value for r in probe.read() if r.metric.startswith("gpu_nvlink")}
@@ -61,7 +61,7 @@ def test_processes_of_a_gpu_are_counted_and_those_of_the_training_told_apart() -
 
 
 def test_parts_of_a_divided_gpu_are_devices_of_their_own() -> None:
-    probe = GpuProbe.open(FakeNvml(divided=True))
+    probe, _ = GpuProbe.find(FakeNvml(divided=True))
     assert probe is not None
     assert probe.devices == ["gpu0", "gpu0:0", "gpu0:2", "gpu1"]
     found = [(r.metric, r.device) for r in probe.read()]
@@ -119,7 +119,7 @@ def test_library_that_does_not_open_says_why(error: int, sentence: str) -> None:
 
 def test_unsupported_metric_is_asked_for_once() -> None:
     nvml = FakeNvml()
-    probe = GpuProbe.open(nvml)
+    probe, _ = GpuProbe.find(nvml)
     assert probe is not None
     for _ in range(3):
         list(probe.read())
@@ -129,7 +129,7 @@ def test_unsupported_metric_is_asked_for_once() -> None:
 
 def test_lost_device_is_asked_again() -> None:
     nvml = FakeNvml(count=1)
-    probe = GpuProbe.open(nvml)
+    probe, _ = GpuProbe.find(nvml)
     assert probe is not None
     nvml.lost = True
     assert "gpu" not in {r.metric for r in probe.read()}
@@ -140,7 +140,7 @@ def test_lost_device_is_asked_again() -> None:
 def test_forbidden_device_does_not_hide_the_others() -> None:
     nvml = FakeNvml()
     nvml.forbidden = {0}
-    probe = GpuProbe.open(nvml)
+    probe, _ = GpuProbe.find(nvml)
     assert probe is not None
     assert probe.devices == ["gpu1"]
     assert GpuProbe.find(nvml)[1] == "gpu0 cannot be read: Insufficient Permissions."
@@ -150,7 +150,7 @@ def test_forbidden_device_does_not_hide_the_others() -> None:
 
 def test_names_and_memory_are_told_where_nvml_tells_them() -> None:
     nvml = FakeNvml()
-    probe = GpuProbe.open(nvml)
+    probe, _ = GpuProbe.find(nvml)
     assert probe is not None
     assert [probe.name(device) for device in probe.devices] == ["Fake A100", "Fake A100"]
     assert probe.memory_total("gpu1") == 80 * 2**30
@@ -161,12 +161,12 @@ def test_names_and_memory_are_told_where_nvml_tells_them() -> None:
 
 @pytest.mark.parametrize("nvml", [FakeNvml(driver=False), FakeNvml(count=0)], ids=["no driver", "no device"])
 def test_machine_without_gpu_has_no_probe(nvml: FakeNvml) -> None:
-    assert GpuProbe.open(nvml) is None
+    assert GpuProbe.find(nvml)[0] is None
 
 
 def test_close_shuts_the_library_down() -> None:
     nvml = FakeNvml()
-    probe = GpuProbe.open(nvml)
+    probe, _ = GpuProbe.find(nvml)
     assert probe is not None
     probe.close()
     assert nvml.open == 0
@@ -174,7 +174,7 @@ def test_close_shuts_the_library_down() -> None:
 
 @pytest.mark.gpu
 def test_real_gpu_is_read_when_there_is_one() -> None:
-    probe = GpuProbe.open()
+    probe, _ = GpuProbe.find()
     if probe is None:
         pytest.skip("no GPU here")
     values = {r.metric: r.value for r in probe.read()}

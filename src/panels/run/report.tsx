@@ -40,12 +40,9 @@ export function ReportButton(props: IReportProps): JSX.Element {
 
 /** How far it is; the page, once it is there. */
 export function ReportState(props: IReportProps): JSX.Element | null {
-  const { run, commands, trans } = props;
+  const { run, trans } = props;
   const { report } = run;
   useSignals(report.changed);
-  const execute = (id: string) => (): void => {
-    void commands.execute(id, { run: run.id });
-  };
   switch (report.state) {
     case 'idle':
       return null;
@@ -78,29 +75,51 @@ export function ReportState(props: IReportProps): JSX.Element | null {
       return (
         <div className="jp-TdbgRun-actions" role="status">
           <span title={report.result?.file}>{trans.__('Report written:')}</span>
-          <button
-            className="jp-TdbgButton"
-            aria-label={trans.__('Open the report')}
-            onClick={execute(CommandIDs.openReport)}
-          >
-            {trans.__('Open')}
-          </button>
-          <button
-            className="jp-TdbgButton"
-            aria-label={trans.__('Download the report')}
-            title={formatBytes(report.result?.bytes ?? 0)}
-            onClick={execute(CommandIDs.saveReport)}
-          >
-            {trans.__('Download')}
-          </button>
-          <button
-            className="jp-TdbgButton"
-            aria-label={trans.__('Download the report as a notebook')}
-            onClick={execute(CommandIDs.saveReportNotebook)}
-          >
-            {trans.__('Notebook')}
-          </button>
+          <CommandButton
+            {...props}
+            command={CommandIDs.openReport}
+            label={trans.__('Open')}
+            title={trans.__('Open the report')}
+          />
+          <CommandButton
+            {...props}
+            command={CommandIDs.saveReport}
+            label={trans.__('Download')}
+            title={trans.__('Download the report')}
+            caption={formatBytes(report.result?.bytes ?? 0)}
+          />
+          <CommandButton
+            {...props}
+            command={CommandIDs.saveReportNotebook}
+            label={trans.__('Notebook')}
+            title={trans.__('Download the report as a notebook')}
+          />
         </div>
       );
   }
+}
+
+/** A button that executes a command on the run. */
+function CommandButton(
+  props: IReportProps & {
+    readonly command: string;
+    readonly label: string;
+    /** What it does, for those who only hear it. */
+    readonly title: string;
+    readonly caption?: string;
+  }
+): JSX.Element {
+  const { run, commands, command } = props;
+  return (
+    <button
+      className="jp-TdbgButton"
+      aria-label={props.title}
+      title={props.caption}
+      onClick={() => {
+        void commands.execute(command, { run: run.id });
+      }}
+    >
+      {props.label}
+    </button>
+  );
 }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tdbg_lab.analysis.moments import at_same_moments
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -57,15 +59,8 @@ def gpu_load(run: RunView, rank: int, metric: str = "gpu") -> Load:
 
 def align(series: Iterable[Samples]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Moments that all series have, shape ``(S,)``, and their values there, shape ``(S, N)``."""
-    given = list(series)
-    if not given:
-        return np.empty(0, np.int64), np.empty((0, 0))
-    time_ns = given[0].time_ns
-    for one in given[1:]:
-        if not np.array_equal(time_ns, one.time_ns):
-            time_ns = np.intersect1d(time_ns, one.time_ns)
-    columns = [one.values[np.searchsorted(one.time_ns, time_ns)] for one in given]
-    return time_ns, np.stack(columns, axis=1)
+    time_ns, values = at_same_moments([(one.time_ns, one.values) for one in series])
+    return time_ns, values.T
 
 
 def ranks_of_a_machine(run: RunView) -> int:

@@ -1,0 +1,32 @@
+"""A file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["write_whole"]
+
+
+def write_whole(target: Path, text: str) -> Path:
+    """Write a report, in UTF-8, and the folders it stands in; returns its path.
+
+    Raises
+    ------
+    StoreError
+        When the file cannot be written.
+    """
+    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(f"The report cannot be written to {target}: {error.strerror}.") from error
+    return target
