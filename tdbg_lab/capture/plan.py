@@ -169,8 +169,10 @@ class Due:
     plan: Plan
     _groups: dict[Mode, list[tuple[SaveSchedule, int]]] = field(default_factory=dict)
     _passes: dict[tuple[Mode, int], _Pass] = field(default_factory=dict)
-    _train: tuple[int, int] = (-1, 0)
-    """The last train step asked for, and its mask."""
+    _train: int = 0
+    """The mask of train steps from `_first` on, before `_until`: not computed anew at each of them."""
+    _first: int = 0
+    _until: int = 0
 
     def __post_init__(self) -> None:
         every = self.plan.config.save_every
@@ -185,12 +187,13 @@ class Due:
         """The collections that are due; in train mode `micro` does not matter."""
         due = 0
         if mode is Mode.TRAIN:
-            if self._train[0] == step:
-                return self._train[1]
+            if self._first <= step < self._until:
+                return self._train
             for schedule, bits in self._groups[mode]:
                 if schedule.saves(step):
                     due |= bits
-            self._train = step, due
+            self._train, self._first = due, step
+            self._until = min((one.until(step) for one, _ in self._groups[mode]), default=step + 1)
             return due
         for index, (schedule, bits) in enumerate(self._groups[mode]):
             seen = self._passes.setdefault((mode, index), _Pass())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -37,6 +38,22 @@ class SaveSchedule(StrictModel):
         return step in self.steps or (
             self.every is not None and self.covers(step) and (step - self.start) % self.every == 0
         )
+
+    def until(self, step: int) -> int:
+        """The next step at which `saves` may answer otherwise than at `step`; ``sys.maxsize`` for none."""
+        if self.off:
+            return sys.maxsize
+        if self.saves(step) and not (self.every == 1 and self.covers(step)):
+            return step + 1
+        changes = [one for one in self.steps if one > step]
+        if self.every is not None:
+            if step < self.start:
+                changes.append(self.start)
+            elif self.covers(step):
+                distance = self.every - (step - self.start) % self.every
+                changes += [step + distance] if self.every > 1 else []
+                changes += [self.end] if self.end is not None else []
+        return min(changes, default=sys.maxsize)
 
     def covers(self, step: int) -> bool:
         """Whether `step` lies between start and end."""

@@ -81,8 +81,8 @@ class BoundaryHook(_Hook):
     """Calls a function at a boundary: a root forward, a loss.
 
     Inside compiled code it only notes that it was there, which costs no guard and no graph break. (The
-    compiler must find ``torch.compiler.is_compiling`` by that name: imported alone, it is false to it where
-    a function of several graphs calls us.)
+    compiler must find ``torch.compiler.is_dynamo_compiling`` by that name: imported alone, it is false to it
+    where a function of several graphs calls us. The flag says the same of an export, which it does not see.)
     """
 
     __slots__ = ("after", "compiled", "engine", "function", "probe")
@@ -106,7 +106,7 @@ class BoundaryHook(_Hook):
 
     def __call__(self, *values: Any) -> None:
         """Whatever the framework passes is passed on."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
             self.compiled = True
             return
         self.run(values)
@@ -135,7 +135,7 @@ class StepHook(BoundaryHook):
 
     def __call__(self, *values: Any) -> None:
         """Whatever the framework passes is passed on."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
             _outside(self, values)
             return
         self.run(values)

@@ -100,15 +100,15 @@ class LossProbe:
 
     def add(self, tensor: torch.Tensor, module: nn.Module | None = None) -> None:
         """Record one value; a further one at the same place gets a number."""
-        engine, tensor = self._engine, unwrapped(tensor)
-        engine.loss_visit = engine.visit
-        if self._visit != engine.visit:
-            self._visit, self._calls = engine.visit, 0
+        engine = self._engine
+        engine.loss_visit = visit = engine.visit
+        if self._visit != visit:
+            self._visit, self._calls = visit, 0
         index = self._calls
         self._calls += 1
         if index >= _MAX_CALLS:
             return
-        last = self._last
+        tensor, last = unwrapped(tensor), self._last
         if last is not None and last[0] == (index, tensor.dtype, tensor.shape):
             key, membership = last[1]
         else:

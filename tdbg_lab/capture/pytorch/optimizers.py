@@ -107,11 +107,11 @@ class OptimizerWatch:
         first = not self._stepped
         engine.before_step()
         self.scalers.look_for(optimizer)
-        self._closure = any(map(callable, (*args[1:], *kwargs.values())))
+        self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
         due = engine.mask
         if self.checks is not None:
             self.checks.before_step(optimizer, closure=self._closure, first=first)
-        if hasattr(optimizer, "found_inf"):
+        if "found_inf" in optimizer.__dict__:
             engine.guard.run("optimizer/skipped_steps", self._note_fused_skip, optimizer, due)
         if not due & (self._optimizer_mask | self.parameters.mask):
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.naming import class_name
@@ -48,12 +50,13 @@ class RootProbe:
         engine = self._engine
         if recomputing():
             return
-        if not self._watch and engine.forwards and not engine.override and module.training:
+        if engine.forwards and not self._watch and not engine.override and module.training:
             engine.before_step()
             engine.close_step()
         engine.begin_forward(training=module.training)
-        if engine.depth == 1 and self._watch.checks is not None:
-            self._watch.checks.forward(module, (args, kwargs) if kwargs else args)
+        checks = self._watch.checks
+        if checks is not None and engine.depth == 1:
+            checks.forward(module, (args, kwargs) if kwargs else args)
         if not engine.module_mask:
             return
         self._stance.take()
@@ -67,17 +70,18 @@ class RootProbe:
         engine = self._engine
         if recomputing():
             return
-        if engine.depth <= 1:
+        if engine.depth <= 1 and engine.module_mask:
             if self._functional.active:
                 self._functional.end()
-            if engine.module_mask and self._hooked and not engine.layers_seen and output is not None:
+            if self._hooked and not engine.layers_seen and output is not None:
                 self._say_unseen()
-        if not (self._watch and module.training):  # else the loss, which may be compiled, is still to come
-            self._stance.leave()
+        if self._stance.holds and not (self._watch and module.training):
+            self._stance.leave()  # else the loss, which may be compiled, is still to come
         engine.end_forward()
-        loss = own_loss(output)
-        if loss is not None:
-            self._loss.add(loss)
+        if type(output) is not torch.Tensor:
+            loss = own_loss(output)
+            if loss is not None:
+                self._loss.add(loss)
 
     def _say_unseen(self) -> None:
         self._engine.guard.notice(

@@ -181,7 +181,8 @@ class TorchSession:
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._functional.active:  # the forward was interrupted
             self._functional.end()
-        self._stance.leave()
+        if self._stance.holds:
+            self._stance.leave()
         if self.settings.active:
             self.engine.guard.run("settings", self.settings.before, optimizer, args, kwargs)
         self.watch.before(optimizer, args, kwargs)

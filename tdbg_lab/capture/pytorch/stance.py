@@ -49,12 +49,13 @@ class EagerStance:
     while holding it lets it go.
     """
 
-    __slots__ = ("_holds", "allowed")
+    __slots__ = ("allowed", "holds")
 
     def __init__(self, *, allowed: bool = True) -> None:
         self.allowed = allowed and hasattr(torch.compiler, "set_stance")
         """Whether compiled code may be made to run eagerly."""
-        self._holds = False
+        self.holds = False
+        """Whether it is held now."""
 
     def __del__(self) -> None:
         """Leave."""
@@ -62,21 +63,21 @@ class EagerStance:
 
     def take(self) -> None:
         """Run compiled code eagerly from now on. Without a compiler in use, nothing happens."""
-        if self._holds or not self.allowed or "torch._dynamo" not in sys.modules:
+        if self.holds or not self.allowed or "torch._dynamo" not in sys.modules:
             return
         try:
             _PROCESS.take()
         except RuntimeError:
             return  # called from within compiled code, where it cannot be changed
-        self._holds = True
+        self.holds = True
 
     def leave(self) -> None:
         """Go back to what was before; a stance that somebody else took meanwhile stays."""
-        if self._holds:
-            self._holds = False
+        if self.holds:
+            self.holds = False
             _PROCESS.leave()
 
     @property
     def sure(self) -> bool:
         """Whether nothing compiled can run now."""
-        return self._holds or "torch._dynamo" not in sys.modules
+        return self.holds or "torch._dynamo" not in sys.modules

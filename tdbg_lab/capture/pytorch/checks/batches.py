@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -31,6 +33,7 @@ _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"
 _TOKEN = (check_key("token"), check_key("token_share"))
 _TOKEN_TYPES = (torch.int64, torch.int32)
 _MAX_TOKEN = 1 << 20
+_TRAIN = Mode.TRAIN
 
 
 class BatchWatch:
@@ -52,11 +55,13 @@ class BatchWatch:
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called with these arguments."""
-        if self._engine.recorder.mode is not Mode.TRAIN or not torch.is_grad_enabled():
+        engine = self._engine
+        if engine.recorder.mode is not _TRAIN or not torch.is_grad_enabled():
             return
-        for index, tensor in enumerate(tensors_in(inputs)[:_MAX_TENSORS]):
-            if index == 0 and self._engine.mask & self._engine.costly:
-                self._look(module, tensor.detach())
+        tensors = tensors_in(inputs)
+        if tensors and engine.mask & engine.costly:
+            self._look(module, tensors[0].detach())
+        for tensor in tensors[:_MAX_TENSORS]:
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
                 self._seen = True
@@ -102,13 +107,24 @@ class BatchWatch:
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:
     """A checksum of 32 bits over shape and values, going on from `start`."""
-    values = _values(tensor.detach())
-    start = crc32(repr(values.shape).encode(), start)
-    if values.size > _DIGESTED:
-        values = values[:: _stride(len(values), values.size, _DIGESTED)]
-        if values.size > 2 * _DIGESTED:
-            values = values.reshape(-1)[:: values.size // _DIGESTED | 1]
-    return crc32(values.tobytes(), start)
+    values = _values(tensor.detach() if tensor.requires_grad else tensor)
+    head, rows, stride = _few(values.shape)
+    if rows > 1:
+        values = values[::rows]
+    if stride > 1:
+        values = values.reshape(-1)[::stride]
+    return crc32(values.tobytes(), crc32(head, start))
+
+
+@lru_cache(maxsize=64)
+def _few(shape: tuple[int, ...]) -> tuple[bytes, int, int]:
+    """What a digest is made of: the shape as bytes, every how many rows, and of their elements every how many."""
+    size = prod(shape)
+    if size <= _DIGESTED:
+        return repr(shape).encode(), 1, 1
+    rows = _stride(shape[0], size, _DIGESTED)
+    left = -(-shape[0] // rows) * (size // shape[0])
+    return repr(shape).encode(), rows, left // _DIGESTED | 1 if left > 2 * _DIGESTED else 1
 
 
 def _values(tensor: torch.Tensor) -> NDArray[Any]:

@@ -28,6 +28,7 @@ __all__ = ["GradientWatch"]
 
 _ABANDONED = 4
 """Gradients thrown away since the last step from which it is told before the next step: it may never come."""
+_TRAIN = Mode.TRAIN
 _WAITING = 16
 """The same for backward passes whose gradients pile up."""
 
@@ -53,8 +54,10 @@ class GradientWatch:
         self._version = -1
         self._weights_version = -1
         self._added = self._reset = self._unclear = 0
-        self._passes = 0
         self._stale = 0
+        self._noted: tuple[int, int] | None = None
+        """What was noted at the last step: stale, and discarded."""
+        self._told_early = False
         self.discarded = 0
 
     def choose(self, optimizer: Optimizer, ours: set[int]) -> None:
@@ -91,14 +94,13 @@ class GradientWatch:
     def accumulated(self, parameter: torch.Tensor) -> None:
         """Autograd added to the gradient of the watched parameter."""
         engine = self._engine
-        if engine.open and engine.recorder.mode is Mode.TRAIN:
+        if engine.open and engine.recorder.mode is _TRAIN:
             engine.guard.run("check/gradients", self._note, parameter)
 
     def _note(self, parameter: torch.Tensor) -> None:
         grad = parameter.grad
         if grad is None:
             return
-        self._passes += 1
         if self._grad is None or self._grad() is not grad:
             if self._reset and parameter._version == self._weights_version:  # noqa: SLF001
                 self.discarded += 1
@@ -119,6 +121,7 @@ class GradientWatch:
             (self._waiting_name, self._added, _WAITING),
         ):
             if count >= least and count & (count - 1) == 0:
+                self._told_early = True
                 self._notes.set(name, float(count))
                 self._notes.write()
 
@@ -126,9 +129,12 @@ class GradientWatch:
         """The optimizer is about to step: judge what came since its last one."""
         stale = self._added > 0 and not self._reset and not self._unclear and not closure
         self._stale = self._stale + 1 if stale else 0
-        self._notes.set(self._stale_name, float(self._stale))
-        self._notes.set(self._discarded_name, 0.0 if closure else float(self.discarded))
-        self._notes.clear(self._waiting_name)
+        now = self._stale, 0 if closure else self.discarded
+        if now != self._noted or self._told_early:
+            self._noted, self._told_early = now, False
+            self._notes.set(self._stale_name, float(now[0]))
+            self._notes.set(self._discarded_name, float(now[1]))
+            self._notes.clear(self._waiting_name)
 
     def after_step(self) -> None:
         """The optimizer has stepped, or a scaler left the step out: what comes now belongs to the next."""
@@ -138,7 +144,7 @@ class GradientWatch:
         self._start()
 
     def _start(self) -> None:
-        self._added = self._reset = self._unclear = self._passes = self.discarded = 0
+        self._added = self._reset = self._unclear = self.discarded = 0
         self._weights_version = -1
 
     def _remember(self, parameter: torch.Tensor) -> None:
@@ -163,7 +169,7 @@ class _Telling:
 
     def __call__(self, parameter: torch.Tensor) -> None:
         """Called by autograd after it added to the gradient; nothing within compiled code."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
             return
         watch = self._weak()
         if watch is not None:

@@ -13,7 +13,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.notes import Notes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ModeWatch"]
 
 _MAX_PARTS = 64
+_TRAIN = Mode.TRAIN
 
 
 class ModeWatch:
@@ -30,13 +31,16 @@ class ModeWatch:
         self._engine = engine
         self._notes = notes
         self._models = [(name, ref(model)) for name, model in models]
-        self._parts: dict[int, list[tuple[str, bool, ref[nn.Module]]]] = {}
+        self._parts: dict[int, list[tuple[str, ref[nn.Module]]]] = {}
+        self._apart: dict[bool, list[str]] = {}
+        """Parts that were in another mode than the whole at its last forward, by the mode of the whole."""
         self._passes = 0
         self._evaluating = False
         self._evaluations = 0
         self._in_eval = 0
         """Eval forwards with gradients since the last step."""
         self._run = 0
+        self._begun = False
         self.find()
 
     def find(self) -> None:
@@ -52,42 +56,60 @@ class ModeWatch:
                 if module is not model and len(parts) < _MAX_PARTS and _is_sensitive(module):
                     norm = isinstance(module, _NormBase)
                     dropouts, norms = dropouts + (not norm), norms + norm
-                    parts.append((f"{prefix}.{name}" if prefix else name, norm, ref(module)))
+                    parts.append((f"{prefix}.{name}" if prefix else name, ref(module)))
         self._notes.set("normalises", float(any(_begins_normalised(weak()) for _, weak in self._models)))
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
 
     def forward(self, module: nn.Module) -> None:
         """A root is called."""
-        engine, training, grad = self._engine, module.training, torch.is_grad_enabled()
-        parts = self._parts.get(id(module), ())
-        evaluating = engine.recorder.mode is not Mode.TRAIN
+        training = module.training
+        parts = self._parts.get(id(module))
+        evaluating = self._engine.recorder.mode is not _TRAIN
+        if evaluating or self._evaluating or not training or not torch.is_grad_enabled():
+            self._note_evaluation(parts or (), evaluating=evaluating, training=training)
+        if parts:
+            self._compare(parts, training=training)
+
+    def _note_evaluation(
+        self, parts: Sequence[tuple[str, ref[nn.Module]]], *, evaluating: bool, training: bool
+    ) -> None:
+        """A forward that is not one of training, in its engine's mode or its own, or follows such a one."""
+        grad = torch.is_grad_enabled()
         if evaluating and not self._evaluating:
             self._evaluations += 1
             self._notes.set("evaluations", float(self._evaluations))
         self._evaluating = evaluating
         if training and (evaluating or not grad):
-            if any((part := weak()) is not None and part.training for _, _, weak in parts):
+            if any((part := weak()) is not None and part.training for _, weak in parts):
                 self._passes += 1
                 if self._passes & (self._passes - 1) == 0:  # at the powers of two
                     self._notes.set("eval_in_train", float(self._passes))
         elif not training and grad:
             self._in_eval += 1
-        for name, _, weak in parts:
-            part = weak()
-            if part is not None:
-                fact = f"{'part_in_eval' if training else 'part_in_train'}/{name}"
-                if part.training is not training:
-                    self._notes.set(fact, 1.0, module=name)
-                else:
-                    self._notes.clear(fact)
+
+    def _compare(self, parts: Sequence[tuple[str, ref[nn.Module]]], *, training: bool) -> None:
+        """Note which parts are in another mode than the whole."""
+        apart = [name for name, weak in parts if (part := weak()) is not None and part.training != training]
+        before = self._apart.get(training)
+        if not apart and not before:
+            return
+        fact = "part_in_eval" if training else "part_in_train"
+        for name in before or ():
+            if name not in apart:
+                self._notes.clear(f"{fact}/{name}")
+        for name in apart:
+            self._notes.set(f"{fact}/{name}", 1.0, module=name)
+        self._apart[training] = apart
 
     def before_step(self) -> None:
         """The optimizer is about to step: note in what mode the forwards ran."""
-        wrong = self._in_eval > 0 and not self._engine.forwards and any(self._parts.values())
-        self._run = self._run + 1 if wrong else 0
-        self._in_eval = 0
-        self._notes.set("train_in_eval", float(self._run))
+        if self._in_eval or self._run or not self._begun:
+            wrong = self._in_eval > 0 and not self._engine.forwards and any(self._parts.values())
+            self._run = self._run + 1 if wrong else 0
+            self._in_eval = 0
+            self._notes.set("train_in_eval", float(self._run))
+            self._begun = True
 
 
 def _begins_normalised(model: nn.Module | None) -> bool:

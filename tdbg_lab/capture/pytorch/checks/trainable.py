@@ -143,7 +143,7 @@ class TrainableWatch:
         `index` is the optimizer's place among those of the run.
         """
         told: set[str] = set()
-        for orphan in self._orphans if index == 0 else ():
+        for orphan in () if index else self._orphans:
             if orphan.look() >= _CERTAIN:
                 told.add(name := f"without_optimizer/{orphan.name}")
                 self._notes.set(name, float(orphan.run), module=orphan.module)
