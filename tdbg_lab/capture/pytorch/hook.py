@@ -107,12 +107,8 @@ class BoundaryHook(_Hook):
     def __call__(self, *values: Any) -> None:
         """Whatever the framework passes is passed on."""
         if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
-            self.compiled = True
+            self.pass_compiled(values)
             return
-        self.run(values)
-
-    def run(self, values: tuple[Any, ...]) -> None:
-        """Call the function, guarded."""
         engine = self.engine
         if not engine.open:
             return
@@ -122,6 +118,10 @@ class BoundaryHook(_Hook):
         engine.guard.run(self.probe, self.function, *values)
         if self.after is not None:
             self.after()
+
+    def pass_compiled(self, _values: tuple[Any, ...]) -> None:
+        """Called instead within compiled code."""
+        self.compiled = True
 
 
 class StepHook(BoundaryHook):
@@ -133,14 +133,11 @@ class StepHook(BoundaryHook):
 
     __slots__ = ()
 
-    def __call__(self, *values: Any) -> None:
-        """Whatever the framework passes is passed on."""
-        if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
-            _outside(self, values)
-            return
-        self.run(values)
+    def pass_compiled(self, values: tuple[Any, ...]) -> None:
+        """Called within compiled code."""
+        _outside(self, values)
 
 
 @_disable_dynamo  # `torch.compiler.disable` would load the compiler at once
 def _outside(hook: BoundaryHook, values: tuple[Any, ...]) -> None:
-    hook.run(values)
+    hook(*values)

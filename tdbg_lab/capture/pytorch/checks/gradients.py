@@ -43,7 +43,7 @@ class GradientWatch:
     """
 
     def __init__(self, engine: Engine, notes: Notes, suffix: str) -> None:
-        self._engine = engine
+        self.engine = engine
         self._notes = notes
         self._stale_name = f"stale_gradients{suffix}"
         self._discarded_name = f"discarded_gradients{suffix}"
@@ -93,11 +93,6 @@ class GradientWatch:
 
     def accumulated(self, parameter: torch.Tensor) -> None:
         """Autograd added to the gradient of the watched parameter."""
-        engine = self._engine
-        if engine.open and engine.recorder.mode is _TRAIN:
-            engine.guard.run("check/gradients", self._note, parameter)
-
-    def _note(self, parameter: torch.Tensor) -> None:
         grad = parameter.grad
         if grad is None:
             return
@@ -172,8 +167,11 @@ class _Telling:
         if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
             return
         watch = self._weak()
-        if watch is not None:
-            watch.accumulated(parameter)
+        if watch is None:
+            return
+        engine = watch.engine
+        if engine.open and engine.recorder.mode is _TRAIN:
+            engine.guard.run("check/gradients", watch.accumulated, parameter)
 
     def __deepcopy__(self, _memo: dict[int, object]) -> Callable[[torch.Tensor], None]:
         return _nothing

@@ -85,8 +85,8 @@ class TrainableWatch:
 
     def due(self, *, saved: bool) -> bool:
         """Count a step; whether it is time to `look`. `saved` says that the step is."""
-        self._steps += 1
-        return saved or self._steps <= _LOOK_EVERY or self._steps % _LOOK_EVERY == 0
+        self._steps = steps = self._steps + 1
+        return saved or steps <= _LOOK_EVERY or steps % _LOOK_EVERY == 0
 
     def look(self, optimizers: list[Optimizer]) -> bool:
         """Compare models and optimizers anew if something changed; whether it did."""
@@ -104,17 +104,15 @@ class TrainableWatch:
 
     def _walk(self) -> list[int]:
         """``id`` of every parameter, and whether it is trainable."""
-        found: list[int] = []
+        values: list[torch.Tensor | None] = []
         stack: list[nn.Module | None] = [model() for _, model in self._models]
         while stack:
             module = stack.pop()
-            if module is None:
-                continue
-            values = [one for one in module._parameters.values() if one is not None]  # noqa: SLF001
-            found += map(id, values)
-            found.append(sum(map(_trains, values)))
-            stack += module._modules.values()  # noqa: SLF001
-        return found
+            if module is not None:
+                values += module._parameters.values()  # noqa: SLF001
+                stack += module._modules.values()  # noqa: SLF001
+        there = [one for one in values if one is not None]
+        return [*map(id, there), *map(_trains, there)]
 
     def _compare(self, optimizers: list[Optimizer]) -> None:
         held = {id(one): one for opt in optimizers for group in opt.param_groups for one in group["params"]}
@@ -142,12 +140,11 @@ class TrainableWatch:
 
         `index` is the optimizer's place among those of the run.
         """
-        told: set[str] = set()
+        told = self._note_unreached(optimizer)
         for orphan in () if index else self._orphans:
             if orphan.look() >= _CERTAIN:
                 told.add(name := f"without_optimizer/{orphan.name}")
                 self._notes.set(name, float(orphan.run), module=orphan.module)
-        self._note_unreached(optimizer, told)
         before = self._told.get(index)
         if before or told:
             for name in (before or set()) - told:
@@ -163,7 +160,9 @@ class TrainableWatch:
             idle += value is not None and value.grad is None
         self._notes.set("foreign_parameters", float(idle))
 
-    def _note_unreached(self, optimizer: Optimizer, told: set[str]) -> None:
+    def _note_unreached(self, optimizer: Optimizer) -> set[str]:
+        """Note who has no gradient; the names of what was noted."""
+        told: set[str] = set()
         without = self._without
         for group in optimizer.param_groups:
             if not without and not any(map(is_, map(_grad, group["params"]), repeat(None))):
@@ -178,6 +177,7 @@ class TrainableWatch:
                     if run >= _CERTAIN and len(told) < _MAX_NAMES:
                         told.add(name := f"without_gradient/{path}")
                         self._notes.set(name, float(run), module=module)
+        return told
 
 
 def _named(model: nn.Module | None) -> Iterator[tuple[str, torch.Tensor]]:

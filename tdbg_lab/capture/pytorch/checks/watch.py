@@ -84,7 +84,8 @@ class CheckWatch:
         off = self._engine.guard.problems
         try:
             if (probe := "check/parameters") not in off:
-                self._look(index, optimizer)
+                if self._trainable.due(saved=self._due()):
+                    self._look(index, optimizer)
                 self._trainable.judge(index, optimizer)
             if (probe := "check/gradients") not in off:
                 self._gradients[index].before_step(closure=closure)
@@ -149,8 +150,8 @@ class CheckWatch:
         return bool(self._engine.mask & self._engine.costly)
 
     def _look(self, index: int, optimizer: Optimizer) -> None:
-        """Compare models and optimizers, when it is time; choose what is watched."""
-        if self._trainable.due(saved=self._due()) and self._trainable.look(self._live()):
+        """Compare models and optimizers; choose what is watched."""
+        if self._trainable.look(self._live()):
             self._modes.find()
             live = [(name, model) for name, weak in self._models if (model := weak()) is not None]
             self._weights.find(live)
