@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -61,6 +62,21 @@ def test_mapping_of_collections_changes_the_defaults():
 def test_schedule_saves_the_steps_it_names(schedule, saved):
     resolved = schedule.resolved(10)
     assert [step for step in range(10) if resolved.saves(step)] == saved
+
+
+@pytest.mark.parametrize("every", [None, 1, 2, 5])
+@pytest.mark.parametrize("start", [0, 3])
+@pytest.mark.parametrize("end", [None, 2, 11])
+@pytest.mark.parametrize("steps", [(), (0, 4, 5, 17)])
+@pytest.mark.parametrize("off", [False, True])
+def test_schedule_answers_the_same_until_the_step_it_names(every, start, end, steps, off):
+    schedule = SaveSchedule(every=every, start=start, end=end, steps=steps, off=off)
+    for step in range(20):
+        until = schedule.until(step)
+        assert until > step
+        assert {schedule.saves(one) for one in range(step, min(until, 30))} == {schedule.saves(step)}
+    assert SaveSchedule(every=1).until(7) == SaveSchedule(off=True).until(7) == sys.maxsize
+    assert SaveSchedule(every=10).until(3) == 10
 
 
 def test_open_distance_is_that_of_the_configuration():

@@ -118,7 +118,7 @@ def digest(tensor: torch.Tensor, start: int = 0) -> int:
 
 @lru_cache(maxsize=64)
 def _few(shape: tuple[int, ...]) -> tuple[bytes, int, int]:
-    """What a digest is made of: the shape as bytes, every how many rows, and of their elements every how many."""
+    """What a digest is made of: the shape as bytes; one in so many rows, of their elements one in so many."""
     size = prod(shape)
     if size <= _DIGESTED:
         return repr(shape).encode(), 1, 1

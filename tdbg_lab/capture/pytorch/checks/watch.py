@@ -84,9 +84,7 @@ class CheckWatch:
         off = self._engine.guard.problems
         try:
             if (probe := "check/parameters") not in off:
-                if self._trainable.due(saved=self._due()):
-                    self._look(index, optimizer)
-                self._trainable.judge(index, optimizer)
+                self._judge_parameters(index, optimizer)
             if (probe := "check/gradients") not in off:
                 self._gradients[index].before_step(closure=closure)
             if (probe := "check/weights") not in off:
@@ -100,6 +98,11 @@ class CheckWatch:
                     self._schedules.before_step(self._live(), due=self._due())
         except Exception as error:  # noqa: BLE001
             self._engine.guard.failed(probe, error)
+
+    def _judge_parameters(self, index: int, optimizer: Optimizer) -> None:
+        if self._trainable.due(saved=self._due()):
+            self._look(index, optimizer)
+        self._trainable.judge(index, optimizer)
 
     def after_step(self, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""

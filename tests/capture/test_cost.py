@@ -1,0 +1,55 @@
+"""What a step that is not saved costs, counted: calls of ours, which no other load of the machine changes."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from capture_training import Net, train
+from torch import nn
+
+from tdbg_lab import capture
+
+_OURS = str(Path(capture.__file__).parent)
+_NOW_AND_THEN = ("Recorder.flush_waiting", "Recorder._intern")
+"""What depends on the clock: numbers are written together."""
+
+
+def calls_a_step(net, optimizer, criterion, steps=16):
+    """Python functions of ours that are called in a step, by name."""
+    found = Counter()
+
+    def note(frame, event, _argument):
+        name = frame.f_code.co_qualname
+        if event == "call" and frame.f_code.co_filename.startswith(_OURS) and name not in _NOW_AND_THEN:
+            found[name] += 1
+
+    sys.setprofile(note)
+    try:
+        train(net, optimizer, steps, loss=criterion)
+    finally:
+        sys.setprofile(None)
+    return Counter({name: count / steps for name, count in found.items()})
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return Net()
+
+
+@pytest.mark.parametrize(("checks", "most"), [(True, 100), (False, 60)])
+def test_steps_that_are_not_saved_call_little_of_ours(attach, net, checks, most):
+    optimizer, criterion = torch.optim.SGD(net.parameters(), lr=0.01), nn.CrossEntropyLoss()
+    handle = attach(
+        net, optimizer=optimizer, loss=criterion, save_every=10**6, profiler=False, config={"checks": checks}
+    )
+    train(net, optimizer, 4, loss=criterion)
+    found = calls_a_step(net, optimizer, criterion)
+    assert found["RootProbe.begin"] == 1
+    assert sum(found.values()) <= most, found.most_common(30)
+    handle.detach()
+    assert sum(calls_a_step(net, optimizer, criterion, 2).values()) == 0
