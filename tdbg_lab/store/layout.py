@@ -106,7 +106,7 @@ def make_subfolder(run_path: Path, name: str) -> Path:
     return path
 
 
-def open_regular(path: Path) -> int:
+def open_regular(path: Path | str) -> int:
     """File descriptor for reading a regular file.
 
     Raises
@@ -117,7 +117,7 @@ def open_regular(path: Path) -> int:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path.name} is not a regular file")
+        raise OSError(f"{Path(path).name} is not a regular file")
     return descriptor
 
 

@@ -11,6 +11,7 @@ from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
 from tdbg_lab.store.schema import MODE_CODE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -74,6 +75,16 @@ class RawIndex:
     def read(self, file: RawFile, name: str) -> NDArray[Any]:
         """Raw value of a tensor in one file; raises as `tdbg_lab.store.raw.read_raw`."""
         return read_raw(file.path, name)
+
+    def column(self, files: Sequence[RawFile], name: str) -> list[NDArray[Any] | None]:
+        """Raw values of a tensor in some files; None for those that are gone or cannot be read."""
+        return [self._read_or_none(file, name) for file in files]
+
+    def _read_or_none(self, file: RawFile, name: str) -> NDArray[Any] | None:
+        try:
+            return self.read(file, name)
+        except (OSError, ValueError, KeyError):
+            return None
 
     def _names_in(self, file: RawFile) -> frozenset[str]:
         try:

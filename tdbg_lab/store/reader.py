@@ -77,6 +77,9 @@ class Raw(Protocol):
     def read(self, file: Any, name: str) -> NDArray[Any]:
         """One of them; raises OSError, ValueError or KeyError when it cannot be read."""
 
+    def column(self, files: Sequence[Any], name: str) -> list[NDArray[Any] | None]:
+        """All of them in their order; None for those that cannot be read."""
+
 
 class Reader:
     """Rows, spans, samples and raw values of one run. Thread-safe.

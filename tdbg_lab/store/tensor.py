@@ -64,11 +64,11 @@ class Tensor:
         """All raw values by step; what cannot be read is left out."""
         with self._reader.lock:
             files = self._reader.raw.files(self.name, mode, None)
-        by_step: dict[int, list[Any]] = {}
-        for file in files:
-            by_step.setdefault(file.step, []).append(file)
-        found = {step: self._joined(self.name, by_step[step]) for step in sorted(by_step)}
-        return {step: value for step, value in found.items() if value is not None}
+        by_step: dict[int, list[NDArray[Any]]] = {}
+        for file, value in zip(files, self._reader.raw.column(files, self.name), strict=True):
+            if value is not None:
+                by_step.setdefault(file.step, []).append(value)
+        return {step: _joined(by_step[step]) for step in sorted(by_step)}
 
     def stats(self, step: int, *, mode: Mode | str | None = None, rank: int | None = None) -> StatsBlock:
         """Statistics at a step, one row.
@@ -127,20 +127,15 @@ class Tensor:
     def _raw(self, name: str, step: int, mode: Mode | str | None, rank: int | None) -> NDArray[Any]:
         with self._reader.lock:
             files = [file for file in self._reader.raw.files(name, mode, rank) if file.step == step]
-        found = self._joined(name, files)
-        if found is None:
+        found = [value for value in self._reader.raw.column(files, name) if value is not None]
+        if not found:
             raise StepNotFoundError(f"The value of {self.name} was not saved at step {step}.")
-        return found
+        return _joined(found)
 
-    def _joined(self, name: str, files: Sequence[Any]) -> NDArray[Any] | None:
-        """The values in some files of one step, one behind the other; None when there are none."""
-        found = []
-        for file in files:
-            try:
-                found.append(self._reader.raw.read(file, name))
-            except (OSError, ValueError, KeyError):  # gone since the last refresh, or broken
-                continue
-        if len(found) < 2:
-            return found[0] if found else None
-        joinable = all(value.ndim and value.shape[1:] == found[0].shape[1:] for value in found)
-        return np.concatenate(found) if joinable else found[0]
+
+def _joined(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The values of one step, one behind the other."""
+    if len(values) < 2:
+        return values[0]
+    joinable = all(value.ndim and value.shape[1:] == values[0].shape[1:] for value in values)
+    return np.concatenate(values) if joinable else values[0]

@@ -11,10 +11,10 @@ from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_TENSORS
 from tdbg_lab.store.smdebug.bounds import MAX_COLLECTIONS, MAX_PATTERN_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["SmdebugCollection", "matches", "read_collections"]
+__all__ = ["SmdebugCollection", "matches", "members", "read_collections"]
 
 _REPETITION = re.compile(r"(?<!\\)[*+{]")
 _REPEATED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
@@ -71,6 +71,32 @@ def _collection(name: str, value: Any) -> SmdebugCollection:
 def _texts(value: Any, limit: int) -> tuple[str, ...]:
     items = value[:MAX_TENSORS] if isinstance(value, list) else ()
     return tuple(item for item in items if isinstance(item, str) and len(item) <= limit)
+
+
+def members(
+    collections: Iterable[SmdebugCollection], names: Sequence[str], refused: Callable[[str, str], None]
+) -> dict[str, tuple[str, ...]]:
+    """Collections of each tensor: those that list it or have a regular expression found in it.
+
+    Parameters
+    ----------
+    names
+        Of the tensors.
+    refused
+        Called with the collection and the expression when that cannot be searched for.
+    """
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for collection in collections:
+        inside = {name for name in collection.tensor_names if name in found}
+        for pattern in collection.include_regex:
+            hits = matches(pattern, names)
+            if hits is None:
+                refused(collection.name, pattern)
+            else:
+                inside |= hits
+        for name in inside:
+            found[name].append(collection.name)
+    return {name: tuple(sorted(of)) for name, of in found.items()}
 
 
 def matches(pattern: str, names: Iterable[str]) -> set[str] | None:

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MODES", "IndexFile", "Layout", "Layouts", "Reduction"]
+__all__ = ["MODES", "IndexFile", "Layout", "Layouts", "Places", "Reduction"]
 
 MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
 """What smdebug calls its modes."""
 _EVENT_FILE = re.compile(r"events/(\d{12,18})/(\d{12,18}_[^/\\\0]{1,512}\.tfevents)")
+_KNOWN_PLACES = 4096
 _REDUCTIONS = "smdebug/reductions/"
 Reduction = tuple[str, bool]
 """Name (``mean``, ``l2``, ...) and whether it is of the absolute values."""
@@ -43,7 +44,21 @@ class Layout:
     """The same, to look up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where the records stand in an event file; shared by the files in which they stand alike."""
+
+    starts: NDArray[np.int64]
+    """Offset of each record, bytes."""
+    lengths: NDArray[np.int64]
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last record, bytes."""
+        return int((self.starts + self.lengths).max())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class IndexFile:
     """What one worker saved at one step."""
 
@@ -55,9 +70,7 @@ class IndexFile:
     event_file: tuple[str, str] | None
     """Folder and name below ``events``; None when there are only shapes."""
     layout: Layout
-    starts: NDArray[np.int64]
-    """Offset of each record, bytes."""
-    lengths: NDArray[np.int64]
+    places: Places
     shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     """Saved shape of each tensor and its original name."""
 
@@ -67,6 +80,7 @@ class Layouts:
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
+        self._places: dict[bytes, Places] = {}
 
     def parse(self, data: bytes, step: int, worker: str) -> IndexFile:
         """An index file from its content.
@@ -93,7 +107,7 @@ class Layouts:
         records = tuple([item["tensorname"] for item in payload])
         shapes = {item["tensorname"]: _shape(item) for item in shape_payload}
         places = np.array([(item["start_idx"], item["length"]) for item in payload], np.int64)
-        starts, lengths = places.reshape(-1, 2).T
+        starts, lengths = np.ascontiguousarray(places.reshape(-1, 2).T)
         if len(starts) and not (starts.min() >= 0 and 0 < lengths.min() <= lengths.max() < MAX_RECORD_BYTES):
             raise ValueError("it points outside the event file")
         return IndexFile(
@@ -103,8 +117,7 @@ class Layouts:
             mode_step=_count(meta["mode_step"]),
             event_file=_event_file(meta["event_file_name"]) if records else None,
             layout=self._layout(records, tuple(shapes)),
-            starts=starts,
-            lengths=lengths,
+            places=self._shared(places.tobytes(), Places(starts, lengths)),
             shapes=shapes,
         )
 
@@ -113,6 +126,11 @@ class Layouts:
         if known is None:
             known = self._known[records, shaped] = _layout(records, shaped)
         return known
+
+    def _shared(self, key: bytes, places: Places) -> Places:
+        if len(self._places) >= _KNOWN_PLACES:
+            self._places.clear()
+        return self._places.setdefault(key, places)
 
 
 def _layout(records: tuple[str, ...], shaped: Sequence[str]) -> Layout:

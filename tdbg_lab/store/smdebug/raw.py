@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tdbg_lab.records import Mode
 from tdbg_lab.store.schema import MODE_CODE
-from tdbg_lab.store.smdebug.state import SmdebugState, mode_of
+from tdbg_lab.store.smdebug.state import SmdebugState, code_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from tdbg_lab.store.smdebug.index_file import IndexFile
@@ -47,18 +49,16 @@ class SmdebugRaw:
         if name not in self._state.store:
             return []
         files = [
-            (file, position)
+            SavedValue(file.step, file, position)
             for file in self._state.store.tensor_files(name)
             if (position := file.layout.values.get(name)) is not None
             and (rank is None or self._state.rank(file.worker) == rank)
         ]
-        codes = [MODE_CODE[mode_of(file)] for file, _ in files]
+        codes = [code_of(saved.file) for saved in files]
         code = MODE_CODE[str(Mode(mode))] if mode is not None else min(codes, default=0)
-        return [
-            SavedValue(file.step, file, position)
-            for (file, position), of in zip(files, codes, strict=True)
-            if of == code
-        ]
+        return (
+            files if set(codes) == {code} else [f for f, of in zip(files, codes, strict=True) if of == code]
+        )
 
     def read(self, file: SavedValue, name: str) -> NDArray[Any]:  # noqa: ARG002 - the record knows it
         """One value; `name` is its tensor.
@@ -69,3 +69,7 @@ class SmdebugRaw:
             If it cannot be read.
         """
         return self._state.store.read(file.file, file.position)
+
+    def column(self, files: Sequence[SavedValue], name: str) -> list[NDArray[Any] | None]:
+        """Values of one tensor, in the order of `files`; None for those that cannot be read."""
+        return self._state.store.column([saved.file for saved in files], name)

@@ -13,6 +13,8 @@ from tdbg_lab.store.limits import MAX_PROBLEMS
 from tdbg_lab.store.parts import Names, Part, Query
 from tdbg_lab.store.schema import MODE_CODE
 from tdbg_lab.store.seal import step_table
+from tdbg_lab.store.smdebug.catalog import GLOBAL
+from tdbg_lab.store.smdebug.index_file import MODES as FILE_MODES
 from tdbg_lab.store.smdebug.naming import framework_of, kind_of, module_of
 from tdbg_lab.store.smdebug.rows import Row, Rows
 from tdbg_lab.store.table import read_merged
@@ -25,14 +27,23 @@ if TYPE_CHECKING:
     from tdbg_lab.store.smdebug.profile import ProfileFolder
     from tdbg_lab.store.smdebug.store import SmdebugStore
 
-__all__ = ["SmdebugState", "mode_of"]
+__all__ = ["SmdebugState", "code_of", "mode_of"]
 
 _WORKER = re.compile(r"worker_(\d{1,9})")
 
 
+_MODES = {mode: Mode.TRAIN if mode == GLOBAL else Mode(mode.lower()) for mode in FILE_MODES}
+_CODES = {mode: MODE_CODE[ours] for mode, ours in _MODES.items()}
+
+
 def mode_of(file: IndexFile) -> Mode:
     """Mode of a file in our words; steps that are of no mode count as training."""
-    return Mode.TRAIN if file.mode == "GLOBAL" else Mode(file.mode.lower())
+    return _MODES[file.mode]
+
+
+def code_of(file: IndexFile) -> int:
+    """Code of `mode_of`."""
+    return _CODES[file.mode]
 
 
 class SmdebugState:
@@ -117,7 +128,7 @@ class SmdebugState:
         return found
 
     def _add(self, file: IndexFile, time_ns: int) -> None:
-        code, rank = MODE_CODE[mode_of(file)], self.rank(file.worker)
+        code, rank = code_of(file), self.rank(file.worker)
         self._table.append((code, file.step, time_ns, rank))
         row = Row(file, code, rank, time_ns)
         for name in file.layout.tensors:
