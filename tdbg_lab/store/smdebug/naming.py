@@ -5,6 +5,7 @@ The names themselves stay as they are. smdebug's hooks name tensors so::
     PyTorch     Net_conv1.weight, gradient/Net_conv1.weight, conv1_output_0, CrossEntropyLoss_output_0
     MXNet       conv0_weight, gradient/conv0_weight, conv0_relu_output_0, softmaxcrossentropyloss0_output_0
     TensorFlow  dense/weights/dense/kernel:0, gradients/dense/kernel:0Grad, dense/outputs, loss, accuracy
+    TF 1        dense/kernel:0, gradients/dense/MatMul_grad/tuple/control_dependency_1:0, dense/Relu:0
     XGBoost     train-rmse, feature_importance/weight/f0, average_shap/f1, trees/0, labels, predictions
     any         scalar/<name> (a number the user saved)
 """
@@ -27,6 +28,7 @@ _SLOT = re.compile(r"(.*)_(input|output)_\d+")
 _LAYER = re.compile(r"(.+?)/(inputs?|outputs?|weights)(?:/.*)?")
 _PARAMETER = re.compile(r"(.+)_(?:weight|bias|gamma|beta|running_mean|running_var)")
 _GRADIENT = re.compile(r"gradients?/(.*?)(?:Grad)?")
+_OPERATION_GRADIENT = re.compile(r"(?:(.*)/)?[^/]+_grad/.*")
 _BIAS = re.compile(r"(?:^|[./_])(?:bias|beta)(?::\d+)?$")
 _BUFFER = re.compile(r"running_(?:mean|var)|num_batches_tracked|moving_(?:mean|variance)")
 _BY_COLLECTION = (
@@ -78,6 +80,9 @@ def module_of(name: str) -> str:
     if layer is not None:
         return layer[1].replace("/", ".")
     name = gradient[1] if gradient else name
+    operation = _OPERATION_GRADIENT.fullmatch(name) if gradient else None
+    if operation is not None:
+        return (operation[1] or "").replace("/", ".")
     if "/" in name:  # TensorFlow: the variable dense/kernel:0, in loops weights/dense/kernel:0
         return name.removeprefix("weights/").rpartition("/")[0].replace("/", ".")
     path, dot, _ = name.rpartition(".")

@@ -262,7 +262,8 @@ class SmdebugStore:
             for file in self._catalog.tensor_at(name, step, worker).values():
                 position = file.layout.reductions.get(name, {}).get((reduction, abs))
                 if position is not None:
-                    return self.read(file, position)[()]
+                    found = self._values.read(file, position)  # TensorFlow 1 writes shape (1,)
+                    return found.reshape(())[()] if found.size == 1 else found
         what = f"{'absolute ' if abs else ''}{reduction[:40]}"
         raise StepNotFoundError(f"The {what} of {name[:200]} was not saved at step {step}.")
 

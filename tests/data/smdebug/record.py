@@ -269,14 +269,14 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["--rank", rank, port, out]:
-            one_worker(int(rank), port, out)
-        case ["--store", name, out]:
-            globals()[name](Path(out))
-        case ["--describe", out]:
-            Path(out).with_suffix(".json").write_text(json.dumps(described(Path(out))))
-        case ["--profile", how, out]:
-            profile(how, out)
-        case _:
-            main()
+    option, values = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    if option == "--rank":
+        one_worker(int(values[0]), *values[1:])
+    elif option == "--store":
+        globals()[values[0]](Path(values[1]))
+    elif option == "--describe":
+        Path(values[0]).with_suffix(".json").write_text(json.dumps(described(Path(values[0]))))
+    elif option == "--profile":
+        profile(*values)
+    else:
+        main()

@@ -6,6 +6,7 @@ pandas<2.1 requests psutil`` on Python 3.11. What they were run with:
     xgboost       xgboost==1.5.2 numpy==1.23.5
     mxnet         mxnet==1.9.1 numpy==1.23.5
     tensorflow    tensorflow-cpu==2.12.1
+    session, estimator    tensorflow==1.15.5 numpy==1.18.5 on Python 3.7
 
 Beside each store, ``<store>.json`` says what smdebug's own reader makes of it.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -128,12 +130,75 @@ def tensorflow_tape(out: Path) -> None:
         with hook.wrap_tape(tf.GradientTape()) as tape:
             loss = losses([0, 1, 2, 0], model(x, training=True))
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905 - Python 3.7
     hook.close()
 
 
+def session(out: Path) -> None:
+    """TensorFlow 1: a monitored session in two modes."""
+    import smdebug.tensorflow as smd
+    import tensorflow.compat.v1 as tf
+
+    tf.set_random_seed(0)
+    x = np.random.RandomState(0).normal(size=(4, 5)).astype(np.float32)
+    given, wanted = tf.placeholder(tf.float32, (None, 5)), tf.placeholder(tf.int64, (None,))
+    with tf.variable_scope("dense"):
+        weight = tf.get_variable("weight", (5, 3))
+        output = tf.nn.relu(tf.matmul(given, weight) + tf.get_variable("bias", (3,)), name="output")
+    loss = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=wanted, logits=output), name="loss"
+    )
+    hook = smd.SessionHook(
+        str(out),
+        save_config=smd.SaveConfig(save_interval=2),
+        include_collections=["weights", "biases", "gradients", "losses", "outputs"],
+    )
+    hook.get_collection("outputs").add(output)
+    hook.add_to_collection("losses", loss)
+    train = hook.wrap_optimizer(tf.train.GradientDescentOptimizer(0.1)).minimize(loss)
+    feed = {given: x, wanted: [0, 1, 2, 0]}
+    with tf.train.MonitoredSession(hooks=[hook]) as opened:
+        hook.set_mode(smd.modes.TRAIN)
+        for _ in range(5):
+            opened.run([loss, train], feed)
+        hook.set_mode(smd.modes.EVAL)
+        for _ in range(3):
+            opened.run(loss, feed)
+
+
+def estimator(out: Path) -> None:
+    """TensorFlow 1: ``train`` and ``evaluate`` of an estimator, with shapes and reductions."""
+    import smdebug.tensorflow as smd
+    import tensorflow.compat.v1 as tf
+
+    x = np.random.RandomState(0).normal(size=(8, 5)).astype(np.float32)
+    hook = smd.EstimatorHook(
+        str(out),
+        save_config=smd.SaveConfig(save_interval=2),
+        reduction_config=smd.ReductionConfig(reductions=["mean", "max"], abs_reductions=["mean"]),
+        include_collections=["weights", "gradients", "losses", "optimizer_variables"],
+    )
+    hook.get_collection("losses").reduction_config = smd.ReductionConfig(save_raw_tensor=True)
+
+    def model(features, labels, mode):
+        logits = tf.layers.dense(features["x"], 3, name="dense")
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+        optimizer = hook.wrap_optimizer(tf.train.AdamOptimizer())
+        train = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    data = tf.estimator.inputs.numpy_input_fn({"x": x}, np.arange(8) % 3, batch_size=2, shuffle=False)
+    config = tf.estimator.RunConfig(tf_random_seed=0, save_checkpoints_steps=None, save_checkpoints_secs=None)
+    with tempfile.TemporaryDirectory() as folder:
+        net = tf.estimator.Estimator(model, folder, config)
+        hook.set_mode(smd.modes.TRAIN)
+        net.train(data, hooks=[hook], steps=4)
+        hook.set_mode(smd.modes.EVAL)
+        net.evaluate(data, hooks=[hook], steps=2)
+
+
 def main() -> None:
-    records = (xgboost, mxnet, tensorflow, tensorflow_tape)
+    records = (xgboost, mxnet, tensorflow, tensorflow_tape, session, estimator)
     record = {one.__name__: one for one in records}[sys.argv[1]]
     out = (Path(sys.argv[2]) if len(sys.argv) > 2 else HERE).absolute() / record.__name__
     shutil.rmtree(out, ignore_errors=True)

@@ -25,7 +25,7 @@ from tests.store.smdebug.writing import DTYPES, StoreWriter
 
 DATA = Path(__file__).parents[2] / "data" / "smdebug"
 PEER = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
-OTHERS = ("xgboost", "mxnet", "tensorflow", "tensorflow_tape")
+OTHERS = ("xgboost", "mxnet", "tensorflow", "tensorflow_tape", "session", "estimator")
 STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes", *OTHERS)
 UNREADABLE = {"int8": "|u1"}
 """Types that smdebug's reader takes for others."""
@@ -203,3 +203,26 @@ def test_recorded_keras_trainings_are_runs() -> None:
     assert not tape.problems
     losses = tape.scalars("loss").values
     assert losses[-1] < losses[0]
+
+
+def test_recorded_trainings_of_tensorflow_1_are_runs() -> None:
+    session, estimator = open_run(DATA / "session"), open_run(DATA / "estimator")
+    assert session.info.framework == estimator.info.framework == "tensorflow"
+    assert session.modes() == estimator.modes() == [Mode.TRAIN, Mode.EVAL]
+    assert session.steps(mode="train").tolist() == [0, 2, 4]
+    kinds = {key.name: (key.kind, key.module, key.shape) for key in session.tensors()}
+    assert kinds == {
+        "dense/weight:0": (Kind.WEIGHT, "dense", (5, 3)),
+        "dense/bias:0": (Kind.BIAS, "dense", (3,)),
+        "dense/output:0": (Kind.ACTIVATION, "dense", (4, 3)),
+        "gradients/dense/MatMul_grad/tuple/control_dependency_1:0": (Kind.GRADIENT, "dense", (5, 3)),
+        "gradients/dense/add_grad/tuple/control_dependency_1:0": (Kind.GRADIENT, "dense", (3,)),
+        "loss:0": (Kind.LOSS, "", (1,)),
+    }
+    losses = session.scalars("loss:0").values
+    assert losses[-1] < losses[0]
+    reduced = estimator.stats("dense/kernel:0", ["mean", "max"])
+    store = SmdebugStore(DATA / "estimator")
+    assert reduced["mean"].tolist() == [store.reduction("dense/kernel:0", step, "mean") for step in (0, 2)]
+    assert not session.problems
+    assert not estimator.problems
