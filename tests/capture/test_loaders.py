@@ -7,6 +7,7 @@ import json
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from tdbg_lab.store.loaders import LoaderFacts
 
@@ -28,6 +29,28 @@ def test_loader_in_use_is_recorded_with_its_settings(attach):
     run = trained(attach, DataLoader(data, batch_size=5))
     assert run.loaders() == [LoaderFacts(kind="TensorDataset", batch_size=5, rows=20)]
     assert unused.batch_size == 7
+
+
+def test_loader_is_seen_whose_first_batch_was_taken_before(attach):
+    model, before = nn.Linear(4, 2), _BaseDataLoaderIter.__next__
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = None
+    for inputs, labels in DataLoader(TensorDataset(torch.randn(20, 4), torch.randint(0, 2, (20,))), 5):
+        handle = handle or attach(model, optimizer=optimizer)
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+    assert _BaseDataLoaderIter.__next__ is before, "found: there is nothing more to look for"
+    handle.detach()
+    assert handle.run.loaders() == [LoaderFacts(kind="TensorDataset", batch_size=5, rows=20)]
+
+
+def test_loader_is_given_back_when_nothing_was_taken_of_one(attach):
+    before = _BaseDataLoaderIter.__next__
+    handles = [attach(nn.Linear(4, 2)) for _ in range(2)]
+    assert _BaseDataLoaderIter.__next__ is not before
+    for handle in handles:
+        handle.detach()
+    assert _BaseDataLoaderIter.__next__ is before
 
 
 def test_training_without_a_loader_records_none(attach):

@@ -1,11 +1,17 @@
-"""Data loaders of PyTorch that training takes batches from: how they are set."""
+"""Data loaders of PyTorch that training takes batches from: how they are set.
+
+A loader says nothing of its use; so the function that hands out its batches is replaced by one that
+tells and calls it, until a step has ended in which it was called.
+"""
 
 from __future__ import annotations
 
-import sys
+import functools
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod, ref
 
-from tdbg_lab.capture.pytorch.instances import instances_of
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
 from tdbg_lab.store import RankWriter
 from tdbg_lab.store.loaders import LoaderFacts, write_loaders
 
@@ -14,41 +20,81 @@ if TYPE_CHECKING:
 
 __all__ = ["LoaderWatch"]
 
-_LOOKS = (1, 10, 100)
-"""Completed steps after which to look, until something is found."""
+_MAX_LOADERS = 64
+_MARK = "_tdbg_lab_telling"
 
 
 class LoaderWatch:
-    """Looks once for the loaders that are being iterated over.
+    """Writes once how the loaders are set that batches were taken from.
 
-    A loader says nothing of its use, so it is searched for among all objects of the process: tens of
-    milliseconds, at most three times in a run.
+    Attributes
+    ----------
+    seen
+        The iterators over loaders that gave a batch, by their ``id``.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._left = list(_LOOKS)
-        self._first = engine.step
+        self.seen: dict[int, ref[Any]] = {}
+        self._listener = WeakMethod(self._note)
+        if isinstance(engine.writer, RankWriter):
+            _listen(self._listener)
 
-    def __bool__(self) -> bool:
-        return bool(self._left)
+    def _note(self, iterator: Any) -> None:
+        if id(iterator) not in self.seen and len(self.seen) < _MAX_LOADERS:
+            self.seen[id(iterator)] = ref(iterator)
 
     def at_step_end(self) -> None:
-        """Look, when it is time."""
-        if self._left and self._engine.step - self._first >= self._left[0]:
-            self._left.pop(0)
-            self._engine.guard.run("data loaders", self._look)
+        """Write what was seen, and look away."""
+        self._engine.guard.run("data loaders", self._write)
 
-    def _look(self) -> None:
-        module = sys.modules.get("torch.utils.data.dataloader")
-        writer = self._engine.writer
-        if module is None or not isinstance(writer, RankWriter):
-            return
-        kind = module._BaseDataLoaderIter  # noqa: SLF001 - a loader in use is one that has such an iterator
-        running = instances_of(kind)
-        if running:
-            self._left.clear()
-            write_loaders(writer.path, [_facts(one) for one in running])
+    def _write(self) -> None:
+        running = [one for weak in self.seen.values() if (one := weak()) is not None]
+        self.seen.clear()
+        if running and isinstance(self._engine.writer, RankWriter):
+            self.detach()
+            write_loaders(self._engine.writer.path, [_facts(one) for one in running])
+
+    def detach(self) -> None:
+        """Look away; who is the last to do so puts the function back as it was. Idempotent."""
+        function: Any = _BaseDataLoaderIter.__next__
+        telling: _Telling | None = getattr(function, _MARK, None)
+        if telling is not None and self._listener in telling.listeners:
+            telling.listeners.remove(self._listener)
+            if not telling.listeners and telling.function is function:  # somebody may have replaced ours
+                _replace(telling.original)
+
+
+class _Telling:
+    """The function in place of the original one, and whom it tells."""
+
+    def __init__(self, original: Any) -> None:
+        self.listeners: list[WeakMethod[Any]] = []
+        self.original = original
+
+        @functools.wraps(original)
+        def tell(iterator: Any) -> Any:
+            for weak in self.listeners:
+                note = weak()
+                if note is not None:
+                    note(iterator)
+            return original(iterator)
+
+        self.function = tell
+        setattr(tell, _MARK, self)
+
+
+def _listen(listener: WeakMethod[Any]) -> None:
+    """Tell `listener` of every iterator that is asked for a batch."""
+    telling: _Telling | None = getattr(_BaseDataLoaderIter.__next__, _MARK, None)
+    if telling is None:
+        telling = _Telling(_BaseDataLoaderIter.__next__)
+        _replace(telling.function)
+    telling.listeners.append(listener)
+
+
+def _replace(function: Any) -> None:
+    _BaseDataLoaderIter.__next__ = function  # type: ignore[method-assign]
 
 
 def _facts(iterator: Any) -> LoaderFacts:

@@ -202,7 +202,7 @@ class TorchSession:
         owner = self._owner()
         if owner is None:
             return
-        if self._loaders:
+        if self._loaders.seen:
             self._loaders.at_step_end()
         self._in_step_hook = True
         try:
@@ -266,6 +266,7 @@ class TorchSession:
         self._functional.end()
         self._stance.leave()
         self.watch.detach()
+        self._loaders.detach()
         self._layers.remove()
         self._remove(self._removable)
         if not self._in_step_hook:
