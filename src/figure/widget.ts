@@ -11,6 +11,7 @@ import { CursorLine } from './line';
 import { clickedMoment } from './moment';
 import type { IPlotElement, IPlotly, PlotlyLoader } from './plotly';
 import { drawnAxis } from './plotly';
+import { Room } from './room';
 import { readTheme, themed } from './theme';
 
 const CONFIG: JSONObject = {
@@ -81,6 +82,12 @@ export class FigureWidget extends Widget {
 
   /** Draw again in the present theme. */
   refreshTheme(): void {
+    this._redraw();
+  }
+
+  /** Draw again, and measure what stands around the picture. */
+  private _redraw(): void {
+    this._room.forget();
     this._drawn = null;
     this.update();
   }
@@ -173,22 +180,30 @@ export class FigureWidget extends Widget {
       if (this._drawn !== figure || this._isResized) {
         // How much is written around the picture depends on its size.
         const { revision } = this._model;
+        if (this._isResized || revision !== this._revision) {
+          this._room.forget();
+        }
         this._isResized = false;
-        const { data, layout } = themed(figure, readTheme(this.node), {
-          revision,
-          width: this.node.clientWidth,
-          height: this.node.clientHeight
-        });
+        const { data, layout } = this._room.fit(
+          themed(figure, readTheme(this.node), {
+            revision,
+            width: this.node.clientWidth,
+            height: this.node.clientHeight
+          })
+        );
         const start = performance.now();
         const config = this._model.meta.axis === 'time' ? TIME_CONFIG : CONFIG;
-        await plotly.react(this._plot, data, layout, config);
+        const drawing = plotly.react(this._plot, data, layout, config);
+        // What follows is waiting, for images to be decoded, while other pictures are drawn.
         this._model.noteDrawing(performance.now() - start);
+        await drawing;
         if (this.isDisposed) {
           plotly.purge(this._plot);
           return;
         }
         this._afterDraw(revision);
         this._drawn = figure;
+        this._checkRoom();
       }
       const { meta } = this._model;
       this._plot.setAttribute(
@@ -223,9 +238,17 @@ export class FigureWidget extends Widget {
     }
   }
 
+  /** Longer labels need more room. */
+  private _checkRoom(): void {
+    if (!this._room.check(this._plot)) {
+      this._redraw();
+    }
+  }
+
   /** The user has zoomed: take the others along. */
   private _onRelayout(event: unknown): void {
     this._line.place();
+    this._checkRoom();
     const { meta, run } = this._model;
     if (this._isLinking || meta.axis === null) {
       return;
@@ -313,6 +336,7 @@ export class FigureWidget extends Widget {
   private _plot: IPlotElement;
   private _plotly: IPlotly | null = null;
   private _revision = '';
+  private _room = new Room();
   private _settings: TdbgSettings;
   private _size: readonly [number, number] = [0, 0];
 }

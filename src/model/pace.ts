@@ -5,7 +5,7 @@
 /** Share of the time of the page that drawing may take. */
 const SHARE = 0.5;
 
-/** Drawings of a picture whose median tells what it costs: one that was interrupted does not count. */
+/** Drawings of a picture the quickest of which tells what it costs: those interrupted by other programs do not count. */
 const REMEMBERED = 5;
 
 /** Longest pause it asks for, ms. */
@@ -39,7 +39,7 @@ export class DrawPace {
   get gap(): number {
     let sum = 0;
     for (const costs of this._costs.values()) {
-      sum += Private.median(costs);
+      sum += Math.min(...costs);
     }
     return Math.min(sum / SHARE, MAX_GAP_MS);
   }
@@ -73,12 +73,4 @@ export class DrawPace {
   private _costs = new Map<object, ReadonlyArray<number>>();
   private _isAsking = false;
   private _waiting: (() => Promise<void>)[] = [];
-}
-
-namespace Private {
-  /** The one in the middle; of two, the smaller one. */
-  export function median(values: ReadonlyArray<number>): number {
-    const sorted = [...values].sort((a, b) => a - b);
-    return sorted[(sorted.length - 1) >> 1];
-  }
 }

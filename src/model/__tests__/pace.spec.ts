@@ -11,17 +11,19 @@ describe('DrawPace', () => {
     expect(pace.gap).toBe(200);
   });
 
-  it('follows what drawing costs now, and not a single interruption', () => {
+  it('follows what drawing costs now, and not what interrupts it', () => {
     const pace = new DrawPace();
     const picture = {};
-    for (const ms of [40, 40, 900, 40, 40]) {
+    for (const ms of [40, 200, 900, 150, 120]) {
       pace.note(picture, ms);
     }
     expect(pace.gap).toBe(80);
-    for (let i = 0; i < 3; i++) {
-      pace.note(picture, 10);
-    }
+    pace.note(picture, 10);
     expect(pace.gap).toBe(20);
+    for (let i = 0; i < 5; i++) {
+      pace.note(picture, 60);
+    }
+    expect(pace.gap).toBe(120);
   });
 
   it('never stops the pictures, and forgets the hidden ones', () => {
