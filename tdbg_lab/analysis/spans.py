@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Bars", "merge_narrow"]
+__all__ = ["Bars", "merge_narrow", "side_by_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,28 @@ def merge_narrow(
         step_first=step_first[order],
         step_last=step_last[order],
     )
+
+
+def side_by_side(bars: Bars, least: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Cells that touch one another and show the bars; of bars that overlap, the one that began last is seen.
+
+    Parameters
+    ----------
+    least
+        Width that a bar is given when it is narrower, so that it can be seen, in the unit of the bars.
+
+    Returns
+    -------
+    Edges of the C cells, shape ``(C + 1,)``, ascending, and which bar each of them shows, shape ``(C,)``; -1
+    where there is none.
+    """
+    tick = least / 100  # ends that differ by less are one
+    ends = np.column_stack((bars.start, bars.start + np.maximum(bars.length, least)))
+    edges, place = np.unique(np.round(ends / tick).astype(np.int64), return_inverse=True)
+    shown = np.full(max(len(edges) - 1, 0), -1, dtype=np.int64)
+    for bar, (first, last) in enumerate(place.reshape(-1, 2).tolist()):  # by start
+        shown[first:last] = bar
+    return np.asarray(edges * tick, dtype=np.float64), shown
 
 
 def _cell(start: NDArray[np.float64], pixel: float) -> float:

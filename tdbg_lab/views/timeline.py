@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdbg_lab.analysis.downsample import evenly, min_max
-from tdbg_lab.analysis.spans import merge_narrow
+from tdbg_lab.analysis.spans import merge_narrow, side_by_side
+from tdbg_lab.records import RunStatus
 from tdbg_lab.views.common import STEP, points
 from tdbg_lab.views.finding_marks import finding_marks
 from tdbg_lab.views.labels import count, duration, number, percent, safe
 from tdbg_lab.views.machines import gpu_words, machine_names, named
-from tdbg_lab.views.palette import MUTED, PHASES, pick
+from tdbg_lab.views.palette import MUTED, PHASES, faded, pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import RANGE, Range, end_ns, zero_ns
 from tdbg_lab.views.registry import view
@@ -74,8 +76,12 @@ _TOLD = ("suspended_s", "clock_jump_s", "gpu_silent")
 """Metrics that are not drawn: they are said."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_TRACKS = 16
+_HALF = 0.36
+"""Half the height of a bar; rows are 1 apart."""
 _MOST_LINES = 24
 _NS = 1e9
+_LIVE_S = 60
+"""What is shown of a run that is live when nothing else is asked for."""
 _UNSAMPLED_S = 90.0
 """From when on it is said that samples are missing: longer than the longest time between two."""
 _LONGEST_NS = 300 * 10**9
@@ -92,10 +98,9 @@ _LONGEST_NS = 300 * 10**9
             "window_s",
             "Window",
             "int",
-            60,
             minimum=1,
-            maximum=86_400,
-            help="Seconds back from the latest record.",
+            maximum=31_536_000,
+            help="Seconds back from the latest record. Default: the last minute of a live run, else all.",
         ),
         RANGE,
         Param(
@@ -123,7 +128,7 @@ _LONGEST_NS = 300 * 10**9
 def timeline(
     run: Run,
     *,
-    window_s: int = 60,
+    window_s: int | None = None,
     range: Range = None,  # noqa: A002 - its name on the wire
     metrics: str = "usage",
     step: int | None = None,
@@ -156,8 +161,9 @@ def timeline(
         traces += _lines(samples, name, zero, n_out, f"y{row + 2}")
     if not traces:
         return empty("Nothing happened in this time.", "Widen the window, or move the range.")
-    rows = [*phases, *(str(mark["y"][0]) for mark in marks)]
-    figure = _draw(traces, list(dict.fromkeys(rows)), groups, (low, high))
+    rows = list(dict.fromkeys([*phases, *(str(mark["y"][0]) for mark in marks)]))
+    _place(rows, [*tracks, *marks])
+    figure = _draw(traces, rows, groups, (low, high))
     _mark_step(figure, steps, seconds, step)
     kept = evenly(len(steps), 300)
     return describe(
@@ -169,7 +175,7 @@ def timeline(
     )
 
 
-def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, float] | None:
+def _bounds(run: Run, zero: int, window_s: int | None, wanted: Range) -> tuple[float, float] | None:
     """First and last second shown, or None when there is nothing at all."""
     if wanted is not None and wanted[0] is not None and wanted[1] is not None:
         return float(wanted[0]), max(float(wanted[1]), wanted[0] + 1e-3)
@@ -177,6 +183,8 @@ def _bounds(run: Run, zero: int, window_s: int, wanted: Range) -> tuple[float, f
     if latest is None:
         return None
     end = (latest - zero) / _NS
+    if window_s is None:
+        window_s = _LIVE_S if run.status is RunStatus.RUNNING else math.ceil(end)
     first, last = wanted if wanted is not None else (max(0.0, end - window_s), end)
     low = 0.0 if first is None else float(first)
     high = end if last is None else float(last)
@@ -208,28 +216,50 @@ def _tracks(spans: DataFrame, zero: int, pixel: float) -> tuple[list[dict[str, A
     for index, each in enumerate(order[:_MOST_TRACKS]):
         rows = np.flatnonzero(phase == code[each])
         bars = merge_narrow(begin[rows], length[rows], step[rows], pixel)
-        share = np.clip(bars.busy / np.maximum(bars.length, 1e-12), 0, 1)
-        colour = PHASES.get(each) or pick(index)
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "base": bars.start,
-                "x": bars.length,
-                "yaxis": "y",
-                "y": [safe(each)] * len(bars.start),
-                "width": 0.72,
-                "name": safe(each),
-                "showlegend": False,
-                "marker": {"color": colour, "line": {"width": 0}, "opacity": 0.25 + 0.75 * share},
-                "customdata": np.column_stack((bars.busy * 1e3, bars.length * 1e3, bars.spans)),
-                "text": _which_steps(bars),
-                "textposition": "none",
-                "hovertemplate": f"<b>{safe(each)}</b>, %{{text}}<br>%{{customdata[0]:.4~g}} ms of "
-                "%{customdata[1]:.4~g} ms<br>from %{base:.3f} s<extra></extra>",
-            }
-        )
+        traces.append(_track(safe(each), bars, pixel, PHASES.get(each) or pick(index)))
     return traces, [safe(each) for each in order[:_MOST_TRACKS]]
+
+
+def _track(name: str, bars: Bars, pixel: float, colour: str) -> dict[str, Any]:
+    """The bars of one phase, the fuller the stronger.
+
+    A heat map of one row: the browser draws it as a single image, however many bars there are.
+    """
+    edges, shown = side_by_side(bars, pixel)
+    gap = shown < 0
+    share = np.clip(bars.busy / np.maximum(bars.length, 1e-12), 0, 1)
+    words = np.array([*_words(bars), ""], dtype=object)
+    return {
+        "type": "heatmap",
+        "x": edges,
+        "y": [name],
+        "yaxis": "y",
+        "z": np.where(gap, np.nan, share[shown]).astype(np.float32)[None],
+        "zmin": 0,
+        "zmax": 1,
+        "zsmooth": False,
+        "showscale": False,
+        "colorscale": [[0, faded(colour, 0.25)], [1, faded(colour, 1)]],
+        "name": name,
+        "customdata": np.where(gap, np.nan, 1e3 * bars.busy[shown]).astype(np.float32)[None],
+        "text": [words[shown].tolist()],
+        "hoverongaps": False,
+        "hovertemplate": f"<b>{name}</b>, %{{text}}<extra></extra>",
+    }
+
+
+def _words(bars: Bars) -> list[str]:
+    """What is said of each bar: its steps, how much of it is busy, and where it begins."""
+    return [
+        f"{which}<br>{busy:.4g} ms of {length:.4g} ms<br>from {start:.3f} s"
+        for which, busy, length, start in zip(
+            _which_steps(bars),
+            (1e3 * bars.busy).tolist(),
+            (1e3 * bars.length).tolist(),
+            bars.start.tolist(),
+            strict=True,
+        )
+    ]
 
 
 def _which_steps(bars: Bars) -> list[str]:
@@ -315,6 +345,14 @@ def _lines(samples: _Samples, group: str, zero: int, n_out: int, yaxis: str) -> 
     return traces[:_MOST_LINES]
 
 
+def _place(rows: Sequence[str], traces: Sequence[dict[str, Any]]) -> None:
+    """Where the rows stand, in place of their names: a heat map has no room of its own beside a category."""
+    places = {name: len(rows) - 1 - index for index, name in enumerate(rows)}
+    for trace in traces:
+        at = [places[name] for name in trace["y"]]
+        trace["y"] = [at[0] - _HALF, at[0] + _HALF] if trace["type"] == "heatmap" else at
+
+
 def _draw(
     traces: Sequence[dict[str, Any]],
     tracks: Sequence[str],
@@ -325,12 +363,12 @@ def _draw(
     return new_figure(
         traces,
         heights=[top, *[1.2] * len(groups)],
-        barmode="overlay",
         xaxis={"title": {"text": "Time since start (s)"}, "range": list(bounds), "tickformat": "~g"},
         yaxis={
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": list(reversed(tracks)),
+            "tickmode": "array",
+            "tickvals": list(range(len(tracks)))[::-1],
+            "ticktext": list(tracks),
+            "zeroline": False,
             "range": [-0.6, max(len(tracks), 1) - 0.4],
             "showgrid": False,
             "fixedrange": True,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tdbg_lab.analysis.spans import merge_narrow
+from tdbg_lab.analysis.spans import Bars, merge_narrow, side_by_side
 from tdbg_lab.records import RuleState, RuleStatus
 from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
@@ -17,9 +17,10 @@ def test_timeline_bars_add_up_to_the_recorded_time(plain):
     for phase in ("data", "forward", "backward", "optimizer"):
         bars = next(trace for trace in figure.data if trace.name == phase)
         mine = spans[spans["phase"] == phase]
-        data = np.asarray(bars.customdata)
-        np.testing.assert_allclose(data[:, 0].sum(), mine["duration_ns"].sum() / 1e6, rtol=1e-9)
-        assert data[:, 2].sum() == len(mine)
+        np.testing.assert_allclose(np.nansum(bars.customdata), mine["duration_ns"].sum() / 1e6, rtol=1e-6)
+        words = [each for each in bars.text[0] if each]
+        assert sum(int(each.split()[0]) if " span" in each else 1 for each in words) == len(mine)
+        assert len(words) == np.isfinite(bars.z).sum()
 
 
 def test_timeline_keeps_everything_on_one_x_axis(plain):
@@ -31,14 +32,30 @@ def test_timeline_keeps_everything_on_one_x_axis(plain):
 
 def test_timeline_marks_findings_where_their_first_step_was(plain):
     figure = call_view(plain, "timeline", {"window_s": 3600})
-    (marks,) = (trace for trace in figure.data if "findings" in (trace.y if trace.y is not None else ()))
+    (marks,) = (trace for trace in figure.data if trace.name in {"notice", "warning", "critical"})
     seconds = dict(map(tuple, figure.layout.meta["tdbg"]["step_seconds"]))
     assert (marks.name, list(marks.customdata)) == ("warning", [20])
     assert marks.x[0] == pytest.approx(seconds[20], abs=1e-3)
     assert marks.text[0].startswith("dead_relu: ")
-    assert figure.layout.yaxis.categoryarray[0] == "findings"
+    row = figure.layout.yaxis.tickvals[figure.layout.yaxis.ticktext.index("findings")]
+    assert list(marks.y) == [row]
     before = call_view(plain, "timeline", {"range": [0, seconds[20] - 0.01]})
-    assert not [trace for trace in before.data if "findings" in (trace.y if trace.y is not None else ())]
+    assert "findings" not in before.layout.yaxis.ticktext
+
+
+def test_timeline_opens_on_the_last_minute_and_on_all_of_a_run_that_has_ended(tmp_path):
+    folder = create_run(tmp_path / "run")
+    writer = SystemWriter(folder.path)
+    for second in (0, 100, 200):
+        writer.append(folder.info.created_ns + second * 10**9, ["cpu"], ["cpu"], [50.0])
+    writer.close()
+    run = open_run(folder.path)
+    assert call_view(run, "timeline").layout.xaxis.range == pytest.approx((140, 200))
+    assert call_view(run, "timeline", {"window_s": 10}).layout.xaxis.range == pytest.approx((190, 200))
+    folder.set_status("finished")
+    run.refresh()
+    assert call_view(run, "timeline").layout.xaxis.range == pytest.approx((0, 200))
+    assert call_view(run, "timeline", {"window_s": 10}).layout.xaxis.range == pytest.approx((190, 200))
 
 
 def test_timeline_range_wins_over_the_window(plain):
@@ -104,6 +121,40 @@ def test_merge_narrow_leaves_wide_spans_alone():
 def test_merge_narrow_of_nothing_is_nothing():
     none = np.empty(0)
     assert len(merge_narrow(none, none, np.empty(0, dtype=np.int64), 0.1).start) == 0
+
+
+def _bars(start: list[float], length: list[float]) -> Bars:
+    count = np.ones(len(start), dtype=np.int64)
+    return Bars(np.array(start), np.array(length), np.array(length), count, count, count)
+
+
+def test_side_by_side_shows_gaps_and_what_began_last():
+    edges, shown = side_by_side(_bars([0.0, 1.0, 2.0, 9.0], [5.0, 1.0, 1.0, 1.0]), 0.1)
+    np.testing.assert_allclose(edges, [0, 1, 2, 3, 5, 9, 10])
+    assert shown.tolist() == [0, 1, 2, 0, -1, 3]
+
+
+def test_side_by_side_makes_every_bar_wide_enough_to_be_seen():
+    edges, shown = side_by_side(_bars([0.0, 4.0], [1e-9, 0.0]), 0.5)
+    np.testing.assert_allclose(edges, [0, 0.5, 4, 4.5])
+    assert shown.tolist() == [0, -1, 1]
+
+
+def test_side_by_side_of_nothing_is_nothing():
+    _, shown = side_by_side(_bars([], []), 0.5)
+    assert len(shown) == 0
+
+
+def test_timeline_draws_a_track_as_one_picture(plain):
+    figure = call_view(plain, "timeline", {"window_s": 3600})
+    assert not [trace for trace in figure.data if trace.type == "bar"]
+    tracks = [trace for trace in figure.data if trace.type == "heatmap"]
+    assert {trace.name for trace in tracks} >= {"data", "forward", "backward", "optimizer"}
+    for trace in tracks:
+        assert trace.z.shape == trace.customdata.shape == (1, len(trace.x) - 1)
+        assert (np.diff(trace.x) > 0).all()
+        row = figure.layout.yaxis.tickvals[figure.layout.yaxis.ticktext.index(trace.name)]
+        assert trace.y[0] < row < trace.y[1]
 
 
 def test_rules_say_status_and_severity_in_words(plain):
