@@ -1,10 +1,14 @@
-"""Moments at which nothing may be read: a forward that is recomputed, a CUDA graph being captured."""
+"""Moments at which nothing may be read: a recomputed or rehearsed forward, a CUDA graph being captured."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["CAN_CAPTURE", "capturing", "recomputing"]
 
@@ -12,12 +16,32 @@ _graph_task: Any = torch._C._current_graph_task_id  # noqa: SLF001
 _stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # noqa: SLF001
 CAN_CAPTURE = _stream_is_capturing is not None and torch.version.cuda is not None
 """Whether this PyTorch knows CUDA graphs."""
+_STAGE: Final = "torch.distributed.pipelining.stage"
+_REHEARSALS: Final = frozenset(
+    {"_forward_metadata_inference", "_backward_metadata_inference", "_shape_inference"}
+)
+"""Where a pipeline stage calls its module and its loss with whatever is in memory, to learn the shapes."""
 
 
 def recomputing() -> bool:
-    """Whether a backward pass is running: a forward in it repeats one for activation checkpointing."""
-    running: bool = _graph_task() >= 0
-    return running
+    """Whether a forward or a loss is not for real: no training sees what comes out of it.
+
+    While a backward pass is running it repeats one for activation checkpointing; a stage of
+    `torch.distributed.pipelining` rehearses them before its first step.
+    """
+    repeating: bool = _graph_task() >= 0
+    return repeating or (_STAGE in sys.modules and torch.distributed.is_initialized() and _rehearsing())
+
+
+def _rehearsing() -> bool:
+    names = sys.modules[_STAGE].__dict__
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - nothing else tells
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _REHEARSALS and frame.f_globals is names:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def capturing() -> bool:
