@@ -211,9 +211,7 @@ class Engine:
     def _enter(self, mode: Mode, micro: int, step: int | None = None) -> None:
         step = self.step if step is None else step
         self.guard.step = step
-        if self.recorder.empty:
-            self.recorder.place_at(step, mode, micro)
-        else:
+        if not self.recorder.leave(step, mode, micro):
             self.guard.run("store", self.recorder.move_to, step, mode, micro)
         self.mask = self._due.mask(step, mode, micro)
         self.visit += 1
@@ -224,7 +222,8 @@ class Engine:
         """The optimizer is about to step."""
         self.depth = 0
         self.module_mask = 0
-        self.enter_train_step()
+        if self.recorder.mode is not _TRAIN or self.recorder.step != self.step:
+            self.enter_train_step()
         if self.phases is not None:
             self._phase("capture" if self.mask & self.costly else "optimizer")
 
@@ -246,8 +245,7 @@ class Engine:
         if self.mask & self.costly:
             self.guard.run("cost", self._add_cost)
             self._warn_unmatched()
-        if not self.recorder.empty:
-            self.guard.run("store", self.recorder.flush_rows)
+        self.guard.run("store", self.recorder.flush_rows)
         self.step += 1
         if self.phases is not None:
             self._phase(self.between)

@@ -54,10 +54,10 @@ class Guard:
         """Call `function`; None when it failed or the probe is off."""
         if probe in self.problems:
             return None
-        if self._timing:
-            return self._call(probe, function, args, kwargs)
-        self._timing = True
-        started = perf_counter_ns()
+        within = self._timing
+        if not within:
+            self._timing = True
+            started = perf_counter_ns()
         try:
             return function(*args, **kwargs)
         except TrainingStopped:
@@ -66,20 +66,9 @@ class Guard:
             self.failed(probe, error)
             return None
         finally:
-            self._timing = False
-            self.spent_ns += perf_counter_ns() - started
-
-    def _call(
-        self, probe: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Call `function` within guarded code."""
-        try:
-            return function(*args, **kwargs)
-        except TrainingStopped:
-            raise
-        except Exception as error:  # noqa: BLE001
-            self.failed(probe, error)
-            return None
+            if not within:
+                self._timing = False
+                self.spent_ns += perf_counter_ns() - started
 
     def failed(self, probe: str, error: Exception) -> None:
         """Turn `probe` off because of `error`."""

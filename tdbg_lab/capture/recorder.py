@@ -128,14 +128,12 @@ class Recorder:
         self._raw_bytes = 0
         self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was added at this place."""
-        return not (self._keys or self._scalar_keys or self._raw)
-
-    def place_at(self, step: int, mode: Mode, micro: int) -> None:
-        """Go to a new place from one where nothing was added."""
+    def leave(self, step: int, mode: Mode, micro: int) -> bool:
+        """Go to a new place if nothing was added at this one; whether that was so."""
+        if self._keys or self._scalar_keys or self._raw:
+            return False
         self.step, self.mode, self.micro = step, mode, micro
+        return True
 
     def move_to(self, step: int, mode: Mode, micro: int) -> None:
         """Write what belongs to the old place and go to a new one; nothing happens at the same place."""
@@ -198,7 +196,7 @@ class Recorder:
                     self.flush_waiting()
                 waiting = self._waiting[place] = _Waiting(self.mode, self.micro)
             waiting.add(self.step, self._scalar_keys, self._scalars)
-            self._drop_rows()
+            self._scalar_keys, self._scalars = [], []
             if waiting.due(self._written_ns):
                 self.flush_waiting()
 

@@ -106,22 +106,19 @@ class FunctionalProbe:
         self._calls: dict[tuple[str, str], int] = {}
         self._visit = -1
         self._mode: _Watching | None = None
-
-    @property
-    def active(self) -> bool:
+        self.active = False
         """Whether it looks at function calls now."""
-        return self._mode is not None
 
     def begin(self) -> None:
         """Look at function calls from now on."""
         self.end()
         mode = _Watching(self._seen)
         mode.__enter__()  # type: ignore[no-untyped-call]
-        self._mode = mode
+        self._mode, self.active = mode, True
 
     def end(self) -> None:
         """Look away. Idempotent."""
-        mode, self._mode = self._mode, None
+        mode, self._mode, self.active = self._mode, None, False
         if mode is not None:
             mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 

@@ -95,6 +95,9 @@ class LossProbe:
         """Record what a loss module returned."""
         if recomputing():
             return
+        if type(output) is torch.Tensor:
+            self.add(output, module)
+            return
         for tensor in tensors_in(output):
             self.add(tensor, module)
 

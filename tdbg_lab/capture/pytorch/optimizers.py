@@ -140,7 +140,8 @@ class OptimizerWatch:
             self.checks.after_step(optimizer)
         self._stepped.add(name)
         if self._stepped >= self._expected:
-            self._look_for_roots()
+            if self._fresh or engine.rootless or not engine.forwards:
+                self._look_for_roots()
             self._close()
         elif engine.rootless:
             engine.watch_layers()

@@ -186,10 +186,12 @@ class TorchSession:
         if self.settings.active:
             self.engine.guard.run("settings", self.settings.before, optimizer, args, kwargs)
         self.watch.before(optimizer, args, kwargs)
-        self.engine.step_begins()
+        if self.engine.phases is not None:
+            self.engine.step_begins()
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self.engine.step_ends()
+        if self.engine.phases is not None or self.engine.rootless:
+            self.engine.step_ends()
         self.watch.after(optimizer, args, kwargs)
         if self.engine.rootless and self.engine.module_mask:
             self._stance.take()

@@ -89,7 +89,7 @@ def single_number(tensor: torch.Tensor) -> bool:
         and tensor.is_cpu
         and tensor.layout is torch.strided
         and not tensor.is_complex()
-        and not distributed(tensor)
+        and (type(tensor) in _PLAIN or not distributed(tensor))
     )
 
 

@@ -71,8 +71,7 @@ class GradientWatch:
         self.detach()
         self._probe = ref(chosen)
         self._hook = chosen.register_post_accumulate_grad_hook(_Telling(ref(self)))  # type: ignore[no-untyped-call]
-        self._remember(chosen)
-        self._start()
+        self.after_step()
 
     def _stale_choice(self, optimizer: Optimizer, ours: set[int]) -> bool:
         """Whether the watched parameter has no gradient while another one has."""
@@ -136,9 +135,6 @@ class GradientWatch:
         probe = None if self._probe is None else self._probe()
         if probe is not None:
             self._remember(probe)
-        self._start()
-
-    def _start(self) -> None:
         self._added = self._reset = self._unclear = self.discarded = 0
         self._weights_version = -1
 

@@ -68,8 +68,15 @@ class ModeWatch:
         evaluating = self._engine.recorder.mode is not _TRAIN
         if evaluating or self._evaluating or not training or not torch.is_grad_enabled():
             self._note_evaluation(parts or (), evaluating=evaluating, training=training)
-        if parts:
-            self._compare(parts, training=training)
+        if not parts:
+            return
+        apart = []
+        for name, weak in parts:
+            part = weak()
+            if part is not None and part.training is not training:
+                apart.append(name)
+        if apart or self._apart.get(training):
+            self._note_parts(apart, training=training)
 
     def _note_evaluation(
         self, parts: Sequence[tuple[str, ref[nn.Module]]], *, evaluating: bool, training: bool
@@ -88,14 +95,10 @@ class ModeWatch:
         elif not training and grad:
             self._in_eval += 1
 
-    def _compare(self, parts: Sequence[tuple[str, ref[nn.Module]]], *, training: bool) -> None:
+    def _note_parts(self, apart: list[str], *, training: bool) -> None:
         """Note which parts are in another mode than the whole."""
-        apart = [name for name, weak in parts if (part := weak()) is not None and part.training != training]
-        before = self._apart.get(training)
-        if not apart and not before:
-            return
         fact = "part_in_eval" if training else "part_in_train"
-        for name in before or ():
+        for name in self._apart.get(training, ()):
             if name not in apart:
                 self._notes.clear(f"{fact}/{name}")
         for name in apart:

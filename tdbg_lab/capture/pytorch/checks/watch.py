@@ -52,12 +52,15 @@ class CheckWatch:
         self._schedules = ScheduleWatch(self.notes)
         self._gradients: dict[int, GradientWatch] = {}
         self._optimizers: list[ref[Optimizer]] = []
+        self._places: dict[int, int] = {}
+        """Which of them an optimizer is, by its ``id``."""
         self._begun = False
 
     def add(self, optimizer: Optimizer) -> None:
         """An optimizer is watched from now on."""
         index = len(self._optimizers)
         self._optimizers.append(ref(optimizer))
+        self._places[id(optimizer)] = index
         self._gradients[index] = GradientWatch(self._engine, self.notes, f"/{index}" if index else "")
         self._engine.guard.run("check/parameters", self._look, index, optimizer)
 
@@ -78,7 +81,7 @@ class CheckWatch:
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
         """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
-        index = self._index(optimizer)
+        index = self._places.get(id(optimizer))
         if index is None:
             return
         off = self._engine.guard.problems
@@ -100,13 +103,13 @@ class CheckWatch:
             self._engine.guard.failed(probe, error)
 
     def _judge_parameters(self, index: int, optimizer: Optimizer) -> None:
-        if self._trainable.due(saved=self._due()):
+        if self._trainable.due(saved=bool(self._engine.mask & self._engine.costly)):
             self._look(index, optimizer)
         self._trainable.judge(index, optimizer)
 
     def after_step(self, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
-        index = self._index(optimizer)
+        index = self._places.get(id(optimizer))
         if index is None:
             return
         off = self._engine.guard.problems
@@ -120,11 +123,12 @@ class CheckWatch:
 
     def close_step(self) -> None:
         """The step is complete."""
-        self._engine.guard.run("check/notes", self.notes.write, everything=self._due())
+        engine = self._engine
+        engine.guard.run("check/notes", self.notes.write, everything=bool(engine.mask & engine.costly))
 
     def skipped(self, optimizer: Optimizer, in_a_row: int, scale: float) -> None:
         """A gradient scaler left a step out, for the `in_a_row`-th time since the last step."""
-        index = self._index(optimizer)
+        index = self._places.get(id(optimizer))
         if index is not None:
             self._engine.guard.run("check/gradients", self._gradients[index].after_step)
         self.notes.set("skipped_in_a_row", float(in_a_row))
@@ -139,12 +143,6 @@ class CheckWatch:
             self._engine.guard.run("check/notes", self.notes.write)
 
     # -- parts ------------------------------------------------------------------------------------
-
-    def _index(self, optimizer: Optimizer) -> int | None:
-        for index, one in enumerate(self._optimizers):
-            if one() is optimizer:
-                return index
-        return None
 
     def _live(self) -> list[Optimizer]:
         return [one for weak in self._optimizers if (one := weak()) is not None]
