@@ -1,0 +1,1 @@
+"""Programs of the fourth held-out set: again other data, networks, losses, optimizers and schedules."""
