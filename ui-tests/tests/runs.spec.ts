@@ -208,7 +208,10 @@ test('a tensor chosen in the tree is shown, the cursor is dragged in a picture, 
 
   // A part of the time, brushed on the timeline, is what the other pictures over time show.
   const timeline = picture(panel, 'Timeline');
-  const [first, last] = await brush(timeline, 0.3, 0.6);
+  await expect(timeline.getByRole('img', { name: /forward/ })).toBeVisible({
+    timeout: SLOW
+  });
+  const [first, last] = await brush(timeline, 0.6, 0.9);
   const range = timeline.getByRole('group', { name: 'Range' });
   await expect(range).toContainText('Pictures over time show');
   await expect
