@@ -30,6 +30,7 @@ class ClassImbalance(Rule):
     Imbalance alone is common and often harmless: it is a notice. It is a warning when, after `start_step`
     steps, the model predicts the rare class (or all rare ones together, where each has too few samples to be
     judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
+    So it is for a class only ten times rarer where all others are right in evaluation.
     Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
     recorded there, for a class of four samples may be learnt by heart.
 
@@ -45,6 +46,9 @@ class ClassImbalance(Rule):
     ten or twenty most models begin with the common class, and learn the other one later."""
     threshold_misprediction: float = 0.7
     """Share of the samples of a class that are predicted wrongly (AWS developer guide)."""
+    max_others: float = 0.1
+    """Share of all other classes that may be predicted wrongly (mean; each at most twice that) in evaluation,
+    for a class that is ten times rarer to count as given up, too."""
     samples: int = 500
     """Labels that are needed (AWS developer guide)."""
     min_class: int = 10
@@ -69,7 +73,7 @@ class ClassImbalance(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("threshold_imbalance", "threshold_warning", at_least=1)
-        self.require("threshold_misprediction", at_least=0, at_most=1)
+        self.require("threshold_misprediction", "max_others", at_least=0, at_most=1)
         self.require("samples", "min_class", at_least=1)
         self.require("start_step", at_least=0)
 
@@ -96,10 +100,19 @@ class ClassImbalance(Rule):
         if len(taught.labels) < self.samples:
             return None
         shown = None if taught.mode is Mode.EVAL else self._classes(run, names, Mode.EVAL)
+        if shown is None and self._is_scarce(taught):
+            taught = self._classes(run, names, taught.mode, samples=2 * self.samples) or taught
         return self._check(step, run, taught, shown or taught)
 
-    def _classes(self, run: RunView, names: Names, *modes: Mode) -> Classes | None:
-        return classes_of(run, names, samples=self.samples, steps=_STEPS, argmax=self.argmax, modes=modes)
+    def _classes(self, run: RunView, names: Names, *modes: Mode, samples: int = 0) -> Classes | None:
+        samples = samples or self.samples
+        return classes_of(run, names, samples=samples, steps=_STEPS, argmax=self.argmax, modes=modes)
+
+    def _is_scarce(self, found: Classes) -> bool:
+        """Whether a rare class has fewer labels than are needed to judge it: further back there are more."""
+        counts = np.bincount(found.labels)
+        least = int(counts[counts > 0].min())
+        return least < self.min_class and counts.max() > self.threshold_warning * least
 
     def _check(self, step: int, run: RunView, taught: Classes, shown: Classes) -> Finding | None:
         """Which classes are rare in what is learnt from, and what is predicted for them."""
@@ -113,12 +126,26 @@ class ClassImbalance(Rule):
         wrong = _wrong(shown)
         boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
         late = step >= (self.start_step / 10 if boosted else self.start_step)
+        left_over = self._left_over(shown, wrong, few)
         few = [one for one in few if ratios[one] > self.threshold_warning]
-        given_up = [one for one in few if self._is_given_up(shown, [one])]
+        given_up = [one for one in few if self._is_given_up(shown, [one])] or left_over
         if late and wrong.get(common, 1.0) < 0.5 and (given_up or self._is_given_up(shown, few)):
             one = given_up[0] if given_up else rare
             return self._found(step, taught, wrong, one, ratios[one])
         return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
+
+    def _left_over(self, shown: Classes, wrong: dict[int, float], few: list[int]) -> list[int]:
+        """Rare classes that are told wrongly in evaluation once all others, two at least, are told rightly.
+
+        Before that a model may learn them yet; where most of all others are right it is done.
+        """
+        others = [share for one, share in wrong.items() if one not in few]
+        if shown.mode is not Mode.EVAL or len(others) < 2 or max(others) > 2 * self.max_others:
+            return []
+        if float(np.mean(others)) > self.max_others:
+            return []
+        enough = [one for one in few if (shown.labels == one).sum() >= 2 * self.min_class]
+        return [one for one in enough if self._is_given_up(shown, [one])]
 
     def _is_given_up(self, shown: Classes, classes: list[int]) -> bool:
         """Whether these classes, taken together, are predicted wrongly: each may be too rare to be judged."""

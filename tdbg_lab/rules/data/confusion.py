@@ -53,7 +53,7 @@ class Confusion(Rule):
 
     max_confused: float = 0.8
     """Share of a class that is predicted as one other."""
-    min_mixed: float = 0.25
+    min_mixed: float = 0.1
     """Of two mixed classes: least share of each that is taken for the other one."""
     min_others: float = 0.9
     """Share of the other classes that is right (mean; each at least seven eighths of it) before two count as

@@ -10,6 +10,13 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.evidence import (
+    has_no_floor,
+    keeps_labels,
+    learnt_labels,
+    sees_labels,
+    targets_grow,
+)
 from tdbg_lab.rules.losses.state import is_game, knows
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
@@ -18,10 +25,13 @@ from tdbg_lab.rules.trend import noise_of, trend_of
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.series import Scalars
+    from tdbg_lab.rules.trend import Trend
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["LossNotDecreasing"]
 
+_DOWN_Z = 3.0
+"""Standard errors of a fall that is no noise."""
 _FIRST = 5
 """Losses of the untrained model, nearly: the rate is least when it begins to warm up."""
 
@@ -33,9 +43,14 @@ class LossNotDecreasing(Rule):
 
     Noise is measured from point to point, so that a noisy loss that falls slowly is told from one
     that does not fall. A loss that fell and then stays is a converged one and healthy, and so is one
-    of a model that was good when it began: below half of the entropy of the labels. The rule waits
-    while the learning rate is warming up, and says nothing about runs with several losses (GANs)
-    unless `tensor` names one. While another rule has an open finding, a loss that does not fall is its
+    of a model that was good when it began: below half of the entropy of the labels. Nor is one stuck whose
+    predictions have come to go with the labels better than by chance: labels that are mostly noise leave a
+    loss where it is. Where labels are not seen, a small fall that is no chance makes it a notice. A loss
+    around zero, as that of a policy, has nowhere to fall to. One that rises is left alone while it comes
+    down again (harder data, a restart), or its targets have grown as much (a value function's returns).
+
+    The rule waits while the learning rate is warming up, and says nothing about runs with several losses
+    (GANs) unless `tensor` names one. While another rule has an open finding, a loss that does not fall is its
     consequence and is not reported again (unless actions are attached to this rule).
 
     *Stuck*: less than `min_drop` percent below its start after `patience` steps, and no
@@ -60,6 +75,10 @@ class LossNotDecreasing(Rule):
     """Fall since the start, percent of the start, that counts as learning."""
     min_z: float = 2.0
     """A fall of this many standard errors counts as learning, too."""
+    little_z: float = 4.0
+    """A smaller fall than `min_drop`, of this many standard errors and of `little_drop`, is a notice."""
+    little_drop: float = 1.0
+    """Percent of the start."""
     max_rise: float = 30.0
     """Rise above the best, percent of the whole fall before it; restarts of a cyclic rate rise less."""
     patience_rise: int = 20
@@ -90,6 +109,7 @@ class LossNotDecreasing(Rule):
         super().__post_init__()
         self.require("patience", "min_points", "patience_rise", "num_steps", at_least=1)
         self.require("min_drop", "min_z", "max_rise", "increase_threshold_percent", at_least=0)
+        self.require("little_z", "little_drop", at_least=0)
         self.require("diff_percent", at_least=0, below=100)
 
     def needs(self) -> Needs:
@@ -146,8 +166,8 @@ class LossNotDecreasing(Rule):
         after = loss.steps >= warm.until_step
         stuck = (
             None
-            if self._fell_before(loss, after) or knows(run, name)
-            else self._stuck(name, loss.steps[after], loss.values[after])
+            if self._fell_before(loss, after) or has_no_floor(loss.values) or knows(run, name)
+            else self._stuck(name, loss.steps[after], loss.values[after], run)
         )
         return stuck or self._rising(name, loss, run)
 
@@ -161,7 +181,7 @@ class LossNotDecreasing(Rule):
         start = float(np.median(first))
         return start - trend.now > max(self.min_drop / 100.0 * abs(start), self.min_z * trend.noise)
 
-    def _stuck(self, name: str, steps: np.ndarray, values: np.ndarray) -> Finding | None:
+    def _stuck(self, name: str, steps: np.ndarray, values: np.ndarray, run: RunView) -> Finding | None:
         if len(steps) < self.min_points or steps[-1] - steps[0] < self.patience:
             return None
         trend = trend_of(values)
@@ -169,10 +189,18 @@ class LossNotDecreasing(Rule):
             return None
         if 100.0 * (trend.start - trend.best) >= self.min_drop * abs(trend.start) + 300.0 * trend.noise:
             return None  # it had learned something: rising or converged, not stuck
+        if learnt_labels(run, name):
+            return None  # of labels that are mostly noise, a loss tells little
+        little = not sees_labels(run, name) and self._falls_a_little(values, trend)
         return self.finding(
             int(steps[-1]),
             f"{name} is {trend.now:.4g} after {steps[-1] - steps[0]} steps and began at {trend.start:.4g}: "
-            f"it has not decreased beyond its noise of {trend.noise:.2g}.",
+            + (
+                f"it has decreased by {100.0 * trend.drop_frac:.2g} % only."
+                if little
+                else f"it has not decreased beyond its noise of {trend.noise:.2g}."
+            ),
+            severity=Severity.NOTICE if little else Severity.WARNING,
             tensor=name,
             evidence={
                 "loss_start": trend.start,
@@ -185,6 +213,18 @@ class LossNotDecreasing(Rule):
             advice=self._STUCK,
             view=ViewRef("scalars", {"tensors": [name]}),
         )
+
+    def _falls_a_little(self, values: np.ndarray, trend: Trend) -> bool:
+        """Whether a fall too small to be learning for certain is too large for chance: targets may be noise.
+
+        Where predictions and labels are seen, they say it: a fall may be all that labels' frequencies tell.
+        """
+        known = values[np.isfinite(values)]
+        first, rest = np.split(known, [max(3, len(known) // 10)])
+        fall = float(first.mean() - rest.mean())
+        error = trend.noise * np.sqrt(1.0 / len(first) + 1.0 / len(rest))
+        least = max(self.little_z * float(error), self.little_drop / 100.0 * abs(trend.start))
+        return fall > least
 
     def _rising(self, name: str, loss: Scalars, run: RunView) -> Finding | None:
         values = loss.values[np.isfinite(loss.values)]
@@ -199,9 +239,11 @@ class LossNotDecreasing(Rule):
         error = noise_of(values) / np.sqrt(len(last))
         if last.min() <= limit or last.mean() - limit <= 3.0 * error:
             return None
+        if _comes_down(last) or targets_grow(run, name) or keeps_labels(run, name):
+            return None
         above = last.mean() > trend.start + max(0.5 * abs(trend.start), 3.0 * trend.noise)
-        if not above and trend.best < 0 <= trend.start + trend.noise:
-            return None  # what a policy is rewarded for goes up and down by nature
+        if trend.best < 0 and _is_policy(trend, float(last.mean()), above=above):
+            return None
         return self.finding(
             int(loss.steps[-1]),
             f"{name} has risen to {last.mean():.4g} from its best of {trend.best:.4g} and stays there"
@@ -248,3 +290,17 @@ class LossNotDecreasing(Rule):
             if earlier >= 0 and step - checked >= self.num_steps:
                 checked, pair = step, min(earlier, now)
         return pair
+
+
+def _is_policy(trend: Trend, now: float, *, above: bool) -> bool:
+    """Whether a loss below zero only goes back to where it began: near zero, as a policy's does by nature."""
+    if not above and trend.start + trend.noise >= 0:
+        return True
+    return abs(trend.start) <= 3.0 * trend.noise and now <= trend.noise
+
+
+def _comes_down(last: np.ndarray) -> bool:
+    """Whether the loss is on its way down again, as after harder data, or a restart of the schedule."""
+    half = len(last) // 2
+    fall = float(last[:half].mean() - last[-half:].mean())
+    return fall > _DOWN_Z * noise_of(last) * float(np.sqrt(2.0 / half)) > 0

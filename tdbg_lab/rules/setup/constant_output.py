@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from tdbg_lab.records import ViewRef
+import numpy as np
+
+from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.evidence import learnt_labels
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.series import Scalars
 from tdbg_lab.rules.setup.given import LossRule
 
 if TYPE_CHECKING:
@@ -17,6 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = ["ConstantOutput"]
 
+_SPREAD = "^check/loss/[^/]+/spread$"
+_FIRST = 5
+"""Saved steps that say what the spread was in the beginning."""
+_TINY = 1e-30
+_SETTLED = 1.2
+"""Largest over least size of the output, over the evaluations, up to which it is settled."""
+
+
+class _Constant(NamedTuple):
+    """Outputs that are all alike."""
+
+    name: str
+    """Class of the loss."""
+    text: str
+    evidence: dict[str, float | int]
+    step_first: int
+
 
 @rule("constant_output", title="Constant output")
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +46,13 @@ class ConstantOutput(LossRule):
     """The output of the model does not depend on its input: all samples of a batch get the same answer.
 
     The first saved steps do not count: a last layer that starts at zero answers the same at first.
+
+    Outputs that are drawn together, and not quite the same yet, are found by what is left of their spread: of
+    that in the beginning less than `kept`, and of their size less than `alike`, though they do not go
+    with their targets. Representations end like that with nothing to push them apart, their loss
+    then being next to nothing. So do the answers of a decoder whose code is held at its prior: in evaluation,
+    without the noise on the code, they are alike (`alike_eval`), which targets on a large offset are too, so
+    that the range of the targets is compared with as well.
     """
 
     patience: int = 5
@@ -32,37 +61,128 @@ class ConstantOutput(LossRule):
     """Standard deviation over a batch, as a share of the size of the output, up to which it is constant."""
     warm_up: int = 2
     """Saved steps that do not count."""
+    kept: float = 0.1
+    """Spread over that of the first saved steps. In healthy trainings the least, of targets of a
+    thousandth, was 0.3."""
+    alike: float = 0.15
+    """Spread over the size of the output at the same steps; the least was 0.2."""
+    alike_eval: float = 0.02
+    """Spread over the size of the output, and over the range of the targets, in evaluation. The least was
+    0.13."""
+    patience_alike: int = 10
+    """Saved steps whose median is judged."""
+    patience_eval: int = 3
+    """Evaluations in a row."""
 
-    explains: ClassVar[tuple[str, ...]] = NOT_LEARNING
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "layer_collapse")
     _ADVICE: ClassVar = (
         "Look for a layer that is dead (all zeros) or saturated between the input and the output.",
         "Check for a softmax over an axis of length 1, or over the batch axis.",
         "Lower the learning rate, and normalise the inputs.",
         "Check that the input reaches the model: no constant or empty batches.",
     )
+    _ALIKE: ClassVar = (
+        "Contrastive and self-distilling training: check the negatives, the stop-gradient and the predictor.",
+        "Variational autoencoders: lower the weight of the KL term, or let it rise from zero.",
+        "Lower the weight of penalties on the representation, and weight decay.",
+    )
 
     def __post_init__(self) -> None:
-        """Check the threshold."""
+        """Check the thresholds."""
         super().__post_init__()
-        self.require("spread", at_least=0)
+        self.require("spread", "kept", "alike", "alike_eval", at_least=0)
+        self.require("patience_alike", "patience_eval", at_least=2)
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
+        same = self._same(run)
+        found = same or self._drawn_together(step, run) or self._alike_in_evaluation(step, run)
+        if found is None:
+            return None
+        return self.finding(
+            step,
+            f"The output given to {found.name} {found.text}.",
+            tensor=f"loss/{found.name}",
+            evidence=found.evidence,
+            advice=self._ADVICE if found is same else self._ALIKE,
+            view=ViewRef("overview", {"kind": "activation", "statistic": "std"}),
+            step_first=found.step_first,
+        )
+
+    def _same(self, run: RunView) -> _Constant | None:
+        """Outputs that are the same but for rounding."""
         for name, given in self.given(run).items():
             shares = [_share(one) for one in given]
-            if any(not share <= self.spread for share in shares):
-                continue
-            return self.finding(
-                step,
-                f"The output given to {name} is the same for all samples of a batch "
-                f"(spread {max(shares):.1e} of its size) at {len(given)} saved steps.",
-                tensor=f"loss/{name}",
-                evidence={"spread_share": max(shares), "saved_steps_count": len(given)},
-                advice=self._ADVICE,
-                view=ViewRef("overview", {"kind": "activation", "statistic": "std"}),
-                step_first=given[0].step,
-            )
+            if all(share <= self.spread for share in shares):
+                text = (
+                    f"is the same for all samples of a batch (spread {max(shares):.1e} of its size) at "
+                    f"{len(given)} saved steps"
+                )
+                evidence = {"spread_share": max(shares), "saved_steps_count": len(given)}
+                return _Constant(name, text, evidence, given[0].step)
         return None
+
+    def _drawn_together(self, step: int, run: RunView) -> _Constant | None:
+        """Outputs that have lost their spread, though they do not go with their targets."""
+        n = self.patience_alike
+        for name in _losses(run, step):
+            spread, size = _series(run, name, Mode.TRAIN)
+            if len(spread.steps) < 2 * n or not spread.values[-1] < self.alike * size.values[-1]:
+                continue
+            now, first = float(np.median(spread.values[-n:])), float(np.median(spread.values[:_FIRST]))
+            share = float(np.median(spread.values[-n:] / np.maximum(size.values[-n:], _TINY)))
+            if not (now < self.kept * first and share < self.alike) or learnt_labels(run, f"loss/{name}"):
+                continue
+            text = (
+                f"is nearly the same for all samples: {100 * share:.2g} % of its size differs between them, "
+                f"and {100 * now / first:.2g} % is left of what differed in the beginning"
+            )
+            evidence = {"spread_share": share, "spread_kept_share": now / first, "saved_steps_count": n}
+            return _Constant(name, text, evidence, int(spread.steps[-n]))
+        return None
+
+    def _alike_in_evaluation(self, step: int, run: RunView) -> _Constant | None:
+        """Outputs that do not differ between samples once nothing is random any more."""
+        n = self.patience_eval
+        for name in _losses(run, step):
+            spread, size = _series(run, name, Mode.EVAL)
+            least, most = (
+                run.scalars(f"check/loss/{name}/target_{end}", Mode.EVAL).values[-n:]
+                for end in ("min", "max")
+            )
+            if not n <= len(spread.steps) or not len(least) == len(most) == n or is_game(run):
+                continue
+            values, sizes = spread.values[-n:], size.values[-n:]
+            if sizes.max() > _SETTLED * sizes.min():
+                continue  # the mean is being learnt, and all else after it
+            shares = values / np.maximum(sizes, _TINY)
+            if not ((shares < self.alike_eval) & (values < self.alike_eval * (most - least))).all():
+                continue
+            text = (
+                f"is nearly the same for all samples in each of the last {n} evaluations: "
+                f"{100 * float(shares.max()):.2g} % of its size differs between them"
+            )
+            evidence = {"spread_share": float(shares.max()), "evaluations_count": n}
+            return _Constant(name, text, evidence, int(spread.steps[-n]))
+        return None
+
+
+def _losses(run: RunView, step: int) -> list[str]:
+    """Classes of the losses that were seen at this step; of all of them while a finding is open."""
+    names = [(key.name.split("/")[2], key.name) for key in run.tensors(Kind.CHECK, regex=_SPREAD)]
+    return [name for name, key in names if run.active is not None or _seen_at(run.scalars(key), step)]
+
+
+def _seen_at(series: Scalars, step: int) -> bool:
+    return len(series.steps) > 0 and int(series.steps[-1]) == step
+
+
+def _series(run: RunView, name: str, mode: Mode) -> tuple[Scalars, Scalars]:
+    """Spread and size of the predictions that a loss was given; both empty where they do not match."""
+    spread, size = (run.scalars(f"check/loss/{name}/{fact}", mode) for fact in ("spread", "prediction_size"))
+    count = len(spread.steps) if len(spread.steps) == len(size.steps) else 0
+    spread, size = (Scalars(one.steps[:count], one.values[:count]) for one in (spread, size))
+    return spread, size
 
 
 def _share(one: Given) -> float:

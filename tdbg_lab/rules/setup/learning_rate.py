@@ -15,6 +15,7 @@ from tdbg_lab.rules.losses.state import knows
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.silent.loop import fact
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class LearningRate(Rule):
     Judged by the update ratio ``|dw| / |w|`` of the weight matrices, which is about 1e-3 in healthy
     training. Too high: the typical ratio is large and the loss is above where it began; or some step was
     larger than the weights themselves, so that nothing is left of their initialisation, and the loss has
-    not come back to that of the untrained model. Too low: the ratio is tiny, the rate is not in a warm-up
-    or at its end, and the loss hardly falls.
+    not come back to that of the untrained model. Too low: the ratio is tiny though there are gradients, the
+    loss hardly falls, and the rate is neither at its end nor in a warm-up, unless that takes so long that it
+    was counted in something else than steps.
     """
 
     high: float = 0.1
@@ -56,6 +58,13 @@ class LearningRate(Rule):
     """Losses that are needed: many trainings start with a loss that shoots up and comes back."""
     little_fall: float = 0.02
     """Fall of the loss since the start, as a share of it, that counts as none."""
+
+    warm_up_steps: int = 1000
+    """Steps after which a rate that still rises is too low all the same. Warm-ups of 10,000 steps have passed
+    a tenth of their way by then, and what they move is far above `low`."""
+    warm_up_evaluations: int = 4
+    """Evaluations after which it is, and a tenth of the steps: nobody waits for so many before anything is
+    learnt."""
 
     explains: ClassVar[tuple[str, ...]] = (
         *NOT_LEARNING,
@@ -79,7 +88,7 @@ class LearningRate(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("high", "low", "replaced", above=0)
-        self.require("patience", "min_points", at_least=1)
+        self.require("patience", "min_points", "warm_up_steps", "warm_up_evaluations", at_least=1)
         self.require("little_fall", at_least=0)
 
     def needs(self) -> Needs:
@@ -111,9 +120,9 @@ class LearningRate(Rule):
                 return None
             what, advice, factor = "much", self._HIGH, 0.1
         else:
-            if trend.drop_frac > self.little_fall or self._changing(run) or trend.points < 50:
+            if trend.drop_frac > self.little_fall or trend.points < 50:
                 return None
-            if knows(run, losses[0]):
+            if self._will_change(step, run) or _has_no_gradient(run) or knows(run, losses[0]):
                 return None
             what, advice, factor = "little", self._LOW, 10.0
         return self.finding(
@@ -175,15 +184,22 @@ class LearningRate(Rule):
                 found.append(float(np.median(values)))
         return float(np.median(found)) if found else float("nan")
 
-    def _changing(self, run: RunView) -> bool:
-        """Whether the rate is in a warm-up, or was much higher before."""
-        for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/"):
-            values = run.scalars(key.name).values
-            if len(values) and (
-                values[-1] < 0.3 * values.max() or values[-1] > 1.001 * values[: len(values) // 2 + 1].max()
-            ):
-                return True
-        return False
+    def _will_change(self, step: int, run: RunView) -> bool:
+        """Whether the rate is at its end, or in a warm-up that one can still wait for."""
+        rates = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/")]
+        rates = [values for values in rates if len(values)]
+        if any(values[-1] < 0.3 * values.max() for values in rates):
+            return True
+        rises = any(values[-1] > 1.001 * values[: len(values) // 2 + 1].max() for values in rates)
+        evaluated = fact(run, "evaluations") >= self.warm_up_evaluations and step >= self.warm_up_steps / 10
+        return rises and step < self.warm_up_steps and not evaluated
+
+
+def _has_no_gradient(run: RunView) -> bool:
+    """Whether most weights get a gradient of exactly zero: no rate moves them, dead units are the trouble."""
+    frames = run.frames(Kind.GRADIENT, 1)
+    sizes = frames[-1].block.l2[frames[-1].layout.matrices(Kind.GRADIENT)] if frames else np.zeros(0)
+    return bool(len(sizes)) and float(np.median(sizes)) == 0.0
 
 
 @remembered

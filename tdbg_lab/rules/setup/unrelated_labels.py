@@ -14,6 +14,7 @@ from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import LossRule
+from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +26,9 @@ __all__ = ["UnrelatedLabels"]
 
 _CROSS_ENTROPIES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
 """Losses that are the entropy of the labels, in nats, when inputs tell nothing."""
+
+
+_STEPS = "weight_update_ratio"
 
 
 class _Level(NamedTuple):
@@ -45,7 +49,8 @@ class UnrelatedLabels(LossRule):
     about some samples than about others, has learnt something. For numbers, it is their correlation.
 
     Labels that were shuffled against the inputs look like this. So does a model that cannot learn at all:
-    findings on dead layers, gradients and the learning rate come first.
+    findings on dead layers, gradients and the learning rate come first. Steps that are large for the weights
+    do not, unless the loss rises: weights that have nothing to tell shrink to what noise makes of them.
     """
 
     patience: int = 20
@@ -57,7 +62,7 @@ class UnrelatedLabels(LossRule):
     z: float = 2.0
     """Standard errors above chance from which predictions, or the loss, count as better than chance."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "class_imbalance", "overfit")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "class_imbalance", "overfit", "weight_update_ratio")
     _ADVICE: ClassVar = (
         "Check that inputs and labels are shuffled together, and come from the same rows.",
         "Look at some samples with their labels.",
@@ -91,7 +96,7 @@ class UnrelatedLabels(LossRule):
 
     def _has_another_reason(self, run: RunView) -> bool:
         """Whether another rule has found why nothing is learnt."""
-        known = {self.name, *self.explains}
+        known = {self.name, *self.explains} - ({_STEPS} if _rises(run) else set())
         return any(one.severity is not Severity.NOTICE and one.rule not in known for one in run.open)
 
     def _seen(self, run: RunView, name: str) -> bool:
@@ -161,3 +166,9 @@ def _moving(run: RunView) -> bool:
         if len(values := run.scalars(key.name).values)
     ]
     return not ratios or float(np.nanmedian(ratios)) > 1e-5
+
+
+def _rises(run: RunView) -> bool:
+    """Whether some training loss is above where it began."""
+    trends = [trend for name in run.losses() if (trend := trend_of(run.scalars(name).values)) is not None]
+    return any(trend.now > trend.start + trend.noise for trend in trends)

@@ -34,7 +34,9 @@ class TensorVariance(Rule):
 
     What is judged is the gain: standard deviation times the root of the number of inputs of a unit, about
     1 with Xavier and He initialisation, whatever the width is. Trained networks range from 0.1 to some
-    tens. A finding needs `patience` recorded steps outside of the limits while the loss does not fall.
+    tens. A finding needs `patience` recorded steps outside of the limits while the loss does not fall. Small
+    weights that grow by `growth` meanwhile have begun at zero on purpose (the last layer of a residual
+    branch, an adapter), under an optimizer whose steps are as small as the weights: they are left alone.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the variance of any chosen tensor is
     above `max_threshold` or below `min_threshold`, which are both off unless given (AWS developer guide,
@@ -47,6 +49,8 @@ class TensorVariance(Rule):
     """Largest gain, std * sqrt(inputs); embeddings with unit variance and 10,000 columns have 100."""
     min_gain: float = 1e-3
     """Least gain. Weights that begin at exactly zero are not judged."""
+    growth: float = 1.2
+    """Gain at the last of those steps over that at the first, from which small weights grow."""
     patience: int = 5
     """Recorded steps in a row."""
     classic: bool = False
@@ -69,6 +73,7 @@ class TensorVariance(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("max_gain", above=0)
+        self.require("growth", at_least=1)
         self.require("min_gain", "max_threshold", "min_threshold", at_least=0)
         self.require("patience", at_least=1)
 
@@ -99,6 +104,8 @@ class TensorVariance(Rule):
             before = [frame.index.get(key.name, -1) for frame in frames]
             if not all(at in self._outside(frame) for at, frame in zip(before, frames, strict=True)):
                 continue
+            if self._grows(_gains(frames[0])[before[0]], _gains(frames[-1])[row]):
+                continue
             if loss_state(run) is LossState.STUCK:
                 return self._found(step, key, float(_gains(frames[-1])[row]))
         return None
@@ -107,6 +114,10 @@ class TensorVariance(Rule):
         """Rows whose gain is outside of the limits."""
         gains = _gains(frame)
         return np.flatnonzero((gains > self.max_gain) | ((gains > 0) & (gains < self.min_gain)))
+
+    def _grows(self, before: float, now: float) -> bool:
+        """Whether small weights are on their way up: of a branch that begins at zero on purpose."""
+        return bool(now < self.min_gain and now > self.growth * before)
 
     def _found(self, step: int, key: TensorKey, gain: float) -> Finding:
         much = gain > self.max_gain

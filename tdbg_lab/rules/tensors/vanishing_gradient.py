@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["VanishingGradient"]
 
 
+_LEAST_SCALE = 0.01
+"""Size of weights over the median of all, below which their strength is no measure for others: that of a part
+which begins at zero on purpose is boundless."""
+
+
 class _Layer(NamedTuple):
     key: TensorKey
     strength: float
@@ -127,8 +132,9 @@ class VanishingGradient(Rule):
         """The same at one step, worked out once."""
         memo = (self.name, self.ratio, self.floor)
         if memo not in frame.memo:
-            rows, strength = _strengths(frame, run)
-            top = float(strength.max(initial=0.0))
+            rows, strength, scale = _strengths(frame, run)
+            ordinary = scale >= _LEAST_SCALE * (np.median(scale) if len(scale) else 0.0)
+            top = float(strength[ordinary].max(initial=0.0))
             gone = np.flatnonzero(strength < (np.inf if top < self.floor else self.ratio * top))
             found: dict[str, tuple[_Layer, float]] = {}
             for place in gone:
@@ -202,10 +208,12 @@ class VanishingGradient(Rule):
         return None
 
 
-def _strengths(frame: Frame, run: RunView) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rows of the gradients of weights with two or more dimensions, in order, and their strength.
+def _strengths(
+    frame: Frame, run: RunView
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of the gradients of weights with two or more dimensions, in order, their strength, and |w|.
 
-    Gradients that are not finite do not count.
+    Gradients that are not finite do not count; |w| is 1 where it is not known.
     """
     block = frame.block
     rows = frame.layout.matrices(Kind.GRADIENT)
@@ -216,11 +224,12 @@ def _strengths(frame: Frame, run: RunView) -> tuple[NDArray[np.int64], NDArray[n
     size = block.l2[rows] / np.sqrt(np.maximum(1, count - block.zero_count[rows]))
     weights = frame if len(frame.rows(Kind.WEIGHT)) else next(iter(run.frames(Kind.WEIGHT, 1)), None)
     if weights is None:
-        return rows, size
+        return rows, size, np.ones(len(rows))
     places = _weights_of(frame.layout, weights.layout)
     places = places if sound.all() else places[sound]
     scale = weights.block.l2[places] / np.sqrt(np.maximum(1, weights.block.count[places]))
-    return rows, size / np.where((places >= 0) & (scale > 0), scale, 1.0)
+    scale = np.where((places >= 0) & (scale > 0), scale, 1.0)
+    return rows, size / scale, scale
 
 
 @remembered

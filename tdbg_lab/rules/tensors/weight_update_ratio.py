@@ -46,7 +46,7 @@ class WeightUpdateRatio(Rule):
     WeightUpdateRatio).
     """
 
-    explains: ClassVar = NOT_LEARNING
+    explains: ClassVar = tuple(one for one in NOT_LEARNING if one != "unrelated_labels")
 
     max_ratio: float = 0.1
     """Median |dw| / |w| of one step above which steps are too large: ten such steps replace the weights."""

@@ -1,0 +1,134 @@
+"""What speaks against a loss that does not fall: predictions that have become better than chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import Mode
+from tdbg_lab.rules.trend import noise_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["has_no_floor", "keeps_labels", "learnt_labels", "sees_labels", "targets_grow"]
+
+_LEAST_POINTS = 9
+_LEAST_KAPPA = 0.05
+"""Share of what chance leaves that must be told rightly: less is no learning, however significant."""
+_LEAST_CORRELATION = 0.1
+_Z = 3.0
+"""Standard errors: one chance in 700 on one side."""
+_SIDES = 0.05
+"""Share of the points below, and above zero, from which a loss has no floor to fall to."""
+_GROWN = 1.5
+
+
+class _Level(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    error: float
+
+
+def sees_labels(run: RunView, loss: str) -> bool:
+    """Whether predictions of a loss were compared with its labels."""
+    return len(_above_chance(run, loss, Mode.TRAIN)) > 0
+
+
+def learnt_labels(run: RunView, loss: str) -> bool:
+    """Whether predictions go with the labels better than by chance, and better than when training began.
+
+    Of classes, that is the share of right predictions above that of predictions as frequent as these by luck;
+    of numbers, their correlation. An untrained network may be better than chance by itself, so it is the
+    gain since the beginning that counts: `_Z` standard errors of it, and more than a trace. Where dropout
+    or augmentation hide it in training, evaluations count as well.
+
+    Parameters
+    ----------
+    run
+        What was recorded.
+    loss
+        Name of a loss whose predictions and targets were seen, ``"loss/CrossEntropyLoss"``.
+    """
+    trained = _above_chance(run, loss, Mode.TRAIN)
+    if len(trained) < _LEAST_POINTS:
+        return False
+    first = _level(trained[: max(3, len(trained) // 10)])
+    held = _above_chance(run, loss, Mode.EVAL)[-3:]
+    late = [trained[-(len(trained) // 3) :], held] if len(held) else [trained[-(len(trained) // 3) :]]
+    return any(_is_gain(first, _level(one)) for one in late)
+
+
+def keeps_labels(run: RunView, loss: str) -> bool:
+    """Whether predictions go with the labels as well as ever, whatever the loss does: see `learnt_labels`.
+
+    What a policy is rewarded for weighs its loss; that goes up while it becomes sure of what is best.
+    """
+    trained = _above_chance(run, loss, Mode.TRAIN)
+    if not learnt_labels(run, loss):
+        return False
+    part = max(3, len(trained) // 5)
+    now = _level(trained[-part:])
+    levels = [_level(trained[at : at + part]) for at in range(0, len(trained) - part, part)]
+    best = max(levels, key=lambda level: level.mean, default=now)
+    return now.mean >= best.mean - _Z * float(np.hypot(now.error, best.error))
+
+
+def _is_gain(first: _Level, now: _Level) -> bool:
+    gain = now.mean - max(0.0, first.mean)
+    return now.mean > 1.0 and gain > _Z * float(np.hypot(first.error, now.error))
+
+
+def _above_chance(run: RunView, loss: str, mode: Mode) -> NDArray[np.float64]:
+    """How far predictions go with labels at each saved step, and its error: 1 is the least that counts.
+
+    Shape ``(S, 2)``.
+    """
+    base = f"check/{loss}/"
+    correlation, samples = (run.scalars(base + fact, mode).values for fact in ("correlation", "samples"))
+    if len(correlation) and len(correlation) == len(samples):
+        error = 1.0 / np.sqrt(np.maximum(samples, 1.0))
+        return np.stack([correlation, error], axis=1) / _LEAST_CORRELATION
+    hits, chance = (run.scalars(base + fact, mode).values for fact in ("hits", "chance"))
+    if not len(hits) or not len(hits) == len(chance) == len(samples):
+        return np.zeros((0, 2))
+    left = np.maximum(1.0 - chance, 1e-3)
+    error = np.sqrt(np.maximum(chance * (1.0 - chance), 1e-4) / np.maximum(samples, 1.0))
+    return np.stack([(hits - chance) / left, error / left], axis=1) / _LEAST_KAPPA
+
+
+def _level(points: NDArray[np.float64]) -> _Level:
+    """Mean over steps; its error is that of the samples, or what the steps differ by if that is more."""
+    values, errors = points[:, 0], points[:, 1]
+    count = len(values)
+    between = float(values.std(ddof=1)) / np.sqrt(count) if count > 2 else 0.0
+    return _Level(float(values.mean()), max(float(np.sqrt((errors**2).sum())) / count, between))
+
+
+def has_no_floor(values: NDArray[np.float64]) -> bool:
+    """Whether a loss is around zero by nature, as that of a policy: it has nowhere to fall to.
+
+    The advantage that weighs a policy's log-probabilities has a mean of zero; so has what a critic tells
+    apart. Such a loss is now above and now below zero, or no farther from it than its own noise.
+    """
+    below = float((values < 0).mean()) if len(values) else 0.0
+    if _SIDES <= below <= 1.0 - _SIDES:
+        return True
+    return below > 0 and abs(float(np.median(values[: max(3, len(values) // 10)]))) <= noise_of(values)
+
+
+def targets_grow(run: RunView, loss: str) -> bool:
+    """Whether the targets of a regression have grown by half: its loss, in their unit, may grow with them.
+
+    So do the returns that a value function is taught while its policy gets better.
+    """
+    sizes = run.scalars(f"check/{loss}/target_size").values
+    if len(sizes) < _LEAST_POINTS or not np.isfinite(sizes).all():
+        return False
+    part = max(3, len(sizes) // 10)
+    first, last = float(np.median(sizes[:part])), float(np.median(sizes[-part:]))
+    return last > _GROWN * first > 0
