@@ -46,7 +46,9 @@ class UnrelatedLabels(LossRule):
     For classes, the share of right predictions is compared with what predictions as frequent as these would
     have by luck (Cohen's kappa is zero), and the loss with the entropy of the labels, which is what a model
     has that knows their frequencies and nothing else: one that predicts only the common class, yet is surer
-    about some samples than about others, has learnt something. For numbers, it is their correlation.
+    about some samples than about others, has learnt something. For numbers, it is their correlation. Of
+    embeddings, it is the class of the nearest other row that is right or not: untrained ones are better than
+    chance already, and their loss falls while all of them shrink, so that it does not count.
 
     Labels that were shuffled against the inputs look like this. So does a model that cannot learn at all:
     findings on dead layers, gradients and the learning rate come first. Steps that are large for the weights
@@ -90,7 +92,8 @@ class UnrelatedLabels(LossRule):
             if len(run.scalars(key.name).steps) < self.patience or not self._seen(run, key.name):
                 continue
             level = self._of_classes(run, name) if key.name.endswith("hits") else self._of_numbers(run, name)
-            if level is not None and self._is_lost(run, name) and _moving(run):
+            lost = level is not None and (_is_embedding(run, name) or self._is_lost(run, name))
+            if level is not None and lost and _moving(run):
                 return self._found(step, name, level)
         return None
 
@@ -166,6 +169,12 @@ def _moving(run: RunView) -> bool:
         if len(values := run.scalars(key.name).values)
     ]
     return not ratios or float(np.nanmedian(ratios)) > 1e-5
+
+
+def _is_embedding(run: RunView, name: str) -> bool:
+    """Whether neighbours were compared, not predictions: then there is no entropy to compare a loss with."""
+    hits, entropy = (run.scalars(f"check/loss/{name}/{fact}").values for fact in ("hits", "entropy"))
+    return len(hits) > 0 and not len(entropy)
 
 
 def _rises(run: RunView) -> bool:

@@ -25,6 +25,7 @@ __all__ = ["PredictionProbe"]
 
 _MAX_ELEMENTS = 131_072
 _LEAST_SAMPLES = 4
+_MAX_NEIGHBOURS = 128
 _CLASSIFY = ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss")
 _BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
 
@@ -37,7 +38,8 @@ class PredictionProbe:
     count of values that are not finite (``_broken``). ``spread`` is the largest standard deviation over
     the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
     ``chance`` the share that would be right if they had nothing to do with the labels (for yes and no in
-    several columns: with the labels of their column), ``majority`` the
+    several columns: with the labels of their column; for rows of numbers with a class each, as embeddings are
+    in metric learning, both are of the nearest other row's class among the first 128), ``majority`` the
     share of the commonest label, ``labels`` how many different ones there are, ``entropy`` theirs (nats,
     what a cross-entropy is when the inputs tell nothing), ``classes`` the outputs for each sample,
     ``broadcast`` whether the shapes differ so that each is spread over the other.
@@ -101,6 +103,8 @@ class PredictionProbe:
             told = x.argmax(1)[valid]
             ignored = 1.0 - labels.size / y.size
             return {"ignored": ignored, **_luck(told, np.clip(labels, -1, 100_000).astype(np.int64) + 1, 1)}
+        if x.ndim == 2 and y.ndim == 1 and x.shape[1] > 1 and y.dtype.kind in "iu":
+            return _luck_of_neighbours(x[:_MAX_NEIGHBOURS].astype(np.float64), y[:_MAX_NEIGHBOURS])
         if y.shape != x.shape:
             return {}
         if self._class in _BINARY:
@@ -172,6 +176,34 @@ def _luck_of_yes(told: NDArray[np.bool_], labels: NDArray[np.bool_]) -> dict[str
         "majority": max(whole, 1 - whole),
         "labels": 1.0 + (0 < whole < 1),
         "entropy": (entropy + len(mixed) / (2 * len(labels))) / len(yes),
+    }
+
+
+def _luck_of_neighbours(x: NDArray[np.float64], labels: NDArray[np.int64]) -> dict[str, float]:
+    """The same for embeddings: how often the nearest other row has the same label, and how often by chance.
+
+    Parameters
+    ----------
+    x
+        Embeddings, (samples, columns).
+    labels
+        Classes, (samples,). Rows with a class of their own do not count.
+    """
+    _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    fellows = counts[places] - 1
+    valid = fellows > 0
+    if valid.sum() < _LEAST_SAMPLES or not np.isfinite(x).all():
+        return {}
+    square = (x**2).sum(1)
+    distance = square[:, None] + square[None, :] - 2.0 * (x @ x.T)
+    np.fill_diagonal(distance, np.inf)
+    same = labels[distance.argmin(1)] == labels
+    return {
+        "hits": float(same[valid].mean()),
+        "chance": float(fellows[valid].mean() / (len(labels) - 1)),
+        "majority": float(counts.max() / len(labels)),
+        "labels": float(len(counts)),
+        "samples": float(valid.sum()),
     }
 
 
