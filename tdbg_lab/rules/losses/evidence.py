@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["has_no_floor", "keeps_labels", "learnt_labels", "sees_labels", "targets_grow"]
+__all__ = ["has_no_floor", "keeps_labels", "learnt_labels", "sees_labels", "targets_explain"]
 
 _LEAST_POINTS = 9
 _LEAST_KAPPA = 0.05
 """Share of what chance leaves that must be told rightly: less is no learning, however significant."""
-_LEAST_CORRELATION = 0.1
+_LEAST_SLOPE = 0.05
+"""The same of numbers: their correlation times the size of predictions over that of the targets."""
+_TINY = 1e-30
 _Z = 3.0
 """Standard errors: one chance in 700 on one side."""
 _SIDES = 0.05
 """Share of the points below, and above zero, from which a loss has no floor to fall to."""
-_GROWN = 1.5
+_FIRST = 3
+"""Saved steps of the untrained model: much is learnt in the next ones."""
+_GROWN = 1.5, 100.0
+"""Growth of targets that is none, and that is divergence itself, as of values that teach themselves."""
 
 
 class _Level(NamedTuple):
@@ -43,9 +48,9 @@ def learnt_labels(run: RunView, loss: str) -> bool:
     """Whether predictions go with the labels better than by chance, and better than when training began.
 
     Of classes, that is the share of right predictions above that of predictions as frequent as these by luck;
-    of numbers, their correlation. An untrained network may be better than chance by itself, so it is the
-    gain since the beginning that counts: `_Z` standard errors of it, and more than a trace. Where dropout
-    or augmentation hide it in training, evaluations count as well.
+    of numbers, their correlation times their relative size, which begins small. An untrained network may be
+    better than chance by itself, so it is the gain since the beginning that counts: `_Z` standard errors of
+    it, and more than a trace. Where dropout or augmentation hide it in training, evaluations count as well.
 
     Parameters
     ----------
@@ -57,7 +62,7 @@ def learnt_labels(run: RunView, loss: str) -> bool:
     trained = _above_chance(run, loss, Mode.TRAIN)
     if len(trained) < _LEAST_POINTS:
         return False
-    first = _level(trained[: max(3, len(trained) // 10)])
+    first = _level(trained[:_FIRST])
     held = _above_chance(run, loss, Mode.EVAL)[-3:]
     late = [trained[-(len(trained) // 3) :], held] if len(held) else [trained[-(len(trained) // 3) :]]
     return any(_is_gain(first, _level(one)) for one in late)
@@ -91,8 +96,11 @@ def _above_chance(run: RunView, loss: str, mode: Mode) -> NDArray[np.float64]:
     base = f"check/{loss}/"
     correlation, samples = (run.scalars(base + fact, mode).values for fact in ("correlation", "samples"))
     if len(correlation) and len(correlation) == len(samples):
-        error = 1.0 / np.sqrt(np.maximum(samples, 1.0))
-        return np.stack([correlation, error], axis=1) / _LEAST_CORRELATION
+        told, wanted = (run.scalars(f"{base}{whose}_size", mode).values for whose in ("prediction", "target"))
+        if not len(told) == len(wanted) == len(samples):
+            return np.zeros((0, 2))
+        size = np.minimum(told / max(float(np.median(wanted)), _TINY), 1.0)
+        return np.stack([correlation * size, size / np.sqrt(np.maximum(samples, 1.0))], axis=1) / _LEAST_SLOPE
     hits, chance = (run.scalars(base + fact, mode).values for fact in ("hits", "chance"))
     if not len(hits) or not len(hits) == len(chance) == len(samples):
         return np.zeros((0, 2))
@@ -113,22 +121,27 @@ def has_no_floor(values: NDArray[np.float64]) -> bool:
     """Whether a loss is around zero by nature, as that of a policy: it has nowhere to fall to.
 
     The advantage that weighs a policy's log-probabilities has a mean of zero; so has what a critic tells
-    apart. Such a loss is now above and now below zero, or no farther from it than its own noise.
+    apart. Such a loss is now above and now below zero; or no farther from it than its own noise; or comes up
+    to it from below, as the policy becomes sure of what it does.
     """
     below = float((values < 0).mean()) if len(values) else 0.0
     if _SIDES <= below <= 1.0 - _SIDES:
         return True
-    return below > 0 and abs(float(np.median(values[: max(3, len(values) // 10)]))) <= noise_of(values)
+    part = max(3, len(values) // 10)
+    start, now = float(np.median(values[:part])), float(np.median(values[-part:]))
+    noise = noise_of(values)
+    return below > 0 and (abs(start) <= noise or (start < now <= noise))
 
 
-def targets_grow(run: RunView, loss: str) -> bool:
-    """Whether the targets of a regression have grown by half: its loss, in their unit, may grow with them.
+def targets_explain(run: RunView, loss: str, rise: float) -> bool:
+    """Whether the targets of a regression have grown so much that its loss may have risen to `rise` times.
 
-    So do the returns that a value function is taught while its policy gets better.
+    The returns that a value function is taught grow while its policy gets better; the square of their
+    errors grows with the square of their size. Boundless growth is no excuse.
     """
     sizes = run.scalars(f"check/{loss}/target_size").values
-    if len(sizes) < _LEAST_POINTS or not np.isfinite(sizes).all():
+    if len(sizes) < 2 * _FIRST or not np.isfinite(sizes).all():
         return False
-    part = max(3, len(sizes) // 10)
-    first, last = float(np.median(sizes[:part])), float(np.median(sizes[-part:]))
-    return last > _GROWN * first > 0
+    first, last = float(np.median(sizes[:_FIRST])), float(np.median(sizes[-_FIRST:]))
+    least, most = _GROWN
+    return 0 < least * first < last < most * first and rise <= 2.0 * (last / first) ** 2

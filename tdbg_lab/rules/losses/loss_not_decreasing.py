@@ -15,7 +15,7 @@ from tdbg_lab.rules.losses.evidence import (
     keeps_labels,
     learnt_labels,
     sees_labels,
-    targets_grow,
+    targets_explain,
 )
 from tdbg_lab.rules.losses.state import is_game, knows
 from tdbg_lab.rules.registry import rule
@@ -161,12 +161,12 @@ class LossNotDecreasing(Rule):
         if len(loss.steps) < self.min_points or not np.isfinite(loss.values[-1]):
             return None
         warm = warming_up(run)
-        if warm.now:
+        if warm.now or has_no_floor(loss.values):
             return None
         after = loss.steps >= warm.until_step
         stuck = (
             None
-            if self._fell_before(loss, after) or has_no_floor(loss.values) or knows(run, name)
+            if self._fell_before(loss, after) or knows(run, name)
             else self._stuck(name, loss.steps[after], loss.values[after], run)
         )
         return stuck or self._rising(name, loss, run)
@@ -239,16 +239,18 @@ class LossNotDecreasing(Rule):
         error = noise_of(values) / np.sqrt(len(last))
         if last.min() <= limit or last.mean() - limit <= 3.0 * error:
             return None
-        if _comes_down(last) or targets_grow(run, name) or keeps_labels(run, name):
+        rise = float(last.mean()) / trend.start if trend.start > 0 else 1.0
+        if _comes_down(last) or targets_explain(run, name, rise) or keeps_labels(run, name):
             return None
         above = last.mean() > trend.start + max(0.5 * abs(trend.start), 3.0 * trend.noise)
-        if trend.best < 0 and _is_policy(trend, float(last.mean()), above=above):
-            return None
+        if not above and trend.best < 0 <= trend.start + trend.noise:
+            return None  # what a policy is rewarded for goes up and down by nature
+        unknown = last.mean() < 0 and not sees_labels(run, name)  # it may be a policy's: one cannot tell
         return self.finding(
             int(loss.steps[-1]),
             f"{name} has risen to {last.mean():.4g} from its best of {trend.best:.4g} and stays there"
             f"{', above where it began' if above else ''}.",
-            severity=Severity.CRITICAL if above else Severity.WARNING,
+            severity=(Severity.NOTICE if unknown else Severity.CRITICAL if above else Severity.WARNING),
             tensor=name,
             evidence={
                 "loss_start": trend.start,
@@ -290,13 +292,6 @@ class LossNotDecreasing(Rule):
             if earlier >= 0 and step - checked >= self.num_steps:
                 checked, pair = step, min(earlier, now)
         return pair
-
-
-def _is_policy(trend: Trend, now: float, *, above: bool) -> bool:
-    """Whether a loss below zero only goes back to where it began: near zero, as a policy's does by nature."""
-    if not above and trend.start + trend.noise >= 0:
-        return True
-    return abs(trend.start) <= 3.0 * trend.noise and now <= trend.noise
 
 
 def _comes_down(last: np.ndarray) -> bool:

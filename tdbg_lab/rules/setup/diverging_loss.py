@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.evidence import targets_explain
 from tdbg_lab.rules.losses.state import no_single_loss
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
@@ -28,7 +29,8 @@ class DivergingLoss(Rule):
     """The training loss rose far above the best it had reached, and above where it began, and stays there.
 
     Spikes from which a training recovers are healthy (large language models have dozens), so a loss must
-    stay up. Runs with several models (players of a game) are not judged: their losses need not fall.
+    stay up. So is the loss of a value function whose targets have grown as much. Runs with
+    several models (players of a game) are not judged: their losses need not fall.
     """
 
     factor: float = 2.0
@@ -67,6 +69,8 @@ class DivergingLoss(Rule):
             return None
         start, low = _level(values[: max(5, self.warm_up // 2)]), float(np.min(values[-self.patience :]))
         if not np.isfinite(low) or start <= 0 or low < self.factor * start:
+            return None
+        if targets_explain(run, name, low / start):
             return None
         return self.finding(
             step,

@@ -77,7 +77,8 @@ class ParametersWithoutGradient(LoopRule):
     """Trainable parameters that the optimizer holds never get a gradient: they are cut off from the loss.
 
     Layers whose outputs were recorded in the forward pass make a warning: a ``detach``, a ``no_grad`` or
-    a round trip through numpy cuts them off. Layers that are not used at all make a notice.
+    a round trip through numpy cuts them off. Layers that were not used meanwhile, such as an expert to which
+    no row was sent, make a notice.
     """
 
     patience: int = 4
@@ -97,13 +98,14 @@ class ParametersWithoutGradient(LoopRule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Name the last of them in the order of the model: the cut is behind it."""
-        bad = in_order(
-            run, [name for _, name, steps in facts_below(run, "without_gradient") if steps >= self.patience]
-        )
+        lasting = {name: steps for _, name, steps in facts_below(run, "without_gradient")}
+        bad = in_order(run, [name for name, steps in lasting.items() if steps >= self.patience])
         if not bad:
             return None
-        called = {key.module for key in run.tensors(Kind.ACTIVATION)}
-        used = [name for name in bad if _owner(name) in called]
+        seen = run.frames(Kind.ACTIVATION, 1)
+        called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
+        since = step - seen[-1].step if seen else 0
+        used = [name for name in bad if _owner(name) in called and lasting[name] > since]
         shown = used or bad
         last = _owner(shown[-1])
         name = next(one for one in shown if _owner(one) == last)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["TensorVariance"]
 
 
+_OTHER_WAY = 5.0
+"""Spread of a later layer's outputs over that of one with small weights: a signal has gone round it."""
+
+
 @rule("tensor_variance", title="Variance of tensors")
 @dataclass(frozen=True, kw_only=True)
 class TensorVariance(Rule):
@@ -37,6 +41,7 @@ class TensorVariance(Rule):
     tens. A finding needs `patience` recorded steps outside of the limits while the loss does not fall. Small
     weights that grow by `growth` meanwhile have begun at zero on purpose (the last layer of a residual
     branch, an adapter), under an optimizer whose steps are as small as the weights: they are left alone.
+    So are those round which a signal has another way: a later layer's outputs vary much more than theirs.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the variance of any chosen tensor is
     above `max_threshold` or below `min_threshold`, which are both off unless given (AWS developer guide,
@@ -106,7 +111,7 @@ class TensorVariance(Rule):
                 continue
             if self._grows(_gains(frames[0])[before[0]], _gains(frames[-1])[row]):
                 continue
-            if loss_state(run) is LossState.STUCK:
+            if loss_state(run) is LossState.STUCK and not self._is_bypassed(key, frames[-1], run):
                 return self._found(step, key, float(_gains(frames[-1])[row]))
         return None
 
@@ -118,6 +123,22 @@ class TensorVariance(Rule):
     def _grows(self, before: float, now: float) -> bool:
         """Whether small weights are on their way up: of a branch that begins at zero on purpose."""
         return bool(now < self.min_gain and now > self.growth * before)
+
+    def _is_bypassed(self, key: TensorKey, weights: Frame, run: RunView) -> bool:
+        """Whether layers behind small weights get a signal all the same: round them, or from beside."""
+        if _gains(weights)[weights.index[key.name]] > self.max_gain:
+            return False
+        frame = next(iter(run.frames(Kind.ACTIVATION, 1)), None)
+        own = (
+            [row for row in frame.rows(Kind.ACTIVATION) if frame.keys[row].module == key.module]
+            if frame
+            else []
+        )
+        if frame is None or not own:
+            return False
+        rows = frame.rows(Kind.ACTIVATION)
+        sizes = frame.block.std[rows[rows > own[-1]]]
+        return bool(len(sizes)) and float(sizes.max()) > _OTHER_WAY * float(frame.block.std[own[-1]])
 
     def _found(self, step: int, key: TensorKey, gain: float) -> Finding:
         much = gain > self.max_gain

@@ -1,0 +1,30 @@
+"""No default rule alarms on a healthy training, however odd it looks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+import tdbg_lab as tdbg
+from tdbg_lab.records import Severity
+from tests.rules.healthy_ways import WAYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+def test_no_alarm(way: Callable[..., None], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    store = tmp_path / "run"
+    way(partial(tdbg.attach, store=store, save_every=2, profiler=False, rules="none"))
+    alarms = [
+        (one.rule, one.step_first, one.message)
+        for one in tdbg.run_rules(store)
+        if one.severity is not Severity.NOTICE
+    ]
+    assert alarms == []
