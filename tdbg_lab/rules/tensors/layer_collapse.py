@@ -11,22 +11,16 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
-from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.tensors.spread import spreads
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["LayerCollapse"]
 
-_LEAST_WIDTH = 4
-"""Layers of fewer units say nothing: most are heads."""
-_LEAST_SAMPLES = 8
-"""Observations of each unit that are needed: a batch of one has no spread."""
 _KEPT = 32
 """Recorded batches that are looked back on."""
 
@@ -92,7 +86,7 @@ class LayerCollapse(Rule):
         frames = run.frames(Kind.ACTIVATION, _KEPT)
         if len(frames) < self.patience or frames[-1].step != step:
             return None
-        low = np.flatnonzero(_spreads(frames[-1]) < self.spread)
+        low = np.flatnonzero(spreads(frames[-1]) < self.spread)
         if not len(low):  # as in healthy runs
             return None
         hidden = _hidden(run)
@@ -110,7 +104,7 @@ class LayerCollapse(Rule):
     def _judge(self, row: int, frames: list[Frame], old: str) -> _Layer | None:
         """A layer that has lost its spread; what the one named already had before is forgotten with time."""
         name = frames[-1].keys[row].name
-        found = [_spreads(frame)[frame.index[name]] for frame in frames if name in frame.index]
+        found = [spreads(frame)[frame.index[name]] for frame in frames if name in frame.index]
         series = np.array([one for one in found if np.isfinite(one)])
         if len(series) < self.patience:
             return None
@@ -146,24 +140,3 @@ def _hidden(run: RunView) -> frozenset[str]:
     activations = run.tensors(Kind.ACTIVATION)
     last = max((at for at, key in enumerate(activations) if key.module in trained), default=0)
     return frozenset(key.name for key in activations[:last])
-
-
-@remembered
-def _spreads(frame: Frame) -> NDArray[np.float64]:
-    """Spread of each row over the samples; NaN for what is not finite, or too little to tell."""
-    block = frame.block
-    found = np.full(len(frame.keys), np.nan)
-    rows = frame.rows(Kind.ACTIVATION)
-    widths = np.diff(block.channel_offsets)[rows]
-    whole = (block.finite_count[rows] == block.count[rows]) & (block.l2[rows] > 0)
-    whole &= (widths >= _LEAST_WIDTH) & (block.count[rows] >= _LEAST_SAMPLES * widths)
-    rows, widths = rows[whole], widths[whole]
-    if not len(rows):
-        return found
-    starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
-    units = np.arange(widths.sum()) + np.repeat(block.channel_offsets[rows] - starts, widths)
-    means = block.channel_mean[units].astype(np.float64)
-    between = np.add.reduceat(means**2, starts) / widths
-    square = block.l2[rows] ** 2 / block.count[rows]
-    found[rows] = np.sqrt(np.maximum(0.0, 1.0 - between / square))
-    return found

@@ -15,6 +15,7 @@ from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.selection import selected, why_nothing
+from tdbg_lab.rules.tensors.spread import spreads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["TensorVariance"]
 
 
+_SIGNAL = 0.05
+"""Share of a layer's output that differs between samples, from which it is no rounding."""
 _OTHER_WAY = 5.0
-"""Spread of a later layer's outputs over that of one with small weights: a signal has gone round it."""
+"""The same in its unit, over that of a layer with small weights, from which a signal has another way."""
 
 
 @rule("tensor_variance", title="Variance of tensors")
@@ -41,7 +44,7 @@ class TensorVariance(Rule):
     tens. A finding needs `patience` recorded steps outside of the limits while the loss does not fall. Small
     weights that grow by `growth` meanwhile have begun at zero on purpose (the last layer of a residual
     branch, an adapter), under an optimizer whose steps are as small as the weights: they are left alone.
-    So are those round which a signal has another way: a later layer's outputs vary much more than theirs.
+    So are those round which a signal has another way: outputs of later layers, or beside, differ much more.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the variance of any chosen tensor is
     above `max_threshold` or below `min_threshold`, which are both off unless given (AWS developer guide,
@@ -129,16 +132,18 @@ class TensorVariance(Rule):
         if _gains(weights)[weights.index[key.name]] > self.max_gain:
             return False
         frame = next(iter(run.frames(Kind.ACTIVATION, 1)), None)
-        own = (
-            [row for row in frame.rows(Kind.ACTIVATION) if frame.keys[row].module == key.module]
-            if frame
-            else []
-        )
-        if frame is None or not own:
+        if frame is None:
             return False
-        rows = frame.rows(Kind.ACTIVATION)
-        sizes = frame.block.std[rows[rows > own[-1]]]
-        return bool(len(sizes)) and float(sizes.max()) > _OTHER_WAY * float(frame.block.std[own[-1]])
+        rows = frame.rows(Kind.ACTIVATION).tolist()
+        own = [row for row in rows if frame.keys[row].module == key.module]
+        if not own:
+            return False
+        others = [row for row in rows if row > own[-1]]
+        others = others or [row for row in rows if frame.keys[row].shape == frame.keys[own[-1]].shape]
+        return any(
+            spreads(frame)[row] > _SIGNAL and _signal(frame, row) > _OTHER_WAY * _signal(frame, own[-1])
+            for row in others
+        )
 
     def _found(self, step: int, key: TensorKey, gain: float) -> Finding:
         much = gain > self.max_gain
@@ -170,6 +175,11 @@ class TensorVariance(Rule):
                         view=ViewRef("statistics", {"tensors": [key.name], "statistic": "std"}),
                     )
         return None
+
+
+def _signal(frame: Frame, row: int) -> float:
+    """What differs between samples in a layer's output, in its unit."""
+    return float(spreads(frame)[row] * frame.block.l2[row] / np.sqrt(max(1, frame.block.count[row])))
 
 
 def _inputs(key: TensorKey) -> int:
