@@ -1,4 +1,4 @@
-"""Healthy trainings that look odd: plateaus, losses that rise or stay, parts that begin at zero or stand still."""
+"""Healthy trainings that look odd: plateaus, losses that rise or stay, parts that begin at zero or rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 - its usual name
+from torch.nn import functional as F
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -585,8 +585,8 @@ def distillation(attach: Attach) -> None:
 
 WAYS = (
     noisy_labels, noisy_labels_functional, bandit, growing_values, curriculum, zero_branch, low_rank,
-    metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction, mixture_of_experts,
-    sparse_embeddings, adversarial, large_batch, cyclic_rate, one_cycle, smoothed_labels, focal, connectionist,
-    quantiles, counts, survival, heavy_tails, far_targets, followed, parity, tuned_gently, thawed, few_rows, game,
-    distillation,
+    metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction,
+    mixture_of_experts, sparse_embeddings, adversarial, large_batch, cyclic_rate, one_cycle, smoothed_labels,
+    focal, connectionist, quantiles, counts, survival, heavy_tails, far_targets, followed, parity,
+    tuned_gently, thawed, few_rows, game, distillation,
 )  # fmt: skip

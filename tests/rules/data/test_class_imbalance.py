@@ -114,3 +114,21 @@ def test_class_rare_in_training_is_judged_by_its_predictions_in_evaluation(
     assert (finding.severity is Severity.WARNING) is warned
     assert finding.evidence["labels_count"] == 4
     assert finding.evidence["mispredicted_percent"] == 100 * wrong / 40
+
+
+@pytest.mark.parametrize(
+    ("others", "severity"),
+    [(1.0, Severity.WARNING), (0.7, Severity.NOTICE)],
+    ids=["learnt", "not yet learnt"],
+)
+def test_class_ten_times_rarer_counts_once_all_others_are_learnt(tmp_path: Path, others, severity) -> None:
+    made = Made(tmp_path / "run")
+    labels = np.r_[np.tile(np.arange(1, 6), 100), np.zeros(6)].astype(int)
+    held = np.tile(np.arange(6), 40)
+    random = np.random.default_rng(0)
+    told = np.where((held == 0) | (random.random(240) > others), 1, held)
+    record(made, 120, {"predictions": labels, "predictions/labels": labels})
+    record(made, 120, {"predictions": told, "predictions/labels": held}, mode="eval")
+    made.end()
+    (finding,), _ = made.check(ClassImbalance())
+    assert finding.severity is severity

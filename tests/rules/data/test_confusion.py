@@ -109,3 +109,10 @@ def test_two_classes_of_which_one_is_told_seldom_are_not_confused(tmp_path: Path
 def test_model_that_has_just_begun_is_not_judged(tmp_path: Path) -> None:
     labels = np.tile(np.arange(2), 250)
     assert write(tmp_path / "run", labels, np.ones(500), step=99).check(Confusion())[0] == []
+
+
+def test_one_of_two_mixed_classes_may_be_told_seldom(tmp_path: Path) -> None:
+    labels = np.tile(np.arange(10), 50)
+    mixed = np.where(np.isin(labels, (4, 9)), np.where(np.arange(500) // 10 % 5 == 0, 9, 4), labels)
+    (finding,), _ = write(tmp_path / "run", labels, mixed).check(Confusion())
+    assert {finding.evidence["label"], finding.evidence["predicted"]} == {4, 9}

@@ -354,3 +354,85 @@ def test_loss_that_comes_back_after_a_large_step_is_healthy(tmp_path, late, late
 def test_wrong_threshold_is_told(name, wrong, sentence):
     with pytest.raises(ConfigError, match=sentence):
         find_rule(name)(**wrong)
+
+
+def _given(spread: float, size: float, **facts: float) -> dict[str, float]:
+    """What a loss was given at a step."""
+    told = {"spread": spread, "prediction_size": size, "prediction_max": size, "samples": 64, **facts}
+    return {f"check/loss/Own/{name}": value for name, value in told.items()}
+
+
+@pytest.mark.parametrize(
+    ("left", "size", "correlation", "found"),
+    [(0.02, 0.2, 0.0, 1), (0.02, 0.02, 0.0, 0), (0.3, 3.0, 0.0, 0), (0.02, 0.2, 0.9, 0)],
+    ids=["collapsed", "small altogether", "some left", "goes with its targets"],
+)
+def test_outputs_that_are_drawn_together_are_found(tmp_path, left, size, correlation, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        spread = max(left, 0.8**step)
+        more = {"correlation": correlation * (step > 10), "target_size": size}
+        made.step(step, {"loss/Own": spread} | _given(spread, max(size, spread), **more))
+    assert len(made.check("constant_output")[0]) == found
+
+
+@pytest.mark.parametrize(
+    ("spread", "low", "growing", "found"),
+    [(0.005, -1.0, 0.0, 1), (0.2, -1.0, 0.0, 0), (0.005, 0.9, 0.0, 0), (0.005, -1.0, 0.5, 0)],
+    ids=["collapsed", "tells samples apart", "targets are as near", "learns the mean"],
+)
+def test_outputs_that_are_alike_in_evaluation_are_found(tmp_path, spread, low, growing, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        made.step(step, {"loss/Own": 1.0} | _given(0.3, 1.0, target_min=low, target_max=1.0))
+        if step % 10 == 9:
+            size = 1.0 + growing * step
+            made.step(step, _given(spread * size, size, target_min=low, target_max=1.0), mode="eval")
+    assert len(made.check("constant_output")[0]) == found
+
+
+@pytest.mark.parametrize(("evaluations", "found"), [(3, 0), (5, 1)])
+def test_warm_up_that_outlasts_evaluations_is_too_slow(tmp_path, evaluations, found):
+    made = Made(tmp_path / "run")
+    for step in range(200):
+        facts = {"check/evaluations": step * evaluations // 199}
+        rate = {"optimizer/update_ratio/a.weight": 1e-8 * (step + 1), "optimizer/lr/0": 1e-9 * (step + 1)}
+        made.step(step, {"loss/a": 1.4} | rate | facts)
+    assert len(made.check("learning_rate")[0]) == found
+
+
+def test_weights_without_any_gradient_are_no_matter_of_the_rate(tmp_path):
+    for slope in (0.0, 1e-12):
+        made = Made(tmp_path / str(slope))
+        for step in range(60):
+            tensors = {"optimizer/update_ratio/a.weight": slope, "optimizer/lr/0": 0.1}
+            tensors |= {"a.weight": np.eye(4), "gradient/a.weight": slope * np.eye(4)}
+            made.step(step, {"loss/a": 1.4} | tensors)
+        assert len(made.check("learning_rate")[0]) == (slope > 0)
+
+
+@pytest.mark.parametrize(("shuffled", "found"), [(True, 1), (False, 0)])
+def test_labels_that_embeddings_have_nothing_to_do_with_are_found(tmp_path, shuffled, found):
+    class Nearer(nn.Module):
+        def forward(self, told, wanted):
+            far, alike = torch.cdist(told, told), wanted[:, None] == wanted
+            hardest = (far * alike).amax(1) - far.masked_fill(alike, 1e9).amin(1)
+            return nn.functional.softplus(hardest).mean()
+
+    class Metric(Loop):
+        steps, save_every = 240, 4
+
+        def __init__(self):
+            super().__init__()
+            self.loss = Nearer()
+            if shuffled:
+                self.y = self.y[torch.randperm(len(self.y))]
+
+        def rows(self, step):
+            return torch.randint(0, 1500, (64,), generator=self.random)
+
+        def make_optimizer(self):
+            return torch.optim.Adam(self.model.parameters(), 1e-3)
+
+    findings = run_rules(Metric().run(tmp_path / "run"), ["unrelated_labels"])
+    assert len(findings) == found

@@ -119,3 +119,12 @@ def test_classic_condition_is_the_mean_absolute_gradient(made: Made) -> None:
     assert (finding.step_first, finding.step_last) == (1, 1)
     assert finding.evidence["mean_abs_gradient"] == pytest.approx(0.9e-7)
     assert made.check(VanishingGradient(classic=True, threshold=1e-8))[0] == []
+
+
+def test_part_that_begins_at_zero_is_no_measure_for_the_others(made: Made) -> None:
+    weight, random = np.random.default_rng(0).normal(size=(8, 8)), np.random.default_rng(1)
+    for step in range(60):
+        slopes = {f"gradient/{name}.weight": 1e-2 * random.normal(size=(8, 8)) for name in "abc"}
+        weights = {"a.weight": weight, "b.weight": weight, "c.weight": 1e-5 * weight}
+        made.step(step, weights | slopes | {"loss/x": 2.3})
+    assert made.check(VanishingGradient())[0] == []
