@@ -60,11 +60,16 @@ def concat(blocks: Sequence[StatsBlock]) -> StatsBlock:
     fixed: dict[str, Any] = dict(zip((*_COUNTS, *_FLOATS), map(np.concatenate, parts_of), strict=True))
     for offsets, values in _RAGGED:
         parts = [getattr(block, offsets) for block in blocks]
-        owned = [(int(part[0]), int(part[-1])) for part in parts]  # a slice of a table may hold more
+        owned = [(part.item(0), part.item(-1)) for part in parts]
         fixed[offsets] = _joined_offsets(parts, owned)
         for name in values:
+            # a slice of a table may hold more than it owns
+            lists = [getattr(block, name) for block in blocks]
             fixed[name] = np.concatenate(
-                [getattr(block, name)[low:high] for block, (low, high) in zip(blocks, owned, strict=True)]
+                [
+                    one if low == 0 and high == len(one) else one[low:high]
+                    for one, (low, high) in zip(lists, owned, strict=True)
+                ]
             )
     reasons: tuple[str | None, ...] = ()
     if any(block.reasons for block in blocks):
@@ -203,7 +208,10 @@ def _joined_offsets(
     parts: Sequence[NDArray[np.int64]], owned: Sequence[tuple[int, int]]
 ) -> NDArray[np.int64]:
     """Offsets of tables that are put one behind the other; `owned` is the first and last of each part."""
-    low, high = np.array(owned, np.int64).T
-    shift = np.cumsum(high - low) - high
-    ends = np.concatenate([part[1:] for part in parts])
-    return np.concatenate([[0], ends + np.repeat(shift, [len(part) - 1 for part in parts])])
+    joined = np.zeros(sum(map(len, parts)) - len(parts) + 1, np.int64)
+    row = end = 0
+    for part, (low, high) in zip(parts, owned, strict=True):
+        after = row + len(part) - 1
+        np.add(part[1:], end - low, out=joined[row + 1 : after + 1])
+        row, end = after, end + high - low
+    return joined

@@ -104,7 +104,7 @@ class GradientWatch:
             self._added += 1
         else:
             self._unclear += 1
-        self._remember(parameter)
+        self._grad, self._version = ref(grad), grad._version  # noqa: SLF001
         if self.discarded >= _ABANDONED or self._added >= _WAITING:
             self._tell_early()
 
@@ -134,14 +134,13 @@ class GradientWatch:
         """The optimizer has stepped, or a scaler left the step out: what comes now belongs to the next."""
         probe = None if self._probe is None else self._probe()
         if probe is not None:
-            self._remember(probe)
+            grad = probe.grad
+            if grad is None:
+                self._grad, self._version = None, -1
+            else:
+                self._grad, self._version = ref(grad), grad._version  # noqa: SLF001
         self._added = self._reset = self._unclear = self.discarded = 0
         self._weights_version = -1
-
-    def _remember(self, parameter: torch.Tensor) -> None:
-        grad = parameter.grad
-        self._grad = None if grad is None else ref(grad)
-        self._version = -1 if grad is None else grad._version  # noqa: SLF001
 
     def detach(self) -> None:
         """Take the hook off. Idempotent."""
