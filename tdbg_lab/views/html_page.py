@@ -37,11 +37,17 @@ table { border-collapse: collapse; font-size: 14px; margin: 4px 0 12px; font-var
 th, td { text-align: left; padding: 3px 18px 3px 0;
        border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: break-word; }
 th { font-weight: 600; color: var(--soft); white-space: nowrap; }
-figure { margin: 0; height: 420px; }
+figure { margin: 0; height: 380px; }
 @media print {
   :root { color-scheme: light; --page: #ffffff; --text: #000000; --soft: #333333; --line: #cccccc; }
+  @page { margin: 12mm; }
   body { max-width: none; padding: 0; font-size: 12px; }
-  section { break-inside: avoid; } h2 { break-after: avoid; }
+  h2 { margin-top: 20px; break-after: avoid; }
+  section:has(figure), tr, li { break-inside: avoid; }
+  table { display: table; font-size: 10px; }
+  th, td { padding: 2px 8px 2px 0; overflow-wrap: anywhere; }
+  td:first-child { overflow-wrap: break-word; } td:nth-child(2), td:nth-child(3) { min-width: 7em; }
+  .modebar-container { display: none; }
 }
 """
 

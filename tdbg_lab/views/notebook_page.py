@@ -39,7 +39,9 @@ def write_notebook(target: Path, run_path: Path, sections: Sequence[Section]) ->
     for index, section in enumerate(sections):
         cells.append(_cell("markdown", _markdown(section, level=2 if index else 1)))
         if not index:
-            cells.append(_cell("code", f"import tdbg_lab\n\nrun = tdbg_lab.open_run({str(run_path)!r})"))
+            opened = f"run = open_run({str(run_path)!r})"
+            imports = "from tdbg_lab import open_run\nfrom tdbg_lab.views import call_view"
+            cells.append(_cell("code", f"{imports}\n\n{opened}"))
         for figure, call in zip(section.figures, section.calls, strict=True):
             data = figure_json(figure)
             left -= len(data)
@@ -71,7 +73,7 @@ def _markdown(section: Section, *, level: int) -> str:
 
 def _figure_cell(figure: go.Figure, call: tuple[str, Any], data: str | None) -> dict[str, Any]:
     name, params = call
-    cell = _cell("code", f"tdbg_lab.views.call_view(run, {name!r}, {dict(params)!r})")
+    cell = _cell("code", f"call_view(run, {name!r}, {dict(params)!r})")
     if data is not None:
         drawn = {"application/vnd.plotly.v1+json": json.loads(data), "text/plain": caption_of(figure)}
         output = {"output_type": "display_data", "metadata": {}, "data": drawn}

@@ -38,6 +38,8 @@ _CALM = {
 """Those that found something, or failed, come first."""
 _MOST_ROWS = 14
 """More names than this cannot be read in a picture of usual height; the rule timeline shows all."""
+_MOST_TWO_LINES = 8
+"""The same of names with their states in a line below."""
 _MOST_BARS = 500
 _ORDER = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
 
@@ -70,7 +72,8 @@ def rules(run: Run, *, step: int | None = None) -> go.Figure:
         )
     every = states
     states = sorted(every, key=lambda state: _CALM.get(state.status, 0))[:_MOST_ROWS]
-    rows = {state.rule: _row_name(state) for state in states}
+    between = "<br>" if len(states) <= _MOST_TWO_LINES else " "
+    rows = {state.rule: _row_name(state, between) for state in states}
     last = max([state.step_checked for state in every] + [finding.step_last for finding in findings] + [0])
     shown = [finding for finding in findings if finding.rule in rows]
     traces = [_checked(states, rows), *_found(shown, rows, last)]
@@ -92,14 +95,14 @@ def rules(run: Run, *, step: int | None = None) -> go.Figure:
     return describe(figure, _caption(every, findings, len(every) - len(states)), step=step)
 
 
-def _row_name(state: RuleState) -> str:
+def _row_name(state: RuleState, between: str) -> str:
     """Name and status of a rule in words, for the axis."""
     words = _WORDS[RuleStatus(state.status)]
     if state.findings > 1:
         words += f" ({state.findings:,})"
     name = short(state.rule.replace("_", " ").capitalize(), 40)
     colour = STATUS[RuleStatus(state.status)]
-    return f'<b>{name}</b><br><span style="color:{colour}">\N{BLACK CIRCLE}</span> {words}'
+    return f'<b>{name}</b>{between}<span style="color:{colour}">\N{BLACK CIRCLE}</span> {words}'
 
 
 def _bar_width(rows: dict[str, str]) -> float:

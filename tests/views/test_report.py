@@ -4,6 +4,8 @@ import html
 import html.parser
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from plotly import graph_objects as go
@@ -146,6 +148,8 @@ def test_notebook_shows_the_figures_and_the_code_that_draws_them(hostile, plain,
     shown = phases["outputs"][0]["data"]["application/vnd.plotly.v1+json"]
     assert go.Figure(shown).data[0].labels == figure.data[0].labels
     assert len({cell["id"] for cell in page["cells"]}) == len(page["cells"])
+    afresh = f"{code[0]['source']}\n{phases['source']}"
+    subprocess.run([sys.executable, "-c", afresh], check=True, timeout=120)
 
     hostile.edit(name="</title><script>alert(1)</script>", notes="<img src=x onerror=alert(2)>")
     text = write_report(hostile, tmp_path / "hostile.ipynb").read_text(encoding="utf-8")

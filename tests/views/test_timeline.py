@@ -175,5 +175,6 @@ def test_rules_of_which_there_are_many_show_those_that_found_something(tmp_path)
     figure = call_view(open_run(path), "rules")
     rows = list(figure.layout.yaxis.categoryarray)
     assert len(rows) < 20
+    assert not [row for row in rows if "<br>" in row]  # two lines each would overlap
     assert "Found it" in rows[-1]  # the topmost
     assert f"41 rules ({41 - len(rows)} of them not drawn)" in figure.layout.meta["tdbg"]["caption"]
