@@ -15,7 +15,7 @@ pytest.importorskip("moto.server")
 
 from tdbg_lab.server.roots import make_roots
 from tdbg_lab.store.remote.objects import Objects
-from tests.store.remote.conftest import Bucket
+from tests.store.remote.buckets import Bucket
 from tests.store.remote.sending import fake_training, uploader
 
 

@@ -25,6 +25,7 @@ _CLIENT, _RETRY = "client_options", "retry_config"
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
 _ENDPOINT = re.compile(r"performing \w+ (https?://[^/\s?]{1,200})")
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist", "container does not exist")
 _RETRIED_STATUS = {"408", "425", "429"}
 
 
@@ -239,7 +240,20 @@ class Objects:
             If they cannot be removed.
         """
         with self._errors("delete from"):
-            self._obstore.delete(self._store, list(keys))
+            try:
+                self._obstore.delete(self._store, list(keys))
+            except FileNotFoundError as error:  # Azure minds, and stops there
+                if _is_bucket_missing(error):
+                    raise
+                for key in keys:
+                    self._delete_one(key)
+
+    def _delete_one(self, key: str) -> None:
+        try:
+            self._obstore.delete(self._store, key)
+        except FileNotFoundError as error:
+            if _is_bucket_missing(error):
+                raise
 
     @contextlib.contextmanager
     def _errors(self, action: str) -> Iterator[None]:
@@ -309,7 +323,7 @@ def _info(found: Mapping[str, Any]) -> ObjectInfo:
 
 
 def _is_bucket_missing(error: Exception) -> bool:
-    return any(code in str(error) for code in ("NoSuchBucket", "ContainerNotFound", "bucket does not exist"))
+    return any(sign in str(error) for sign in _NO_BUCKET)
 
 
 def _is_unsupported(error: Exception) -> bool:

@@ -1,9 +1,13 @@
-"""A real S3 server on loopback, a bucket of its own for each test, and folders that are nobody else's."""
+"""Real servers on loopback, a bucket of its own for each test, and folders that are nobody else's."""
 
 from __future__ import annotations
 
 import logging
-import uuid
+import os
+import shutil
+import subprocess
+import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -11,7 +15,10 @@ import pytest
 pytest.importorskip("obstore")
 pytest.importorskip("moto.server")
 
+from tests.store.remote.buckets import AzureContainer, Bucket, GoogleBucket, azurite_address
 from tests.store.remote.faults import FaultyProxy
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="session")
@@ -26,60 +33,38 @@ def s3_server():
     server.stop()
 
 
-class Bucket:
-    """An S3 bucket: its options, and what is in it."""
-
-    def __init__(self, host: str, port: int) -> None:
-        import boto3
-
-        self.name = f"runs-{uuid.uuid4().hex[:8]}"
-        self.server = (host, port)
-        self.options = {
-            "endpoint": f"http://{host}:{port}",
-            "access_key_id": "id",
-            "secret_access_key": "secret-of-the-test",
-            "region": "us-east-1",
-        }
-        self._client = boto3.client(
-            "s3",
-            endpoint_url=self.options["endpoint"],
-            aws_access_key_id="id",
-            aws_secret_access_key="secret-of-the-test",
-            region_name="us-east-1",
-        )
-        self._client.create_bucket(Bucket=self.name)
-
-    def url(self, path: str) -> str:
-        return f"s3://{self.name}/{path}"
-
-    def names(self, prefix: str = "") -> list[str]:
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
-        return [each["Key"] for page in pages for each in page.get("Contents", [])]
-
-    def read(self, key: str) -> bytes:
-        return self._client.get_object(Bucket=self.name, Key=key)["Body"].read()
-
-    def write(self, key: str, data: bytes) -> None:
-        self._client.put_object(Bucket=self.name, Key=key, Body=data)
-
-    def through(self, proxy: FaultyProxy) -> dict[str, object]:
-        """Options that lead through a proxy, with little patience."""
-        return {
-            **self.options,
-            "endpoint": proxy.url,
-            "client_options": {"allow_http": True, "timeout": "10s", "connect_timeout": "5s"},
-        }
+@pytest.fixture(scope="session")
+def azurite():
+    """Microsoft's emulator, from `node_modules`."""
+    places = os.pathsep.join([str(ROOT / "node_modules/.bin"), os.environ["PATH"]])
+    command = shutil.which("azurite-blob", path=places)
+    if command is None or shutil.which("node") is None:
+        pytest.skip("Azurite is not installed: npm ci")
+    options = ["--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence"]
+    options += ["--skipApiVersionCheck", "--disableTelemetry", "--disableProductStyleUrl"]
+    server = subprocess.Popen([command, *options], stdout=subprocess.PIPE, text=True)
+    address = next((found for line in server.stdout if (found := azurite_address(line))), None)
+    assert address is not None, "Azurite ended at once"
+    threading.Thread(target=server.stdout.read, daemon=True).start()
+    yield address
+    server.kill()
+    server.wait()
 
 
 @pytest.fixture
-def bucket(s3_server, tmp_path, monkeypatch):
+def bucket(request, tmp_path, monkeypatch):
+    """A bucket on S3; of another provider where a test is parametrized with one."""
     monkeypatch.setenv("TDBG_SPOOL", str(tmp_path / "spool"))
     monkeypatch.setenv("TDBG_MIRROR", str(tmp_path / "mirror"))
     monkeypatch.setenv("TDBG_STORAGE_OPTIONS", "")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(tmp_path))
-    yield Bucket(*s3_server)
+    provider = getattr(request, "param", "s3")
+    made = {"s3": Bucket, "gs": GoogleBucket, "az": AzureContainer}[provider]
+    found = made(*request.getfixturevalue("azurite" if provider == "az" else "s3_server"))
+    yield found
     end_senders(str(tmp_path))
+    found.close()
 
 
 def end_senders(folder: str) -> None:

@@ -10,6 +10,10 @@ import struct
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 UNAVAILABLE = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 DENIED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
@@ -20,11 +24,21 @@ class FaultyProxy:
 
     ``unavailable`` answers 503; ``reset`` cuts the connection before the request is passed on; ``lost``
     passes it on and cuts the connection before the answer; ``stalled`` keeps silent for a while and
-    then cuts; ``slow`` answers in small pieces. `down` cuts everything; `denied` answers 403.
+    then cuts; ``slow`` answers in small pieces. `down` cuts everything; `denied` answers 403. `translate`
+    changes the headers that are passed on.
     """
 
-    def __init__(self, target: tuple[str, int], *, seed: int = 0, stall_s: float = 0.3, **shares: float):
+    def __init__(
+        self,
+        target: tuple[str, int],
+        *,
+        seed: int = 0,
+        stall_s: float = 0.3,
+        translate: Callable[[dict[str, str]], dict[str, str]] = dict,
+        **shares: float,
+    ):
         self.target = target
+        self.translate = translate
         self.shares = shares
         self.stall_s = stall_s
         self.down = False
@@ -56,7 +70,8 @@ class FaultyProxy:
                 pass  # cut connections are the point
 
         self._server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.address = self._server.server_address
+        self.url = "http://{}:{}".format(*self.address)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
@@ -91,7 +106,7 @@ class FaultyProxy:
 
     def _forward(self, handler, body):
         connection = http.client.HTTPConnection(*self.target, timeout=30)
-        headers = {k: v for k, v in handler.headers.items() if k.lower() != "connection"}
+        headers = self.translate({k: v for k, v in handler.headers.items() if k.lower() != "connection"})
         connection.request(handler.command, handler.path, body, headers)
         answer = connection.getresponse()
         data = answer.read()

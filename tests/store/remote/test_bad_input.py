@@ -15,6 +15,7 @@ from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.objects import Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
+from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import fake_training, send
 
 
@@ -170,3 +171,25 @@ def test_secrets_are_in_no_file(bucket, tmp_path):
     assert files
     assert not [path for path in files if b"secret-of-the-test" in path.read_bytes()]
     assert not [key for key in bucket.names() if b"secret-of-the-test" in bucket.read(key)]
+
+
+@pytest.mark.parametrize("bucket", PROVIDERS, indirect=True)
+def test_objects_that_are_gone_are_deleted_without_complaint(bucket):
+    objects = Objects(parse_url(bucket.url("first")), bucket.options)
+    for key in ("a", "b"):
+        objects.put(key, b"1")
+    objects.delete(["gone", "a", "lost", "b"])
+    assert bucket.names() == []
+    assert objects.create("a", b"1")
+    assert not objects.create("a", b"2")
+    assert objects.get("a") == b"1"
+
+
+@pytest.mark.parametrize("bucket", ["gs", "az"], indirect=True)
+def test_missing_bucket_of_another_provider_is_said(bucket):
+    place = f"{bucket.scheme}://nowhere"
+    for ask in (open_run, list_runs):
+        with pytest.raises(RemoteError, match=f"There is no bucket 'nowhere' \\({place}\\)"):
+            ask(f"{place}/first", storage_options=bucket.options)
+    with pytest.raises(RemoteError, match="There is no bucket 'nowhere'"):
+        Objects(parse_url(f"{place}/first"), bucket.options).delete(["x"])

@@ -18,6 +18,7 @@ from tdbg_lab.store.remote import parse_url, sending
 from tdbg_lab.store.remote.objects import RemoteError
 from tdbg_lab.store.remote.service import Service
 from tdbg_lab.store.remote.spool import Spooled, spool_path
+from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import (
     assert_same_run,
     eventually,
@@ -26,6 +27,8 @@ from tests.store.remote.sending import (
     send,
     uploader,
 )
+
+pytestmark = pytest.mark.parametrize("bucket", PROVIDERS, indirect=True)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_answer_that_comes_too_late_does_no_harm(bucket):
     send(spooled, bucket.options)
     (late,) = [key for key in bucket.names() if "stats-000001.arrows" in key]
     short = bucket.read(late)
-    bucket._client.delete_object(Bucket=bucket.name, Key=late)
+    bucket.delete(late)
     training.step()
     send(spooled, bucket.options)  # knows nothing of the first: sends both steps as one range
     bucket.write(late, short)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pytest
 
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import list_runs, open_run
@@ -12,7 +14,10 @@ from tdbg_lab.store import pending, requests
 from tdbg_lab.store.control import answer
 from tdbg_lab.store.remote import parse_url
 from tdbg_lab.store.remote.service import Service
+from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import assert_same_run, eventually, fake_training, send, uploader
+
+pytestmark = pytest.mark.parametrize("bucket", PROVIDERS, indirect=True)
 
 
 def test_a_finished_run_is_the_same_on_the_object_store(bucket):
@@ -89,7 +94,7 @@ def test_nothing_new_costs_a_reader_two_requests_and_no_download(bucket, proxy):
     run._mirror._interval_s = 0
     proxy.requests.clear()
     assert not run.refresh()
-    assert [request.split("?")[0].rpartition("/")[2] for request in proxy.requests] == [
+    assert [unquote(request).split("?")[0].rpartition("/")[2] for request in proxy.requests] == [
         "run.json",
         bucket.name,
     ]
@@ -196,7 +201,7 @@ def test_another_run_at_the_same_place_replaces_the_copy(bucket):
     run = open_run(bucket.url("first"), storage_options=bucket.options)
     assert run.last_step == 2
     for key in bucket.names():
-        bucket._client.delete_object(Bucket=bucket.name, Key=key)
+        bucket.delete(key)
     other, spooled = fake_training(bucket.url("elsewhere/first"), raw_every=0)
     other.step()
     spooled.set_place(parse_url(bucket.url("first")), chief=True)
