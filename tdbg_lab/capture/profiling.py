@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Literal
+import time
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tdbg_lab.capture import companions
 from tdbg_lab.errors import ConflictError, TdbgError
@@ -26,6 +27,19 @@ _SAVE_S = 60.0
 """How long the end of a capture waits for files that are being written, seconds."""
 
 
+class _Planned(NamedTuple):
+    """A profile that waits for its step or its time."""
+
+    window: ProfileWindow
+    request: Request | None
+    start_s: float | None
+    """Seconds since 1970."""
+
+    def is_due(self, step: int) -> bool:
+        begun = self.window.start is None or self.window.start <= step
+        return begun and (self.start_s is None or self.start_s <= time.time())
+
+
 class Profiling:
     """The profiles of one handle: one at a time, the others wait for their step.
 
@@ -38,26 +52,28 @@ class Profiling:
     def __init__(self, engine: Engine) -> None:
         self.active = False
         self._engine = engine
-        self._waiting: list[tuple[ProfileWindow, Request | None]] = []
+        self._waiting: list[_Planned] = []
         self._current: tuple[ProfileRecording, Request | None] | None = None
         self._saving: list[threading.Thread] = []
-        planned = engine.plan.config.profile_steps
-        if planned is not None and engine.open:
-            self._plan(*planned)
+        config = engine.plan.config
+        if engine.open:
+            if config.profile_steps is not None:
+                first, end = config.profile_steps
+                self._plan(ProfileWindow(steps=end - first, start=first), f"profile_steps ({first}, {end})")
+            for one in config.profiles:
+                window = ProfileWindow(**one.model_dump(exclude={"start_s"}))
+                self._plan(window, f"a profile of {window}", one.start_s)
 
-    def _plan(self, first: int, end: int) -> None:
-        """Profile the steps that the configuration names."""
+    def _plan(self, window: ProfileWindow, name: str, start_s: float | None = None) -> None:
+        """Make a profile that the configuration names."""
         step = self._engine.step
-        if first < step:
-            self._engine.guard.notice(
-                "profile",
-                f"profile_steps ({first}, {end}) is not profiled: the run goes on with step {step}",
-            )
+        if window.start is not None and window.start < step:
+            self._engine.guard.notice("profile", f"{name} is not profiled: the run goes on with step {step}")
             return
-        self._add(ProfileWindow(steps=end - first, start=first), None)
+        self._add(window, None, start_s)
 
-    def _add(self, window: ProfileWindow, request: Request | None) -> None:
-        self._waiting.append((window, request))
+    def _add(self, window: ProfileWindow, request: Request | None, start_s: float | None = None) -> None:
+        self._waiting.append(_Planned(window, request, start_s))
         self.active = True
 
     def follow(self, request: Request) -> None:
@@ -93,7 +109,7 @@ class Profiling:
         if self._current is not None:
             self._current[0].end(self._engine.step)
             self._save()
-        for window, request in self._waiting:
+        for window, request, _ in self._waiting:
             self._tell(request, "refused", f"training ended before {window} could be profiled")
         self._waiting.clear()
         self.active = False
@@ -102,11 +118,11 @@ class Profiling:
         self._saving.clear()
 
     def _begin(self, step: int) -> None:
-        due = next((one for one in self._waiting if one[0].start is None or one[0].start <= step), None)
+        due = next((one for one in self._waiting if one.is_due(step)), None)
         if due is None:
             return
         self._waiting.remove(due)
-        window, request = due
+        window, request, _ = due
         writer = self._engine.writer
         if not isinstance(writer, RankWriter):  # this rank writes nothing
             return

@@ -12,6 +12,7 @@ from tdbg_lab.config.checking import article, validated
 from tdbg_lab.config.collection import CollectionConfig, default_collections
 from tdbg_lab.config.file import load_config
 from tdbg_lab.config.listing import Known, collection_list
+from tdbg_lab.config.profile import MAX_PROFILED_STEPS, PlannedProfile
 from tdbg_lab.config.sagemaker import is_sagemaker, sagemaker_settings
 from tdbg_lab.config.strict import StrictModel, names
 from tdbg_lab.errors import ConfigError
@@ -19,7 +20,6 @@ from tdbg_lab.errors import ConfigError
 __all__ = ["DEFAULT_SAVE_EVERY", "CaptureConfig"]
 
 DEFAULT_SAVE_EVERY = 10
-_MAX_PROFILED = 1000
 
 RankNames = Annotated[
     Literal["all", "first"] | tuple[Annotated[int, Field(ge=0)], ...],
@@ -47,6 +47,8 @@ class CaptureConfig(StrictModel):
     """Which processes of a distributed training write, when the caller does not say."""
     profile_steps: Annotated[tuple[int, int], BeforeValidator(names)] | None = None
     """Steps to profile: from the first number on, before the second."""
+    profiles: Annotated[tuple[PlannedProfile, ...], BeforeValidator(names)] = ()
+    """Further profiles, each with what it records."""
     profiler: bool = True
     """False: record no phases and do not sample the machine, whatever the caller says."""
     sample_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 0.5
@@ -55,9 +57,9 @@ class CaptureConfig(StrictModel):
     @field_validator("profile_steps")
     @classmethod
     def _is_window(cls, steps: tuple[int, int] | None) -> tuple[int, int] | None:
-        if steps is not None and not 0 <= steps[0] < steps[1] <= steps[0] + _MAX_PROFILED:
+        if steps is not None and not 0 <= steps[0] < steps[1] <= steps[0] + MAX_PROFILED_STEPS:
             raise ValueError(
-                f"a first step and the one after the last, at most {_MAX_PROFILED}, such as (100, 105)"
+                f"a first step and the one after the last, at most {MAX_PROFILED_STEPS}, such as (100, 105)"
             )
         return steps
 

@@ -119,6 +119,34 @@ def test_profile_of_steps_named_in_advance_covers_them(attach: Attach) -> None:
     assert {row["name"]: row["calls"] for row in digest["operators"]}["aten::conv2d"] == 2
 
 
+def test_profiler_configuration_of_sagemaker_makes_its_profiles(attach: Attach) -> None:
+    parameters = {
+        "DetailedProfilingConfig": '{"StartStep": 1, "NumSteps": 2, }',
+        "PythonProfilingConfig": {"StartStep": 4, "NumSteps": 1, "ProfilerName": "cProfile"},
+    }
+    training = Training()
+    config = {"ProfilingParameters": parameters}
+    with attach(training.model, optimizer=training.optimizer, config=config) as handle:
+        training.steps(8)
+    detailed, python = handle.run.profiles()
+    assert (detailed.first_step, detailed.last_step, detailed.problems) == (1, 2, ())
+    assert (python.first_step, python.last_step, python.problems) == (4, 4, ())
+    assert [name.removesuffix(".gz") for name in detailed.files] == ["trace.json"]
+    assert "trace.json" not in {name.removesuffix(".gz") for name in python.files}
+    assert any("pstats" in name for name in python.files), "every call, not samples"
+
+
+def test_profile_of_a_time_waits_for_it(attach: Attach) -> None:
+    training, start_s = Training(), time.time() + 0.5
+    plan = [{"start_s": start_s, "seconds": 0.05, "python": "off"}]
+    with attach(training.model, optimizer=training.optimizer, config={"profiles": plan}) as handle:
+        began = time.monotonic()
+        while not handle.run.profiles() and time.monotonic() - began < 60:
+            training.step()
+    (profile,) = handle.run.profiles()
+    assert profile.start_ns >= start_s * 1e9
+
+
 def test_profile_of_seconds_ends_by_itself(attach: Attach) -> None:
     training = Training()
     with attach(training.model, optimizer=training.optimizer) as handle:

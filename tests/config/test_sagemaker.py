@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 
 import pytest
 
@@ -150,7 +151,7 @@ def test_names_of_its_collections_are_known_in_every_framework():
     assert set(names) <= set(collections(CaptureConfig.build({"CollectionConfigurations": entries})))
 
 
-def test_profiler_is_taken_as_it_is_and_says_what_is_not_made(caplog):
+def test_profiler_is_taken_as_it_is_and_its_profiles_are_planned(caplog):
     parsed = ProfilerJson.parse(PROFILER)
     assert parsed.enabled
     assert parsed.local_path == "/opt/ml/output/Profiler"
@@ -164,7 +165,34 @@ def test_profiler_is_taken_as_it_is_and_says_what_is_not_made(caplog):
         config = CaptureConfig.build(PROFILER)
     assert config.profiler
     assert config.collections == CaptureConfig.build().collections
-    assert "PythonProfilingConfig: phases and the machine are recorded" in caplog.text
+    assert [one.model_dump(exclude_none=True) for one in config.profiles] == [
+        {"start": 2, "steps": 1, "operators": True, "python": "off"},
+        {"start": 9, "steps": 1, "operators": False, "python": "calls"},
+    ]
+    assert "cProfileTimer is total_time" in caplog.text
+    assert "SMDataParallelProfilingConfig: this profile is not made while training" in caplog.text
+
+
+def test_profiles_of_one_range_are_made_together_and_of_a_time_that_is_over_not(caplog):
+    ahead, over = time.time() + 3600, {"StartTimeInSecSinceEpoch": 1, "DurationInSeconds": 60}
+    both = {"StartStep": 4, "NumSteps": "3"}
+    parameters = {"DetailedProfilingConfig": both}
+    parameters["PythonProfilingConfig"] = {**both, "ProfilerName": "pyinstrument"}
+    (together,) = CaptureConfig.build({"ProfilingParameters": parameters}).profiles
+    assert (together.start, together.steps, together.operators, together.python) == (4, 3, True, "sampling")
+    later = {"DetailedProfilingConfig": {"StartTimeInSecSinceEpoch": ahead, "DurationInSeconds": 2}}
+    (timed,) = CaptureConfig.build({"ProfilingParameters": later}).profiles
+    assert (timed.start_s, timed.seconds, timed.python) == (ahead, 2, "off")
+    with caplog.at_level(logging.WARNING, "tdbg_lab"):
+        parameters = {"DetailedProfilingConfig": over, "PythonProfilingConfig": {"ProfilerName": "cprofile"}}
+        assert CaptureConfig.build({"ProfilingParameters": parameters}).profiles == ()
+        parameters = {"DetailedProfilingConfig": {"NumSteps": 5000}}
+        assert CaptureConfig.build({"ProfilingParameters": parameters}).profiles[0].steps == 1000
+    assert "DetailedProfilingConfig: its time is over" in caplog.text
+    assert "PythonProfilingConfig has no range" in caplog.text
+    assert "1000 of 5000 steps" in caplog.text
+    off = {"DisableProfiler": True, "ProfilingParameters": {"DetailedProfilingConfig": both}}
+    assert CaptureConfig.build(off).profiles == ()
 
 
 def test_interval_of_the_profiler_is_that_of_the_samples():

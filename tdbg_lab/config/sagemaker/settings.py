@@ -9,6 +9,7 @@ from tdbg_lab.config.checking import closest
 from tdbg_lab.config.collection import CollectionConfig
 from tdbg_lab.config.sagemaker.hook import CollectionJson, HookJson
 from tdbg_lab.config.sagemaker.profiler import ProfilerJson
+from tdbg_lab.config.sagemaker.profiles import planned_profiles
 from tdbg_lab.config.schedule import SaveSchedule
 from tdbg_lab.errors import ConfigError
 
@@ -69,7 +70,8 @@ def sagemaker_settings(given: Mapping[str, Any], known: Known) -> dict[str, Any]
         settings["profiler"] = profiler.enabled
         if profiler.interval_ms is not None:
             settings["sample_interval_s"] = profiler.interval_ms / 1e3
-        _say_what_is_not_done(profiler)
+        if profiler.enabled:
+            settings["profiles"] = planned_profiles(profiler)
         if not {"HookParameters", "CollectionConfigurations"} & given.keys():
             return settings  # a file for the profiler alone says nothing about tensors
     if hook.what.get("export_tensorboard"):
@@ -84,16 +86,6 @@ def sagemaker_settings(given: Mapping[str, Any], known: Known) -> dict[str, Any]
         "save_every": hook.schedule("train").get("save_interval", _INTERVAL),
         "collections": () if hook.what.get("dry_run") else tuple(_collections(hook, known)),
     }
-
-
-def _say_what_is_not_done(profiler: ProfilerJson) -> None:
-    for category in profiler.ranges:
-        if profiler.enabled and category != "DataloaderProfilingConfig":
-            _log.warning(
-                "tdbg-lab: %s: phases and the machine are recorded at every step; "
-                "this profile is not made while training.",
-                category,
-            )
 
 
 def _collections(hook: HookJson, known: Known) -> list[CollectionConfig]:
