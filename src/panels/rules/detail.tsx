@@ -219,7 +219,7 @@ function Links(
   if (!cause && below.length === 0) {
     return null;
   }
-  const link = (other: IFinding): JSX.Element => (
+  const link = (other: IFinding, times = 1): JSX.Element => (
     <button
       key={other.id}
       className="jp-TdbgLink"
@@ -227,6 +227,7 @@ function Links(
       onClick={() => model.choose(other.rule, other.id)}
     >
       {model.title(other.rule)}
+      {times > 1 && ` × ${times}`}
     </button>
   );
   return (
@@ -238,9 +239,21 @@ function Links(
       )}
       {below.length > 0 && (
         <>
-          {trans.__('What follows from it:')} {below.slice(0, 20).map(link)}
+          {trans.__('What follows from it:')}{' '}
+          {byRule(below).map(same => link(same[0], same.length))}
         </>
       )}
     </p>
   );
+}
+
+/** Findings of one rule together, in the order of the first of each. */
+function byRule(
+  findings: readonly IFinding[]
+): readonly (readonly IFinding[])[] {
+  const found = new Map<string, IFinding[]>();
+  for (const one of findings) {
+    found.set(one.rule, [...(found.get(one.rule) ?? []), one]);
+  }
+  return [...found.values()];
 }

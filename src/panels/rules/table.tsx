@@ -88,7 +88,9 @@ function Head(props: { readonly trans: TranslationBundle }): JSX.Element {
         <th scope="col" className="jp-mod-number">
           {trans.__('First step')}
         </th>
-        <th scope="col">{trans.__('Over steps')}</th>
+        <th scope="col" className="jp-mod-trend">
+          {trans.__('Over steps')}
+        </th>
         <th scope="col" className="jp-mod-number jp-mod-cost">
           {trans.__('Cost')}
         </th>
@@ -139,7 +141,7 @@ function Row(props: IRulesProps & { readonly row: IRuleRow }): JSX.Element {
       <td className="jp-mod-number">
         {row.first >= 0 ? formatStep(row.first) : ''}
       </td>
-      <td>
+      <td className="jp-mod-trend">
         <Trend
           findings={row.findings}
           checked={state?.step_checked ?? -1}
