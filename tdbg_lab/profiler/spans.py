@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 PHASES = (
     *("data", "forward", "backward", "optimizer", "eval"),
-    *("checkpoint", "callback", "logging", "other"),
+    *("copy", "checkpoint", "callback", "logging", "other"),
 )
 """Phases every view knows; users add their own."""
 OWN_PHASES = frozenset({"data", "forward", "backward", "optimizer", "eval", "capture", "boosting", "step"})

@@ -75,6 +75,7 @@ PHASES = {
     "backward": "#8a6bd1",
     "optimizer": "#12977a",
     "eval": "#4ba3d6",
+    "copy": "#d2553f",
     "checkpoint": "#a0683c",
     "callback": "#9a8e1e",
     "logging": "#c9449a",

@@ -9,6 +9,7 @@ import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
+from tdbg_lab.capture.pytorch.copies import CopyWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
@@ -117,6 +118,7 @@ class TorchSession:
             self.watch.checks = CheckWatch(engine, models, self.parameters, several=several)
         self._functional = FunctionalProbe(engine, sites)
         self._loaders = LoaderWatch(engine)
+        self._copies = CopyWatch(engine, (value for _, value in self.parameters.live()))
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers)
@@ -269,6 +271,7 @@ class TorchSession:
         self._stance.leave()
         self.watch.detach()
         self._loaders.detach()
+        self._copies.detach()
         self._layers.remove()
         self._remove(self._removable)
         if not self._in_step_hook:

@@ -1,0 +1,108 @@
+"""Copies from the host to a device: what a training waits in ``Tensor.to``, ``cuda`` and ``pin_memory``.
+
+While a model that lives on a device is attached to, these methods are replaced by ones that look at the
+clock and call them; they are put back when the last handle goes. On a CPU nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import functools
+from threading import get_ident
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
+
+import torch
+
+from tdbg_lab.profiler.spans import OWN_PHASES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tdbg_lab.capture.engine import Engine
+
+__all__ = ["CopyWatch"]
+
+_METHODS = ("to", "cuda", "pin_memory")
+_LEAST_NS = 20_000
+"""What is shorter stays with the phase around it: a copy that was only put into the queue of the device."""
+
+_listeners: list[WeakMethod[Any]] = []
+_replaced: dict[str, Any] = {}
+"""Our function by name of the method it stands for."""
+
+
+class CopyWatch:
+    """The phase ``copy`` of one training. Only what the thread does that attached counts.
+
+    Parameters
+    ----------
+    parameters
+        Of the models; they tell whether training happens on a device.
+    """
+
+    def __init__(self, engine: Engine, parameters: Iterable[torch.Tensor]) -> None:
+        self._engine = engine
+        self._thread = get_ident()
+        self._listener = WeakMethod(self._note)
+        if engine.phases is not None and _on_device(parameters):
+            _listen(self._listener)
+
+    def detach(self) -> None:
+        """Listen no longer. Idempotent."""
+        if self._listener in _listeners:
+            _listeners.remove(self._listener)
+        if not _listeners:
+            _restore()
+
+    def _note(self, tensor: torch.Tensor, result: torch.Tensor, begin: int, now: int) -> None:
+        if get_ident() == self._thread and self._engine.open:
+            self._engine.guard.run("spans", self._take, tensor, result, begin, now)
+
+    def _take(self, tensor: torch.Tensor, result: torch.Tensor, begin: int, now: int) -> None:
+        with torch._C.DisableTorchFunction():  # noqa: SLF001 - modes are not to see us
+            if not tensor.is_cpu or (result.is_cpu and not result.is_pinned()):  # not on its way to a device
+                return
+        phases = self._engine.phases
+        if phases is None:
+            return
+        around = phases.current
+        if around is None or (around in OWN_PHASES and around != "capture"):  # the user's keep their time
+            phases.ended("copy", begin, now, self._engine.step)
+
+
+def _on_device(parameters: Iterable[torch.Tensor]) -> bool:
+    return any(not one.is_cpu for one in parameters)
+
+
+def _listen(listener: WeakMethod[Any]) -> None:
+    _listeners.append(listener)
+    for name in _METHODS:
+        if name not in vars(torch.Tensor):  # they are inherited; somebody may have replaced them already
+            _replaced[name] = _timed(getattr(torch.Tensor, name))
+            setattr(torch.Tensor, name, _replaced[name])
+
+
+def _restore() -> None:
+    while _replaced:
+        name, function = _replaced.popitem()
+        if vars(torch.Tensor).get(name) is function:
+            delattr(torch.Tensor, name)
+
+
+def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def timed(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return original(tensor, *args, **kwargs)
+        begin = perf_counter_ns()
+        result = original(tensor, *args, **kwargs)
+        now = perf_counter_ns()
+        if now - begin >= _LEAST_NS and result is not tensor:
+            for weak in _listeners:
+                note = weak()
+                if note is not None:
+                    note(tensor, result, begin, now)
+        return result
+
+    return timed
