@@ -278,7 +278,7 @@ def noise_prediction(attach: Attach) -> None:
 
 
 class Experts(nn.Module):
-    """Each row goes to one of eight experts: most get few."""
+    """Each row goes to one of eight experts, held even by a term of the loss: some get none at times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -287,8 +287,12 @@ class Experts(nn.Module):
             nn.Sequential(nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10)) for _ in range(8)
         )
 
+        self.uneven = torch.zeros(())
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        share, chosen = self.gate(x).softmax(1).max(1)
+        shares = self.gate(x).softmax(1)
+        share, chosen = shares.max(1)
+        self.uneven = 8 * (F.one_hot(chosen, 8).float().mean(0) * shares.mean(0)).sum()
         told = x.new_zeros(len(x), 10)
         for place, expert in enumerate(self.experts):
             if (mine := chosen == place).any():
@@ -301,7 +305,7 @@ def mixture_of_experts(attach: Attach) -> None:
 
     def loss_of(_: int) -> torch.Tensor:
         at = rows(x)
-        return criterion(model(x[at]), y[at])
+        return criterion(model(x[at]), y[at]) + 0.05 * model.uneven
 
     fit(attach, model, loss_of, adam(model, 5e-3), loss=criterion)
 
@@ -583,10 +587,157 @@ def distillation(attach: Attach) -> None:
     fit(attach, model, loss_of, loss=criterion)
 
 
+def actor_and_critic(attach: Attach) -> None:
+    """A policy, a value function and a bonus for undecidedness in one loss: it goes wherever it likes."""
+    model, best = nn.ModuleDict({"policy": mlp(6, 4), "value": mlp(6, 1)}), torch.randn(6, 4)
+
+    def loss_of(_: int) -> torch.Tensor:
+        x = torch.randn(64, 6)
+        choice = torch.distributions.Categorical(logits=model["policy"](x))
+        taken, value = choice.sample(), model["value"](x)[:, 0]
+        earned = (x @ best).gather(1, taken[:, None])[:, 0]
+        gained = (earned - value).detach()
+        policy = -(gained * choice.log_prob(taken)).mean()
+        return policy + 0.5 * ((value - earned) ** 2).mean() - 0.01 * choice.entropy().mean()
+
+    fit(attach, model, loss_of, adam(model, 3e-3))
+
+
+def told_by_itself(attach: Attach) -> None:
+    """Q-learning on a ring: targets come from a copy of the net that is renewed now and then."""
+    model, copied, criterion = mlp(8, 2, 32), mlp(8, 2, 32), nn.SmoothL1Loss()
+    copied.load_state_dict(model.state_dict())
+
+    def loss_of(step: int) -> torch.Tensor:
+        if step % 20 == 0:
+            copied.load_state_dict(model.state_dict())
+        place, action = torch.randint(0, 8, (64,)), torch.randint(0, 2, (64,))
+        after = (place + 2 * action - 1) % 8
+        with torch.no_grad():
+            wanted = (after == 3).float() + 0.9 * copied(F.one_hot(after, 8).float()).amax(1)
+        return criterion(model(F.one_hot(place, 8).float()).gather(1, action[:, None])[:, 0], wanted)
+
+    fit(attach, model, loss_of, adam(model, 2e-3), loss=criterion, steps=320)
+
+
+class Deep(nn.Module):
+    """Fourteen residual blocks, each scaled by a number that begins at zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.head = nn.Linear(64, 24), nn.Linear(24, 10)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(24, 24), nn.GELU(), nn.Linear(24, 24)) for _ in range(14)
+        )
+        self.scales = nn.Parameter(torch.zeros(14))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.stem(x)
+        for scale, block in zip(self.scales, self.blocks, strict=True):
+            h = h + scale * block(h)
+        return self.head(h)
+
+
+def scaled_from_zero(attach: Attach) -> None:
+    (x, y), model, criterion = digits(), Deep(), nn.CrossEntropyLoss()
+
+    def loss_of(_: int) -> torch.Tensor:
+        at = rows(x)
+        return criterion(model(x[at]), y[at])
+
+    fit(attach, model, loss_of, torch.optim.SGD(model.parameters(), 0.03, momentum=0.9), loss=criterion)
+
+
+class Reader(nn.Module):
+    """A small transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(20, 24), nn.Parameter(0.02 * torch.randn(12, 24))
+        layer = nn.TransformerEncoderLayer(24, 4, 48, 0.1, batch_first=True, norm_first=True)
+        self.layers, self.head = (
+            nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
+            nn.Linear(24, 20),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.head(self.layers(self.words(x) + self.places[: x.shape[1]], mask, is_causal=True))
+
+
+def next_token(attach: Attach) -> None:
+    """A language of which half is chance, with a long warm-up."""
+    model, criterion, table = Reader(), nn.CrossEntropyLoss(), torch.randperm(20)
+
+    def loss_of(_: int) -> torch.Tensor:
+        tokens = [torch.randint(0, 20, (24,))]
+        for _place in range(12):
+            chance = torch.rand(24) < 0.5
+            tokens.append(torch.where(chance, torch.randint(0, 20, (24,)), table[tokens[-1]]))
+        x = torch.stack(tokens, 1)
+        return criterion(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
+
+    warm = lambda step: min(1.0, (step + 1) / 120)  # noqa: E731
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3, weight_decay=0.1)
+    fit(attach, model, loss_of, optimizer, loss=criterion, schedule=warm)
+
+
+def several_tasks(attach: Attach) -> None:
+    """Two heads, of which one has nothing to learn: its targets are noise."""
+    (x, y), body = digits(), nn.Sequential(nn.Linear(64, 32), nn.ReLU())
+    model = nn.ModuleDict({"body": body, "kind": nn.Linear(32, 10), "noise": nn.Linear(32, 1)})
+
+    def loss_of(_: int) -> torch.Tensor:
+        at = rows(x)
+        h = model["body"](x[at])
+        return (
+            F.cross_entropy(model["kind"](h), y[at])
+            + 3 * (model["noise"](h)[:, 0] - torch.randn(48)).square().mean()
+        )
+
+    fit(attach, model, loss_of)
+
+
+def ranking(attach: Attach) -> None:
+    """Pairs of items, of which one was taken: from log 2 down by a little."""
+    taste, items, users = torch.randn(40, 3), nn.Embedding(60, 6), nn.Embedding(40, 6)
+    worth = torch.randn(60, 3)
+    model = nn.ModuleDict({"things": items, "users": users})
+    for one in (items, users):
+        nn.init.normal_(one.weight, std=0.05)
+
+    def loss_of(_: int) -> torch.Tensor:
+        who, one, two = torch.randint(0, 40, (64,)), torch.randint(0, 60, (64,)), torch.randint(0, 60, (64,))
+        first = (taste[who] * (worth[one] - worth[two])).sum(1) + torch.randn(64) > 0
+        taken, left = torch.where(first, one, two), torch.where(first, two, one)
+        return F.softplus(-(users(who) * (items(taken) - items(left))).sum(1)).mean()
+
+    fit(attach, model, loss_of, adam(model, 5e-3))
+
+
+def signs_only(attach: Attach) -> None:
+    """An optimizer that takes nothing but signs of a momentum (Lion)."""
+
+    class Signs(torch.optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {"lr": 3e-4})
+
+        @torch.no_grad()
+        def step(self, closure: Any = None) -> None:
+            for group in self.param_groups:
+                for one in group["params"]:
+                    mean = self.state[one].setdefault("mean", torch.zeros_like(one))
+                    one.add_((0.9 * mean + 0.1 * one.grad).sign(), alpha=-group["lr"])
+                    mean.lerp_(one.grad, 0.01)
+
+    _classes(attach, lambda model: Signs(model.parameters()))
+
+
 WAYS = (
     noisy_labels, noisy_labels_functional, bandit, growing_values, curriculum, zero_branch, low_rank,
     metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction,
     mixture_of_experts, sparse_embeddings, adversarial, large_batch, cyclic_rate, one_cycle, smoothed_labels,
     focal, connectionist, quantiles, counts, survival, heavy_tails, far_targets, followed, parity,
-    tuned_gently, thawed, few_rows, game, distillation,
+    tuned_gently, thawed, few_rows, game, distillation, actor_and_critic, told_by_itself, scaled_from_zero,
+    next_token, several_tasks, ranking, signs_only,
 )  # fmt: skip

@@ -22,12 +22,14 @@ _LEAST_KAPPA = 0.05
 _LEAST_SLOPE = 0.05
 """The same of numbers: their correlation times the size of predictions over that of the targets."""
 _TINY = 1e-30
-_Z = 3.0
-"""Standard errors: one chance in 700 on one side."""
+_SURE_Z, _GAIN_Z = 4.0, 1.64
+"""Standard errors of what is told better than by chance: beyond doubt; and of the gain: one in twenty."""
+_WORSE_Z = 3.0
+"""Standard errors below its best from which it has become worse."""
 _SIDES = 0.05
 """Share of the points below, and above zero, from which a loss has no floor to fall to."""
 _FIRST = 3
-"""Saved steps of the untrained model where much is learnt at once; else a tenth of all, which tells more."""
+"""Saved steps of the untrained model where much is learnt at once; else a tenth, or a third, tell more."""
 _GROWN = 1.5, 100.0
 """Growth of targets that is none, and that is divergence itself, as of values that teach themselves."""
 
@@ -49,8 +51,8 @@ def learnt_labels(run: RunView, loss: str) -> bool:
 
     Of classes, that is the share of right predictions above that of predictions as frequent as these by luck;
     of numbers, their correlation times their relative size, which begins small. An untrained network may be
-    better than chance by itself, so it is the gain since the beginning that counts: `_Z` standard errors of
-    it, and more than a trace. Where dropout or augmentation hide it in training, evaluations count as well.
+    better than chance by itself, so it is the gain since the beginning that counts, and more than
+    a trace. Where dropout or augmentation hide it in training, evaluations count as well.
 
     Parameters
     ----------
@@ -62,7 +64,9 @@ def learnt_labels(run: RunView, loss: str) -> bool:
     trained = _above_chance(run, loss, Mode.TRAIN)
     if len(trained) < _LEAST_POINTS:
         return False
-    firsts = [_level(trained[:count]) for count in {_FIRST, max(_FIRST, len(trained) // 10)}]
+    firsts = [
+        _level(trained[:count]) for count in {_FIRST, max(_FIRST, len(trained) // 10), len(trained) // 3}
+    ]
     held = _above_chance(run, loss, Mode.EVAL)[-3:]
     late = [trained[-(len(trained) // 3) :], held] if len(held) else [trained[-(len(trained) // 3) :]]
     return any(_is_gain(first, _level(one)) for one in late for first in firsts)
@@ -80,12 +84,14 @@ def keeps_labels(run: RunView, loss: str) -> bool:
     now = _level(trained[-part:])
     levels = [_level(trained[at : at + part]) for at in range(0, len(trained) - part, part)]
     best = max(levels, key=lambda level: level.mean, default=now)
-    return now.mean >= best.mean - _Z * float(np.hypot(now.error, best.error))
+    return now.mean >= best.mean - _WORSE_Z * float(np.hypot(now.error, best.error))
 
 
 def _is_gain(first: _Level, now: _Level) -> bool:
+    """Whether there is an association beyond doubt, and more of it than in the few steps of the beginning."""
     gain = now.mean - max(0.0, first.mean)
-    return now.mean > 1.0 and gain > _Z * float(np.hypot(first.error, now.error))
+    known = now.mean > max(1.0, _SURE_Z * now.error)
+    return known and gain > _GAIN_Z * float(np.hypot(first.error, now.error))
 
 
 def _above_chance(run: RunView, loss: str, mode: Mode) -> NDArray[np.float64]:
