@@ -34,7 +34,7 @@ export function figureTables(figure: IFigureJson): ReadonlyArray<ITable> {
     if (z.length > 0) {
       tables.push(Private.heatTable(figure, trace, z));
     } else {
-      const line = Private.line(trace);
+      const line = Private.line(figure, trace);
       if (line.x.length > 0) {
         lines.push(line);
       }
@@ -77,9 +77,9 @@ namespace Private {
     u1: Uint8Array
   };
 
-  export function line(trace: JSONObject): ILine {
+  export function line(figure: IFigureJson, trace: JSONObject): ILine {
     const x = cells(trace['x']);
-    const y = cells(trace['y']);
+    const y = named(figure, trace, cells(trace['y']));
     return { name: plain(trace['name']), x, y: y.slice(0, x.length) };
   }
 
@@ -117,7 +117,7 @@ namespace Private {
     const custom = matrix(trace['customdata']);
     const values = custom.length === z.length ? custom : z;
     const x = centres(cells(trace['x']), z[0].length);
-    const y = centres(cells(trace['y']), z.length);
+    const y = named(figure, trace, centres(cells(trace['y']), z.length));
     const columns = evenly(z[0].length, MAX_COLUMNS);
     const bar = trace['colorbar'] as JSONObject | undefined;
     return {
@@ -192,6 +192,27 @@ namespace Private {
     return places
       .slice(1)
       .map((end, i) => (Number(places[i]) + Number(end)) / 2);
+  }
+
+  /** The words of the y axis, where each of these places has one. */
+  function named(
+    figure: IFigureJson,
+    trace: JSONObject,
+    places: ReadonlyArray<Cell>
+  ): ReadonlyArray<Cell> {
+    const id = plain(trace['yaxis']).replace(/^y/, 'yaxis') || 'yaxis';
+    const axis = (figure.layout[id] ?? {}) as JSONObject;
+    const words = cells(axis['ticktext']);
+    const ticks = new Map(
+      cells(axis['tickvals']).map((at, i) => [rounded(at), words[i]])
+    );
+    return places.every(at => ticks.has(rounded(at)))
+      ? places.map(at => ticks.get(rounded(at)) ?? at)
+      : places;
+  }
+
+  function rounded(place: Cell): string {
+    return typeof place === 'number' ? place.toFixed(6) : String(place);
   }
 
   function cell(value: JSONValue): Cell {

@@ -50,6 +50,25 @@ describe('figureTables()', () => {
     expect(table.rows[1][1]).toBeCloseTo(0.3);
   });
 
+  it('tells rows by the words of their axis, where each has one', () => {
+    const [lines, heat] = figureTables({
+      data: [
+        { name: 'step', x: [1, 2], y: [0, 0] },
+        { name: 'forward', x: [0, 1], y: [0.64, 1.36], z: [[5]] },
+        { name: 'CPU', x: [1, 2], y: [0, 60], yaxis: 'y2' }
+      ],
+      layout: {
+        yaxis: { tickvals: [1, 0], ticktext: ['forward', 'step'] },
+        yaxis2: { tickvals: [0, 50], ticktext: ['none', 'half'] }
+      }
+    });
+    expect(lines.rows).toEqual([
+      [1, 'step', 0],
+      [2, 'step', 60]
+    ]);
+    expect(heat.rows).toEqual([['forward', 5]]);
+  });
+
   it('is bounded, first and last kept', () => {
     const many = Array.from({ length: 5000 }, (_, i) => i);
     const [lines, heat] = figureTables({
