@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
+import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from tdbg_lab.capture.pytorch.session import TorchSession
 from tdbg_lab.store.loaders import LoaderFacts
 
 
@@ -50,6 +53,16 @@ def test_loader_is_given_back_when_nothing_was_taken_of_one(attach):
     assert _BaseDataLoaderIter.__next__ is not before
     for handle in handles:
         handle.detach()
+    assert _BaseDataLoaderIter.__next__ is before
+
+
+def test_loader_is_given_back_when_whoever_watched_is_gone(attach, monkeypatch):
+    before = _BaseDataLoaderIter.__next__
+    monkeypatch.setattr(TorchSession, "_hook_boundaries", lambda *_: 1 / 0)
+    monkeypatch.setattr(TorchSession, "detach", lambda _self: None)
+    with pytest.raises(ZeroDivisionError):
+        attach(nn.Linear(4, 2))
+    gc.collect()
     assert _BaseDataLoaderIter.__next__ is before
 
 

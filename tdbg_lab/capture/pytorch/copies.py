@@ -17,9 +17,10 @@ import torch
 from tdbg_lab.profiler.spans import OWN_PHASES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 
 __all__ = ["CopyWatch"]
 
@@ -41,19 +42,16 @@ class CopyWatch:
         Of the models; they tell whether training happens on a device.
     """
 
-    def __init__(self, engine: Engine, parameters: Iterable[torch.Tensor]) -> None:
+    def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
         self._engine = engine
         self._thread = get_ident()
-        self._listener = WeakMethod(self._note)
-        if engine.phases is not None and _on_device(parameters):
+        self._listener = WeakMethod(self._note, _forget)
+        if engine.phases is not None and engine.guard.run("copies", _on_device, parameters):
             _listen(self._listener)
 
     def detach(self) -> None:
         """Listen no longer. Idempotent."""
-        if self._listener in _listeners:
-            _listeners.remove(self._listener)
-        if not _listeners:
-            _restore()
+        _forget(self._listener)
 
     def _note(self, tensor: torch.Tensor, result: torch.Tensor, begin: int, now: int) -> None:
         if get_ident() == self._thread and self._engine.open:
@@ -71,8 +69,8 @@ class CopyWatch:
             phases.ended("copy", begin, now, self._engine.step)
 
 
-def _on_device(parameters: Iterable[torch.Tensor]) -> bool:
-    return any(not one.is_cpu for one in parameters)
+def _on_device(parameters: ParameterProbe) -> bool:
+    return any(not value.is_cpu for _, value in parameters.live())
 
 
 def _listen(listener: WeakMethod[Any]) -> None:
@@ -83,8 +81,11 @@ def _listen(listener: WeakMethod[Any]) -> None:
             setattr(torch.Tensor, name, _replaced[name])
 
 
-def _restore() -> None:
-    while _replaced:
+def _forget(listener: WeakMethod[Any]) -> None:
+    """Tell no longer who is away or gone; behind the last one the methods are as they were."""
+    if listener in _listeners:
+        _listeners.remove(listener)
+    while _replaced and not _listeners:
         name, function = _replaced.popitem()
         if vars(torch.Tensor).get(name) is function:
             delattr(torch.Tensor, name)
@@ -99,7 +100,7 @@ def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
         result = original(tensor, *args, **kwargs)
         now = perf_counter_ns()
         if now - begin >= _LEAST_NS and result is not tensor:
-            for weak in _listeners:
+            for weak in tuple(_listeners):
                 note = weak()
                 if note is not None:
                     note(tensor, result, begin, now)

@@ -36,7 +36,7 @@ class LoaderWatch:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.seen: dict[int, ref[Any]] = {}
-        self._listener = WeakMethod(self._note)
+        self._listener = WeakMethod(self._note, _forget)
         if isinstance(engine.writer, RankWriter):
             _listen(self._listener)
 
@@ -56,13 +56,8 @@ class LoaderWatch:
             write_loaders(self._engine.writer.path, [_facts(one) for one in running])
 
     def detach(self) -> None:
-        """Look away; who is the last to do so puts the function back as it was. Idempotent."""
-        function: Any = _BaseDataLoaderIter.__next__
-        telling: _Telling | None = getattr(function, _MARK, None)
-        if telling is not None and self._listener in telling.listeners:
-            telling.listeners.remove(self._listener)
-            if not telling.listeners and telling.function is function:  # somebody may have replaced ours
-                _replace(telling.original)
+        """Look away. Idempotent."""
+        _forget(self._listener)
 
 
 class _Telling:
@@ -74,7 +69,7 @@ class _Telling:
 
         @functools.wraps(original)
         def tell(iterator: Any) -> Any:
-            for weak in self.listeners:
+            for weak in tuple(self.listeners):
                 note = weak()
                 if note is not None:
                     note(iterator)
@@ -91,6 +86,16 @@ def _listen(listener: WeakMethod[Any]) -> None:
         telling = _Telling(_BaseDataLoaderIter.__next__)
         _replace(telling.function)
     telling.listeners.append(listener)
+
+
+def _forget(listener: WeakMethod[Any]) -> None:
+    """Tell no longer who is away or gone; behind the last one the function is as it was."""
+    function: Any = _BaseDataLoaderIter.__next__
+    telling: _Telling | None = getattr(function, _MARK, None)
+    if telling is not None and listener in telling.listeners:
+        telling.listeners.remove(listener)
+        if not telling.listeners and telling.function is function:  # somebody may have replaced ours
+            _replace(telling.original)
 
 
 def _replace(function: Any) -> None:

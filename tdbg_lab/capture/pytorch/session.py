@@ -118,7 +118,7 @@ class TorchSession:
             self.watch.checks = CheckWatch(engine, models, self.parameters, several=several)
         self._functional = FunctionalProbe(engine, sites)
         self._loaders = LoaderWatch(engine)
-        self._copies = CopyWatch(engine, (value for _, value in self.parameters.live()))
+        self._copies = CopyWatch(engine, self.parameters)
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers)
