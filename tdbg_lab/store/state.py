@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Segment = LiveStats | SealedStats | LiveEvents | SealedEvents
 _LIVE = (LiveStats, LiveEvents)
+_MOST_LOOKS = 4
+"""How often a directory is listed in one refresh when segments vanish between listing and opening."""
 _CLOCK_GRAIN_NS = 10**8
 _Place = tuple[int, str, int]
 """Rank, stream, number."""
@@ -62,7 +64,7 @@ class RunState:
         self._changed = False
         """Something changed that no `refresh` of a caller has told yet."""
         self._retry = False
-        """A segment could not be opened or vanished: the listing must be made again."""
+        """A segment could not be opened or vanished, most often since it was sealed: list again."""
 
     def refresh(self) -> bool:
         """Read what is new; True when rows, spans or samples came or went."""
@@ -82,6 +84,16 @@ class RunState:
         return changed
 
     def _refresh_rank(self, rank: int, directory: Path) -> bool:
+        """Look at a rank's directory until nothing vanishes meanwhile."""
+        changed = False
+        for _ in range(_MOST_LOOKS):
+            self._retry = False
+            changed = self._look(rank, directory) or changed
+            if not self._retry:
+                break
+        return changed
+
+    def _look(self, rank: int, directory: Path) -> bool:
         """List a rank's directory when it changed, else only poll what is live."""
         modified_ns = _modified_ns(directory)
         listed_at_ns = time.time_ns()
@@ -104,7 +116,6 @@ class RunState:
         # A change within the clock's grain of this look would go unseen: look again for a while.
         settled = listed_at_ns - modified_ns > _CLOCK_GRAIN_NS and not self._retry
         self._listed[rank] = modified_ns if settled else -1
-        self._retry = False
         return changed
 
     def steps(self, rank: int | None = None) -> NDArray[np.int64]:
