@@ -345,9 +345,9 @@ def _classes(
     criterion: nn.Module | None = None,
     **settings: Any,
 ) -> None:
-    """Digits by a plain net."""
-    (x, y), model, criterion = digits(), mlp(), criterion or nn.CrossEntropyLoss()
-    size = settings.pop("size", 48)
+    """Digits by a plain net, or the one given."""
+    (x, y), criterion = digits(), criterion or nn.CrossEntropyLoss()
+    size, model = settings.pop("size", 48), settings.pop("model", None) or mlp()
 
     def loss_of(_: int) -> torch.Tensor:
         at = rows(x, size)
@@ -733,11 +733,43 @@ def signs_only(attach: Attach) -> None:
     _classes(attach, lambda model: Signs(model.parameters()))
 
 
+def energy(attach: Attach) -> None:
+    """A field that is the slope of an energy: what the last bias adds to the energy goes for nothing."""
+    model = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 1))
+
+    def loss_of(_: int) -> torch.Tensor:
+        x = torch.randn(64, 2, requires_grad=True)
+        (slope,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        return (slope + x.detach()).square().mean()
+
+    fit(attach, model, loss_of)
+
+
+class Added(nn.Module):
+    """A layer and a frozen addition of low rank that is zero."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.base, self.down, self.up = nn.Linear(size, size), nn.Linear(size, 4), nn.Linear(4, size)
+        for one in (self.up.weight, self.up.bias):
+            nn.init.zeros_(one)
+        self.down.requires_grad_(False)
+        self.up.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.base(x) + self.up(self.down(x))
+
+
+def frozen_addition(attach: Attach) -> None:
+    """Additions that are zero and do not train, beside layers that do."""
+    _classes(attach, model=nn.Sequential(Added(64), nn.Tanh(), nn.Linear(64, 10)))
+
+
 WAYS = (
     noisy_labels, noisy_labels_functional, bandit, growing_values, curriculum, zero_branch, low_rank,
     metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction,
     mixture_of_experts, sparse_embeddings, adversarial, large_batch, cyclic_rate, one_cycle, smoothed_labels,
     focal, connectionist, quantiles, counts, survival, heavy_tails, far_targets, followed, parity,
     tuned_gently, thawed, few_rows, game, distillation, actor_and_critic, told_by_itself, scaled_from_zero,
-    next_token, several_tasks, ranking, signs_only,
+    next_token, several_tasks, ranking, signs_only, energy, frozen_addition,
 )  # fmt: skip

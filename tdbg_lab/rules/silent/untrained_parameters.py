@@ -78,7 +78,8 @@ class ParametersWithoutGradient(LoopRule):
 
     Layers whose outputs were recorded in the forward pass make a warning: a ``detach``, a ``no_grad`` or
     a round trip through numpy cuts them off. Layers that were not used meanwhile, such as an expert to which
-    no row was sent, make a notice.
+    no row was sent, make a notice. So do biases of layers whose weights get one: where a loss is made of the
+    derivative of an output, as in energy models, what is added to the output goes for nothing.
     """
 
     patience: int = 4
@@ -105,16 +106,23 @@ class ParametersWithoutGradient(LoopRule):
         seen = run.frames(Kind.ACTIVATION, 1)
         called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
         since = step - seen[-1].step if seen else 0
-        used = [name for name in bad if _owner(name) in called and lasting[name] > since]
+        reached = {_owner(name.removeprefix("gradient/")) for name in _gradients(run) if _is_weight(name)}
+        used = [
+            name
+            for name in bad
+            if _owner(name) in called and lasting[name] > since
+            if _is_weight(name) or _owner(name) not in reached
+        ]
         shown = used or bad
         last = _owner(shown[-1])
         name = next(one for one in shown if _owner(one) == last)
         named = _these([name, *(one for one in shown if one != name)])
-        how = (
-            "though they take part in the forward pass"
-            if used
-            else "and their layers were not seen to be used"
-        )
+        if used:
+            how = "though they take part in the forward pass"
+        elif all(_owner(one) in reached for one in bad):
+            how = "though their layers' weights did"
+        else:
+            how = "and their layers were not seen to be used"
         return self.finding(
             step,
             f"{named} got no gradient in the last {self.patience} steps, {how}.",
@@ -130,6 +138,16 @@ class ParametersWithoutGradient(LoopRule):
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
             step_first=max(0, step - self.patience + 1),
         )
+
+
+def _gradients(run: RunView) -> list[str]:
+    """Names of the gradients of the last step at which some were recorded."""
+    frames = run.frames(Kind.GRADIENT, 1)
+    return [key.name for key in frames[-1].keys if key.kind is Kind.GRADIENT] if frames else []
+
+
+def _is_weight(name: str) -> bool:
+    return name.rpartition(".")[2] != "bias"
 
 
 def _owner(name: str) -> str:

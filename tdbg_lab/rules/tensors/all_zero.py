@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.tensors.frozen import frozen_modules
 from tdbg_lab.rules.tensors.selection import selected, why_nothing
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class AllZero(Rule):
         """Whether zeros in it are a trouble of this rule."""
         if key.kind is Kind.ACTIVATION:
             dead = any(one.rule == "dead_relu" for one in run.open)
-            return not dead and "relu" not in key.collections and "relu" not in key.name.lower()
+            relu = "relu" in key.collections or "relu" in key.name.lower()
+            return not dead and not relu and key.module not in frozen_modules(run)
         if key.kind is Kind.WEIGHT:
             gradients = next(iter(run.frames(Kind.GRADIENT, 1)), None)
             trains = gradients is not None and gradients.get(f"gradient/{key.name}") is not None

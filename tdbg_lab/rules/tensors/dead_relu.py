@@ -13,6 +13,7 @@ from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import learns
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.tensors.frozen import frozen_modules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -248,7 +249,10 @@ def _activity(frame: Frame) -> dict[str, _Activity]:
 
 
 def _behaving(run: RunView) -> set[str]:
-    """Layers that are never negative, have zeros every time, and are not merely data passed on."""
+    """Layers that are never negative, have zeros every time, and are not merely data passed on.
+
+    Frozen ones may have been made zero on purpose, as additions to a model that do not train are.
+    """
     frames = run.frames(Kind.ACTIVATION, 3)
     if not frames:
         return set()
@@ -262,4 +266,6 @@ def _behaving(run: RunView) -> set[str]:
         rows = frame.rows(Kind.ACTIVATION)
         like = (frame.block.min[rows] == 0) & (frame.block.zero_count[rows] > 0)
         known -= {frame.keys[row].name for row in rows[~like]}
-    return {name for name in known if frames[-1].index.get(name, -1) > first}
+    still = frozen_modules(run)
+    modules = {one.name: one.module for one in run.tensors(Kind.ACTIVATION)}
+    return {name for name in known if frames[-1].index.get(name, -1) > first and modules[name] not in still}
