@@ -106,7 +106,7 @@ class ParametersWithoutGradient(LoopRule):
         seen = run.frames(Kind.ACTIVATION, 1)
         called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
         since = step - seen[-1].step if seen else 0
-        reached = {_owner(name.removeprefix("gradient/")) for name in _gradients(run) if _is_weight(name)}
+        reached = _reached(run)
         used = [
             name
             for name in bad
@@ -140,10 +140,11 @@ class ParametersWithoutGradient(LoopRule):
         )
 
 
-def _gradients(run: RunView) -> list[str]:
-    """Names of the gradients of the last step at which some were recorded."""
+def _reached(run: RunView) -> set[str]:
+    """Modules with a weight that had a gradient, at the last step at which some were recorded."""
     frames = run.frames(Kind.GRADIENT, 1)
-    return [key.name for key in frames[-1].keys if key.kind is Kind.GRADIENT] if frames else []
+    keys = frames[-1].keys if frames else ()
+    return {key.module for key in keys if key.kind is Kind.GRADIENT and _is_weight(key.name)}
 
 
 def _is_weight(name: str) -> bool:
