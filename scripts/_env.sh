@@ -72,13 +72,14 @@ ensure_python() {
   done_with python "$hash"
 }
 
+# ensure_npm [FOLDER]: the npm packages of the checkout, or of the tests in a folder of it
 ensure_npm() {
-  local hash
-  hash=$(fingerprint package.json package-lock.json)
-  fresh npm "$hash" && [ -d node_modules ] && return
-  say "Installing npm packages"
-  npm ci --no-audit --no-fund --loglevel=error
-  done_with npm "$hash"
+  local folder=${1:-.} hash
+  hash=$(fingerprint "$folder/package.json" "$folder/package-lock.json")
+  fresh "npm-$folder" "$hash" && [ -d "$folder/node_modules" ] && return
+  say "Installing npm packages${1:+ for $1}"
+  (cd "$folder" && npm ci --no-audit --no-fund --loglevel=error)
+  done_with "npm-$folder" "$hash"
 }
 
 # The bundler is part of JupyterLab's own tool chain; it needs JupyterLab's Python package.

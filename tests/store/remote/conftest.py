@@ -35,11 +35,11 @@ def s3_server():
 
 @pytest.fixture(scope="session")
 def azurite():
-    """Microsoft's emulator, from `node_modules`."""
-    places = os.pathsep.join([str(ROOT / "node_modules/.bin"), os.environ["PATH"]])
+    """Microsoft's emulator, from the node_modules of the tests."""
+    places = os.pathsep.join([str(ROOT / "tests/node_modules/.bin"), os.environ["PATH"]])
     command = shutil.which("azurite-blob", path=places)
     if command is None or shutil.which("node") is None:
-        pytest.skip("Azurite is not installed: npm ci")
+        pytest.skip("Azurite is not installed: npm ci in tests/")
     options = ["--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence"]
     options += ["--skipApiVersionCheck", "--disableTelemetry", "--disableProductStyleUrl"]
     server = subprocess.Popen([command, *options], stdout=subprocess.PIPE, text=True)
