@@ -20,6 +20,7 @@ FLOORS = {
     "records": 1,
     "errors": 1,
     "background": 1,
+    "listening": 1,
     "config": 2,
     "stats": 3,
     "store": 3,

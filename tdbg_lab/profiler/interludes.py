@@ -10,14 +10,15 @@ import functools
 import sys
 from threading import get_ident
 from time import perf_counter_ns
-from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from tdbg_lab.listening import forget, listen
 from tdbg_lab.profiler.spans import OWN_PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tdbg_lab.listening import Listeners
     from tdbg_lab.profiler.spans import PhaseRecorder
 
 __all__ = ["Interludes", "Place"]
@@ -56,7 +57,6 @@ _LEAST_NS = 50_000
 """What is shorter stays with the phase around it."""
 _LOOKS = (1, 10, 100)
 """Completed steps after which to look for libraries that were loaded meanwhile."""
-_MARK = "_tdbg_lab_listeners"
 
 
 class Training(Protocol):
@@ -100,7 +100,7 @@ class Interludes:
         """Put back what nobody else listens to. Idempotent."""
         while self._placed:
             owner, name = self._placed.pop()
-            _unlisten(owner, name, self)
+            forget(owner, name, self)
 
     def begin(self, phase: str) -> bool:
         """Whether the time of a call that begins now is wanted."""
@@ -129,17 +129,9 @@ class Interludes:
             if module is None:
                 continue
             for owner, name in _functions(module, place.name):
-                if (owner, name) not in self._placed and _listen(owner, name, place.phase, self):
+                heard = functools.partial(_heard, place.phase)
+                if (owner, name) not in self._placed and listen(owner, name, self, heard):
                     self._placed.append((owner, name))
-
-
-class _Listeners:
-    """Who listens to a function, what it was before and what stands in its place."""
-
-    def __init__(self, original: Callable[..., Any], phase: str) -> None:
-        self.original = original
-        self.all: tuple[Interludes, ...] = ()
-        self.heard = _heard(original, phase, self)
 
 
 def _functions(module: Any, name: str) -> Iterator[tuple[Any, str]]:
@@ -154,34 +146,10 @@ def _functions(module: Any, name: str) -> Iterator[tuple[Any, str]]:
     yield from ((owner, one) for one in list(vars(owner)) if one.startswith(method[:-1]))
 
 
-def _listen(owner: Any, name: str, phase: str, listener: Interludes) -> bool:
-    """Have `listener` told of each call of a function; whether there is such a function."""
-    function = vars(owner).get(name)
-    listeners = getattr(function, _MARK, None)
-    if listeners is None:
-        if not isinstance(function, FunctionType | BuiltinFunctionType):
-            return False
-        listeners = _Listeners(function, phase)
-        setattr(owner, name, listeners.heard)
-    listeners.all = (*listeners.all, listener)
-    return True
-
-
-def _unlisten(owner: Any, name: str, listener: Interludes) -> None:
-    """No longer; the function is put back with the last one, unless somebody has put theirs around ours."""
-    function = vars(owner).get(name)
-    listeners = getattr(function, _MARK, None)
-    if listeners is None:
-        return
-    listeners.all = tuple(one for one in listeners.all if one is not listener)
-    if not listeners.all and function is listeners.heard:
-        setattr(owner, name, listeners.original)
-
-
-def _heard(original: Callable[..., Any], phase: str, listeners: _Listeners) -> Callable[..., Any]:
+def _heard(phase: str, original: Callable[..., Any], listeners: Listeners[Interludes]) -> Callable[..., Any]:
     @functools.wraps(original)
     def heard(*args: Any, **kwargs: Any) -> Any:
-        told = [one for one in listeners.all if one.begin(phase)]
+        told = [one for one in listeners if one.begin(phase)]
         if not told:
             return original(*args, **kwargs)
         begin = perf_counter_ns()
@@ -192,5 +160,4 @@ def _heard(original: Callable[..., Any], phase: str, listeners: _Listeners) -> C
             for one in told:
                 one.end(phase, begin, now)
 
-    setattr(heard, _MARK, listeners)
     return heard

@@ -10,10 +10,10 @@ import functools
 from threading import get_ident
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
-from weakref import WeakMethod
 
 import torch
 
+from tdbg_lab.listening import forget, listen
 from tdbg_lab.profiler.spans import OWN_PHASES
 
 if TYPE_CHECKING:
@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.parameters import ParameterProbe
+    from tdbg_lab.listening import Listeners
 
 __all__ = ["CopyWatch"]
 
 _METHODS = ("to", "cuda", "pin_memory")
 _LEAST_NS = 20_000
 """What is shorter stays with the phase around it: a copy that was only put into the queue of the device."""
-
-_listeners: list[WeakMethod[Any]] = []
-_replaced: dict[str, Any] = {}
-"""Our function by name of the method it stands for."""
 
 
 class CopyWatch:
@@ -45,15 +42,17 @@ class CopyWatch:
     def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
         self._engine = engine
         self._thread = get_ident()
-        self._listener = WeakMethod(self._note, _forget)
         if engine.phases is not None and engine.guard.run("copies", _on_device, parameters):
-            _listen(self._listener)
+            for name in _METHODS:
+                listen(torch.Tensor, name, self, _timed)
 
     def detach(self) -> None:
         """Listen no longer. Idempotent."""
-        _forget(self._listener)
+        for name in _METHODS:
+            forget(torch.Tensor, name, self)
 
-    def _note(self, tensor: torch.Tensor, result: torch.Tensor, begin: int, now: int) -> None:
+    def note(self, tensor: torch.Tensor, result: torch.Tensor, begin: int, now: int) -> None:
+        """A method made another tensor of a tensor; times by `time.perf_counter_ns`."""
         if get_ident() == self._thread and self._engine.open:
             self._engine.guard.run("spans", self._take, tensor, result, begin, now)
 
@@ -73,25 +72,7 @@ def _on_device(parameters: ParameterProbe) -> bool:
     return any(not value.is_cpu for _, value in parameters.live())
 
 
-def _listen(listener: WeakMethod[Any]) -> None:
-    _listeners.append(listener)
-    for name in _METHODS:
-        if name not in vars(torch.Tensor):  # they are inherited; somebody may have replaced them already
-            _replaced[name] = _timed(getattr(torch.Tensor, name))
-            setattr(torch.Tensor, name, _replaced[name])
-
-
-def _forget(listener: WeakMethod[Any]) -> None:
-    """Tell no longer who is away or gone; behind the last one the methods are as they were."""
-    if listener in _listeners:
-        _listeners.remove(listener)
-    while _replaced and not _listeners:
-        name, function = _replaced.popitem()
-        if vars(torch.Tensor).get(name) is function:
-            delattr(torch.Tensor, name)
-
-
-def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
+def _timed(original: Callable[..., Any], listeners: Listeners[CopyWatch]) -> Callable[..., Any]:
     @functools.wraps(original)
     def timed(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
@@ -100,10 +81,8 @@ def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
         result = original(tensor, *args, **kwargs)
         now = perf_counter_ns()
         if now - begin >= _LEAST_NS and result is not tensor:
-            for weak in tuple(_listeners):
-                note = weak()
-                if note is not None:
-                    note(tensor, result, begin, now)
+            for watch in listeners:
+                watch.note(tensor, result, begin, now)
         return result
 
     return timed

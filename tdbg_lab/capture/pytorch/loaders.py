@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, Any
-from weakref import WeakMethod, ref
+from weakref import ref
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from tdbg_lab.listening import forget, listen
 from tdbg_lab.store import RankWriter
 from tdbg_lab.store.loaders import LoaderFacts, write_loaders
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.listening import Listeners
 
 __all__ = ["LoaderWatch"]
 
 _MAX_LOADERS = 64
-_MARK = "_tdbg_lab_telling"
+_GIVES_A_BATCH = (_BaseDataLoaderIter, "__next__")
 
 
 class LoaderWatch:
@@ -36,11 +40,11 @@ class LoaderWatch:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.seen: dict[int, ref[Any]] = {}
-        self._listener = WeakMethod(self._note, _forget)
         if isinstance(engine.writer, RankWriter):
-            _listen(self._listener)
+            listen(*_GIVES_A_BATCH, self, _telling)
 
-    def _note(self, iterator: Any) -> None:
+    def note(self, iterator: Any) -> None:
+        """A batch was asked of an iterator over a loader."""
         if id(iterator) not in self.seen and len(self.seen) < _MAX_LOADERS:
             self.seen[id(iterator)] = ref(iterator)
 
@@ -57,49 +61,17 @@ class LoaderWatch:
 
     def detach(self) -> None:
         """Look away. Idempotent."""
-        _forget(self._listener)
+        forget(*_GIVES_A_BATCH, self)
 
 
-class _Telling:
-    """The function in place of the original one, and whom it tells."""
+def _telling(original: Callable[..., Any], listeners: Listeners[LoaderWatch]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def tell(iterator: Any) -> Any:
+        for watch in listeners:
+            watch.note(iterator)
+        return original(iterator)
 
-    def __init__(self, original: Any) -> None:
-        self.listeners: list[WeakMethod[Any]] = []
-        self.original = original
-
-        @functools.wraps(original)
-        def tell(iterator: Any) -> Any:
-            for weak in tuple(self.listeners):
-                note = weak()
-                if note is not None:
-                    note(iterator)
-            return original(iterator)
-
-        self.function = tell
-        setattr(tell, _MARK, self)
-
-
-def _listen(listener: WeakMethod[Any]) -> None:
-    """Tell `listener` of every iterator that is asked for a batch."""
-    telling: _Telling | None = getattr(_BaseDataLoaderIter.__next__, _MARK, None)
-    if telling is None:
-        telling = _Telling(_BaseDataLoaderIter.__next__)
-        _replace(telling.function)
-    telling.listeners.append(listener)
-
-
-def _forget(listener: WeakMethod[Any]) -> None:
-    """Tell no longer who is away or gone; behind the last one the function is as it was."""
-    function: Any = _BaseDataLoaderIter.__next__
-    telling: _Telling | None = getattr(function, _MARK, None)
-    if telling is not None and listener in telling.listeners:
-        telling.listeners.remove(listener)
-        if not telling.listeners and telling.function is function:  # somebody may have replaced ours
-            _replace(telling.original)
-
-
-def _replace(function: Any) -> None:
-    _BaseDataLoaderIter.__next__ = function  # type: ignore[method-assign]
+    return tell
 
 
 def _facts(iterator: Any) -> LoaderFacts:
