@@ -70,8 +70,8 @@ def _parts(program: Program) -> Iterable[str]:
         yield _digest_of_code(
             *(f"benchmarks/detection/programs/{folder}/{one}.py" for one in ("data", "networks", "readers"))
         )
-    elif folder == "fourth":
-        yield _digest_of_code("benchmarks/detection/programs/fourth/*.py")
+    elif folder in ("fourth", "fifth"):
+        yield _digest_of_code(f"benchmarks/detection/programs/{folder}/*.py")
     yield program.name
     yield _source(program.task.build)
     if program.variant:
