@@ -45,7 +45,7 @@ class Task:
     variants: dict[str, Change]
     faults: tuple[Fault, ...]
     half: str = ""
-    """``tuned``, ``seen`` or ``held_out``, see `benchmarks.detection.catalog`."""
+    """The set: ``tuned``, ``held_out`` and so on, see `benchmarks.detection.catalog`."""
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ TASKS = (
          (setup.redundant_softmax("6"), silent.left_in_eval(), fourth.other_rows())),
     Task("terrain_residual", "dense", terrain_residual, {"bf16": v.bf16},
          (silent.never_stepped(0.0), fourth.without_gradient("blocks.0"), fifth.own_logarithm())),
-    Task("collider_deep", "dense", collider_deep, {"clipped": v.clipped},
+    Task("collider_deep", "dense", collider_deep, {"radam": w.by("RAdam", 4e-3)},
          (sagemaker.weights_scaled(1e-3, "weights_small"), fourth.raised(100.0, 90),
           silent.stuck_loader(70))),
     Task("activity_gelu", "dense", activity_gelu, {"dropout": with_dropout(0.35)},
