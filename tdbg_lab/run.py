@@ -522,6 +522,14 @@ class Run:
         """The machine that each rank runs on, by rank; empty where it was not sampled."""
         return read_machines(self.path)
 
+    def clock_offsets(self) -> dict[str, float]:
+        """What the clocks of machines are ahead of that of the first rank's, s, where they differ.
+
+        It is estimated from steps, which processes of one training end together; spans, samples and times of
+        steps are read as if the clocks agreed.
+        """
+        return self._reader.clock_offsets()
+
     def apply_fix(self, finding: Finding, *, by: str = "") -> str:
         """Ask the training process for the change that a finding proposes; returns the id of the request.
 

@@ -54,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         writer = SystemWriter(options.run, rank=options.rank)
         facts = MachineFacts(
+            rank=options.rank,
             host=socket.gethostname(),
             interval_s=options.interval,
             gpus=tuple(gpu.devices) if gpu is not None else (),

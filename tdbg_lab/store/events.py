@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tdbg_lab.store.cache import ColumnCache
 
+__all__ = ["TIME", "LiveEvents", "SealedEvents", "between", "moved"]
+
 TIME = {"spans": "start_ns", "system": "time_ns"}
 
 
@@ -54,7 +56,7 @@ class LiveEvents:
 
     def read(self, first_ns: int, last_ns: int) -> pa.Table:
         """Rows whose time lies between, both inclusive."""
-        return _between(self.whole(), TIME[self._stream], first_ns, last_ns)
+        return between(self.whole(), TIME[self._stream], first_ns, last_ns)
 
     def whole(self) -> pa.Table:
         """All rows so far."""
@@ -113,10 +115,10 @@ class SealedEvents:
         if column is None:
             groups = self._groups(first_ns, last_ns)
             if groups is not None and 2 * len(groups) <= len(self._file.group_starts):
-                return _between(self._file.read(groups, SCHEMAS[self._stream].names), time, first_ns, last_ns)
+                return between(self._file.read(groups, SCHEMAS[self._stream].names), time, first_ns, last_ns)
             column = (self._file.read_all(),)
             self._cache.put(key, column)
-        return _between(column[0], time, first_ns, last_ns)
+        return between(column[0], time, first_ns, last_ns)
 
     def _groups(self, first_ns: int, last_ns: int) -> list[int] | None:
         """Row groups with rows between; None when the file does not say which they are."""
@@ -137,7 +139,17 @@ class SealedEvents:
         return self._last
 
 
-def _between(table: pa.Table, column: str, first_ns: int, last_ns: int) -> pa.Table:
+def moved(table: pa.Table, stream: str, ahead_ns: int) -> pa.Table:
+    """The rows of a machine whose clock is ahead, by the clock of the others."""
+    if not ahead_ns:
+        return table
+    name = TIME[stream]
+    time_ns = pc.subtract(table[name], pa.scalar(ahead_ns, pa.int64()))
+    return table.set_column(table.column_names.index(name), table.schema.field(name), time_ns)
+
+
+def between(table: pa.Table, column: str, first_ns: int, last_ns: int) -> pa.Table:
+    """Rows whose time lies between, both inclusive."""
     time_ns = table[column]
     bounds = np.clip([first_ns, last_ns], -(2**63), 2**63 - 1)
     inside = pc.and_(

@@ -239,6 +239,12 @@ class Reader:
         frame: pd.DataFrame = pa.concat_tables([nothing, *tables]).drop_columns(["seq"]).to_pandas()
         return frame.sort_values(TIME[stream], kind="stable", ignore_index=True)
 
+    def clock_offsets(self) -> dict[str, float]:
+        """What the clocks of machines are ahead of that of the first rank's, s, where they differ."""
+        with self.lock:
+            found = self.state.clock_offsets() if isinstance(self.state, RunState) else {}
+        return {host: ahead_ns / 1e9 for host, ahead_ns in found.items()}
+
     def last_sample_ns(self) -> int | None:
         """When the latest sample was taken; None without any."""
         with self.lock:

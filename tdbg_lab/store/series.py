@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.store.events import LiveEvents, SealedEvents
 
-__all__ = ["SampleSeries", "SeriesCache", "split_series"]
+__all__ = ["SampleSeries", "SeriesCache", "cut", "split_series"]
 
 _MAX_ROWS = 20_000_000
 """Rows that are kept: 320 MB."""
@@ -39,6 +39,13 @@ class SampleSeries(NamedTuple):
     """Since the Unix epoch, ascending, shape ``(N,)``."""
     value: NDArray[np.float64]
     """Shape ``(N,)``."""
+
+
+def cut(series: SampleSeries, ahead_ns: int, first_ns: int, last_ns: int) -> SampleSeries:
+    """The part between two moments, both inclusive, of a series whose clock is ahead."""
+    time_ns = series.time_ns - ahead_ns
+    low, high = np.searchsorted(time_ns, first_ns), np.searchsorted(time_ns, last_ns, "right")
+    return series._replace(time_ns=time_ns[low:high], value=series.value[low:high])
 
 
 class SeriesCache:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.store.cache import ColumnCache
-from tdbg_lab.store.events import LiveEvents, SealedEvents
+from tdbg_lab.store.clocks import Clocks
+from tdbg_lab.store.events import TIME, LiveEvents, SealedEvents, between, moved
 from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
 from tdbg_lab.store.limits import MAX_PROBLEMS
 from tdbg_lab.store.live import LiveStats
@@ -17,11 +18,11 @@ from tdbg_lab.store.parquet import FooterCache
 from tdbg_lab.store.parts import Names, Part, Query
 from tdbg_lab.store.seal import step_table
 from tdbg_lab.store.sealed import SealedStats
-from tdbg_lab.store.series import SeriesCache
+from tdbg_lab.store.series import SeriesCache, cut
 from tdbg_lab.store.table import read_merged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -34,6 +35,7 @@ _LIVE = (LiveStats, LiveEvents)
 _MOST_LOOKS = 4
 """How often a directory is listed in one refresh when segments vanish between listing and opening."""
 _CLOCK_GRAIN_NS = 10**8
+_FOREVER = 2**63 - 1
 _Place = tuple[int, str, int]
 """Rank, stream, number."""
 
@@ -52,6 +54,7 @@ class RunState:
         self._footers = FooterCache()
         self._segments: dict[_Place, Segment] = {}
         self._series = SeriesCache()
+        self._clocks = Clocks(path)
         self._refused: dict[Path, int] = {}
         """Files that cannot be read, with their modification time: tried again when they change."""
         self._steps: dict[int | None, NDArray[np.int64]] = {}
@@ -122,7 +125,8 @@ class RunState:
         """Mode code, step and time_ns of all that was written, shape ``(S, 3)``."""
         found = self._steps.get(rank)
         if found is None:
-            tables = [segment.steps() for segment in self._stats(rank)]
+            ahead = self._ahead() if rank is None else {}
+            tables = [_earlier(one.steps(), ahead.get(of, 0)) for of, one in self._stats_by_rank(rank)]
             table = np.concatenate([np.empty((0, 3), np.int64), *tables])
             found = self._steps[rank] = step_table(table[:, 0], table[:, 1], table[:, 2])
         return found
@@ -147,7 +151,48 @@ class RunState:
         return found
 
     def events(self, stream: str, first_ns: int, last_ns: int) -> list[tuple[int, pa.Table]]:
-        """Tables of spans or samples with their rank."""
+        """Tables of spans or samples with their rank; times of all machines by one clock."""
+        ahead = self._ahead()
+        if not ahead:
+            return self._events(stream, first_ns, last_ns)
+        found = self._events(stream, *_widened(first_ns, last_ns, ahead))
+        by_one = [(rank, moved(table, stream, ahead.get(rank, 0))) for rank, table in found]
+        return [(rank, between(table, TIME[stream], first_ns, last_ns)) for rank, table in by_one]
+
+    def last_ns(self, stream: str) -> int | None:
+        """When the latest span began, or the latest sample was taken; None without any."""
+        ahead = self._ahead()
+        events = [(place[0], one) for place, one in self._segments.items() if place[1] == stream]
+        times = [
+            one.last_ns - ahead.get(rank, 0)
+            for rank, one in events
+            if isinstance(one, (LiveEvents, SealedEvents)) and one.last_ns is not None
+        ]
+        return max(times, default=None)
+
+    def samples(self, metrics: Collection[str], first_ns: int, last_ns: int) -> list[SampleSeries]:
+        """Samples of some metrics between two moments, both inclusive; times of all machines by one clock."""
+        places = sorted(place for place in self._segments if place[1] == "system")
+        found = [((place[0], place[2]), self._segments[place]) for place in places]
+        segments = [(place, one) for place, one in found if isinstance(one, (LiveEvents, SealedEvents))]
+        ahead = self._ahead()
+        try:
+            series = self._series.read(segments, metrics, *_widened(first_ns, last_ns, ahead))
+        except (OSError, ValueError) as error:
+            self._problem(_said(error))
+            return []
+        return [cut(one, ahead.get(one.rank, 0), first_ns, last_ns) for one in series] if ahead else series
+
+    def clock_offsets(self) -> Mapping[str, int]:
+        """What the clocks of machines are ahead of that of the first rank's, ns, where they differ."""
+        self._ahead()
+        return self._clocks.by_host
+
+    def _ahead(self) -> dict[int, int]:
+        return self._clocks.ahead(self.ranks, lambda: self._events("spans", -_FOREVER, _FOREVER))
+
+    def _events(self, stream: str, first_ns: int, last_ns: int) -> list[tuple[int, pa.Table]]:
+        """Tables of spans or samples with their rank, times as each machine wrote them."""
         found = []
         for place in sorted(place for place in self._segments if place[1] == stream):
             segment = self._segments[place]
@@ -158,28 +203,16 @@ class RunState:
                     self._problem(_said(error))
         return found
 
-    def last_ns(self, stream: str) -> int | None:
-        """When the latest span began, or the latest sample was taken; None without any."""
-        events = (one for place, one in self._segments.items() if place[1] == stream)
-        times = (one.last_ns for one in events if isinstance(one, (LiveEvents, SealedEvents)))
-        return max((time for time in times if time is not None), default=None)
-
-    def samples(self, metrics: Collection[str], first_ns: int, last_ns: int) -> list[SampleSeries]:
-        """Samples of some metrics between two moments, both inclusive."""
-        places = sorted(place for place in self._segments if place[1] == "system")
-        found = [((place[0], place[2]), self._segments[place]) for place in places]
-        segments = [(place, one) for place, one in found if isinstance(one, (LiveEvents, SealedEvents))]
-        try:
-            return self._series.read(segments, metrics, first_ns, last_ns)
-        except (OSError, ValueError) as error:
-            self._problem(_said(error))
-            return []
-
     def _stats(self, rank: int | None) -> list[LiveStats | SealedStats]:
         """Segments of the stats stream, in the order they were written."""
+        return [segment for _, segment in self._stats_by_rank(rank)]
+
+    def _stats_by_rank(self, rank: int | None) -> list[tuple[int, LiveStats | SealedStats]]:
+        """Segments of the stats stream and their ranks, in the order they were written."""
         places = [place for place in self._segments if place[1] == "stats" and rank in {None, place[0]}]
-        segments = [self._segments[place] for place in sorted(places, key=lambda place: (place[2], place[0]))]
-        return [segment for segment in segments if isinstance(segment, (LiveStats, SealedStats))]
+        places.sort(key=lambda place: (place[2], place[0]))
+        segments = [(place[0], self._segments[place]) for place in places]
+        return [(of, one) for of, one in segments if isinstance(one, (LiveStats, SealedStats))]
 
     def _visit(self, place: _Place, file: SegmentFile) -> bool:
         segment = self._segments.get(place)
@@ -227,6 +260,17 @@ class RunState:
     def _problem(self, text: str) -> None:
         if text not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(text)
+
+
+def _widened(first_ns: int, last_ns: int, ahead: Mapping[int, int]) -> tuple[int, int]:
+    """The part of the time as any of the machines may have written it."""
+    early, late = min(ahead.values(), default=0), max(ahead.values(), default=0)
+    return max(first_ns + min(early, 0), -_FOREVER), min(last_ns + max(late, 0), _FOREVER)
+
+
+def _earlier(steps: NDArray[np.int64], ahead_ns: int) -> NDArray[np.int64]:
+    """Mode, step and time of rows, by the clock of the others; shape ``(S, 3)``."""
+    return steps - np.array([0, 0, ahead_ns]) if ahead_ns else steps
 
 
 def _grown(live: Segment, sealed: Segment) -> bool:

@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tdbg_lab.run import Run
 
-__all__ = ["gpu_words", "machine_names", "named"]
+__all__ = ["gpu_words", "hosts_of", "machine_names", "named"]
+
+
+def hosts_of(run: Run) -> dict[int, str]:
+    """Machine of each rank, by name. Where it is not known, a rank is taken for a machine of its own."""
+    hosts = {one.rank: one.host for one in run.machines() if one.host}
+    return {rank: hosts.get(rank, f"rank {rank}") for rank in run.ranks()}
 
 
 def machine_names(run: Run) -> dict[int, str]:
     """Name of each machine by the rank that stands for it; empty where there is only one.
 
-    Ranks of one host see the same: the first of them stands for it. Where the host is not known, each rank is
-    taken for a machine of its own.
+    Ranks of one host see the same: the first of them stands for it.
     """
-    hosts = {one.rank: one.host for one in run.machines() if one.host}
     first: dict[str, int] = {}
-    for rank in run.ranks():
-        first.setdefault(hosts.get(rank, f"rank {rank}"), rank)
+    for rank, host in hosts_of(run).items():
+        first.setdefault(host, rank)
     return {rank: name if len(first) > 1 else "" for name, rank in first.items()}
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange", "exchange", "ranks_view"]
 
-_BEFORE = ("data", "forward", "capture")
-"""Phases before the processes exchange gradients, which they do in backward."""
+_TOGETHER = ("backward", "optimizer", "eval")
+"""Phases in which processes wait for one another: they exchange gradients in backward."""
 _MOST_RANKS = 128
 _MOST_PHASES = 12
 _CLEAR = 0.05
@@ -38,11 +38,11 @@ class Exchange:
 
     rank: NDArray[np.int64]
     before_s: NDArray[np.float64]
-    """Mean time from the begin of a step to its backward pass."""
+    """Median time of a step besides the phases that processes go through together."""
     waits_s: NDArray[np.float64]
-    """Mean time that the slowest rank of each step needs longer: what this rank waits."""
+    """Median time that the slowest rank of a step needs longer: what this rank waits."""
     step_s: float
-    """Mean time of a step."""
+    """Median time of a step."""
 
     @property
     def straggler(self) -> int | None:
@@ -116,15 +116,15 @@ def ranks_view(
 
 def exchange(frame: DataFrame) -> Exchange:
     """When ranks come to the exchange, from spans with the columns rank, step, phase and time (s)."""
-    before = frame[frame["phase"].isin(_BEFORE)]
+    before = frame[~frame["phase"].isin(_TOGETHER)]
     table = before.pivot_table(index="step", columns="rank", values="time", aggfunc="sum").dropna()
     ranks = np.array(sorted(frame["rank"].unique()), dtype=np.int64)
     if not len(table) or len(table.columns) < len(ranks):
         return Exchange(ranks, np.zeros(len(ranks)), np.zeros(len(ranks)), 0.0)
     values = table[ranks].to_numpy()
     waits = values.max(axis=1, keepdims=True) - values
-    whole = float(frame["time"].sum()) / max(frame.groupby(["rank", "step"]).ngroups, 1)
-    return Exchange(ranks, values.mean(axis=0), waits.mean(axis=0), whole)
+    whole = float(frame.groupby(["rank", "step"])["time"].sum().median())
+    return Exchange(ranks, np.median(values, axis=0), np.median(waits, axis=0), whole)
 
 
 def _caption(found: Exchange, frame: DataFrame) -> str:
@@ -133,9 +133,9 @@ def _caption(found: Exchange, frame: DataFrame) -> str:
         return f"{len(found.rank)} ranks come to their exchange of gradients at about the same time."
     at = int(np.flatnonzero(found.rank == slow)[0])
     others = float(np.delete(found.waits_s, at).mean())
-    before = frame[frame["phase"].isin(_BEFORE)]
-    means = before.pivot_table(index="phase", columns="rank", values="time", aggfunc="mean")
-    excess = means[slow] - means.drop(columns=slow).median(axis=1)
+    before = frame[~frame["phase"].isin(_TOGETHER)]
+    typical = before.pivot_table(index="phase", columns="rank", values="time", aggfunc="median")
+    excess = typical[slow] - typical.drop(columns=slow).median(axis=1)
     return (
         f"Rank {slow} is the slow one: the others wait {number(others * 1e3, 3)} ms a step for it "
         f"({percent(others / found.step_s)}), mostly because its {excess.idxmax()} takes "

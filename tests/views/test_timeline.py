@@ -8,6 +8,7 @@ from tdbg_lab.records import RuleState, RuleStatus
 from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
 from tdbg_lab.store.findings import write_rule_states
+from tdbg_lab.store.machines import MachineFacts, write_machine
 from tdbg_lab.views import call_view
 
 
@@ -178,3 +179,38 @@ def test_rules_of_which_there_are_many_show_those_that_found_something(tmp_path)
     assert not [row for row in rows if "<br>" in row]  # two lines each would overlap
     assert "Found it" in rows[-1]  # the topmost
     assert f"41 rules ({41 - len(rows)} of them not drawn)" in figure.layout.meta["tdbg"]["caption"]
+
+
+def two_machines(path):
+    folder = create_run(path, world_size=3)
+    for rank, host in enumerate(("a", "a", "b")):
+        writer = RankWriter(folder.path, rank)
+        write_machine(writer.path, MachineFacts(host=host))
+        begin = folder.info.created_ns + np.arange(4) * 10**9 + rank * 10**8
+        writer.append_spans(["forward"] * 4, ["forward"] * 4, begin.tolist(), [5 * 10**7] * 4, list(range(4)))
+        writer.close()
+    folder.set_status("finished")
+    return open_run(folder.path)
+
+
+@pytest.mark.parametrize(
+    ("tracks", "names"),
+    [
+        ("together", ["forward"]),
+        ("machines", ["forward of a", "forward of b"]),
+        ("processes", ["forward of rank 0", "forward of rank 1", "forward of rank 2"]),
+    ],
+)
+def test_timeline_keeps_machines_or_processes_apart(tmp_path, tracks, names):
+    figure = call_view(two_machines(tmp_path / "run"), "timeline", {"tracks": tracks})
+    assert list(figure.layout.yaxis.ticktext) == names
+    spent = {trace.name: float(np.nansum(trace.customdata)) for trace in figure.data}
+    assert sum(spent.values()) == pytest.approx(3 * 4 * 50, rel=1e-5)
+    assert spent[names[-1]] == pytest.approx(12 * 50 if len(names) == 1 else 4 * 50, rel=1e-5)
+
+
+def test_timeline_of_one_machine_has_nothing_to_keep_apart(plain):
+    together = call_view(plain, "timeline")
+    for tracks in ("machines", "processes"):
+        apart = call_view(plain, "timeline", {"tracks": tracks})
+        assert apart.layout.yaxis.ticktext == together.layout.yaxis.ticktext

@@ -1,0 +1,113 @@
+"""What is said below a timeline."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tdbg_lab.views.labels import count, duration, number, percent, safe
+from tdbg_lab.views.machines import gpu_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pandas import DataFrame
+
+    from tdbg_lab.run import Run
+    from tdbg_lab.views.load_lines import LoadSamples
+
+__all__ = ["TOLD", "timeline_words"]
+
+TOLD = ("suspended_s", "clock_jump_s", "gpu_silent")
+"""Metrics that are not drawn: they are said."""
+_UNSAMPLED_S = 90.0
+"""From when on it is said that samples are missing: longer than the longest time between two."""
+_MOST_HOSTS = 4
+_NS = 1e9
+
+
+def timeline_words(
+    run: Run, spans: DataFrame, samples: LoadSamples, bounds: tuple[float, float], asked: Sequence[str]
+) -> str:
+    """Shares of the phases, the mean load, and what makes the picture look odd.
+
+    Parameters
+    ----------
+    bounds
+        First and last second in sight.
+    asked
+        Groups of metrics that are drawn.
+    """
+    parts = (_caption(spans, samples, *bounds), _offset_words(run), _gpu_words(run, samples, asked))
+    return " ".join(filter(None, parts))
+
+
+def _caption(spans: DataFrame, samples: LoadSamples, low: float, high: float) -> str:
+    """Shares of the phases, and the mean load."""
+    words = []
+    if len(spans):
+        busy = spans.groupby("phase", observed=True)["duration_ns"].sum().sort_values(ascending=False)
+        whole = float(busy.sum()) or 1.0
+        words.append(
+            ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
+        )
+    words += [*_clock_words(samples), *_end_words(spans, samples)]
+    loads = [float(values.mean()) for (metric, _), (_, values) in samples.items() if metric == "cpu"]
+    if loads:
+        words.append(f"CPU {number(float(np.mean(loads)), 3)}% on average")
+    shown = f"{number(high - low, 3)} s up to {_clock(high)}"
+    return f"{shown}: {'; '.join(words)}." if words else f"{shown}; {count(len(spans), 'span')}."
+
+
+def _clock_words(samples: LoadSamples) -> list[str]:
+    """What makes times look odd: a machine that slept, a clock that was set."""
+    slept, jumped = (
+        np.concatenate([np.empty(0), *(each for (name, _), (_, each) in samples.items() if name == metric)])
+        for metric in ("suspended_s", "clock_jump_s")
+    )
+    words = [f"the machine was suspended for {duration(float(slept.sum()))}"] if len(slept) else []
+    words += [
+        f"the clock was set {'forward' if one > 0 else 'back'} by {duration(abs(one))}"
+        for one in jumped[:3].tolist()
+    ]
+    return words
+
+
+def _end_words(spans: DataFrame, samples: LoadSamples) -> list[str]:
+    """A word where training goes on and the samples do not: their process was ended."""
+    last = max((int(times[-1]) for times, _ in samples.values() if len(times)), default=None)
+    if last is None or not len(spans):
+        return []
+    missing_s = (int((spans["start_ns"] + spans["duration_ns"]).max()) - last) / _NS
+    if missing_s < _UNSAMPLED_S:
+        return []
+    return [f"the machine was no longer sampled in the last {duration(missing_s)}: its sampler has ended"]
+
+
+def _offset_words(run: Run) -> str:
+    """A sentence where the clocks of the machines differ: their times are shown as if they did not."""
+    offsets = run.clock_offsets()
+    if not offsets:
+        return ""
+    told = (
+        f"{safe(host)} is {duration(abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
+        for host, ahead_s in sorted(offsets.items())[:_MOST_HOSTS]
+    )
+    return f"Clocks of the machines differ: that of {', that of '.join(told)}; times are shown without it."
+
+
+def _gpu_words(run: Run, samples: LoadSamples, asked: Sequence[str]) -> str:
+    """What is to be said about GPUs that are not in the picture."""
+    if not {"usage", "gpu"} & set(asked):
+        return ""
+    silent = sorted({device for metric, device in samples if metric == "gpu_silent"})
+    if silent:
+        return f"{', '.join(silent[:8])} did not answer for some of the time."
+    return "" if any(metric == "gpu" for metric, _ in samples) else gpu_words(run)
+
+
+def _clock(seconds: float) -> str:
+    moment = datetime.fromtimestamp(max(seconds, 0), tz=UTC)
+    return moment.strftime("%H:%M:%S" if seconds >= 3600 else "%M:%S") + " after the start"
