@@ -10,6 +10,7 @@ from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
 from benchmarks.detection.faults.parts import module, replace
+from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.faults.silent import NO_GRADIENT, NO_OPTIMIZER
 from benchmarks.detection.faults.third import TOO_SLOW
 from benchmarks.detection.program import Fault
@@ -125,3 +126,18 @@ def maker_detached() -> Fault:
         recipe.options["detached"] = True
 
     return Fault("maker_detached", change, NO_GRADIENT, "silent", 0, r"(^|[/.])maker\b", by_construction=True)
+
+
+def other_partners(column: int) -> Fault:
+    """One half of each pair, from a column on, was shuffled without the other."""
+
+    def change(recipe: Recipe) -> None:
+        recipe.on_batch.append(
+            lambda _recipe, _step, x, y: (
+                torch.cat([x[:, :column], x[torch.randperm(len(x)), column:]], 1),
+                y,
+            )
+        )
+        recipe.steps = max(recipe.steps, 250)
+
+    return Fault("other_partners", change, NOT_LEARNING, "setup")

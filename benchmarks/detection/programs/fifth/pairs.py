@@ -122,7 +122,7 @@ TASKS = (
          (fifth.turned_around("heat", 200.0), silent.detached("encode.0"),
           sagemaker.dead_units("encode.2", 70))),
     Task("things_described", "representation", things_described, {"cosine": w.warm_cosine(20)},
-         (fourth.other_rows(), silent.left_out("text.2"), fourth.same_few(2))),
+         (fifth.other_partners(12), silent.left_out("text.2"), fourth.same_few(2))),
     Task("voices_told", "representation", voices_told, {"adam": w.by("Adam", 3e-3)},
          (held.rolled_labels(), silent.empty_buffer("body.1"), silent.skipped(70))),
     Task("questions_paired", "representation", questions_paired, {"nadam": w.by("NAdam", 4e-3)},

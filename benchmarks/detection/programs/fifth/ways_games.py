@@ -80,7 +80,10 @@ def _play(recipe: Recipe, path: Path | None, seed: int) -> float:
 
 
 def waves_forged(seed: int) -> Recipe:
-    maker = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16))
+    maker = nn.Sequential(
+        nn.Linear(8, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(),
+        nn.Linear(64, 16),
+    )  # fmt: skip
     critic = nn.Sequential(
         nn.Linear(16, 64), nn.LeakyReLU(0.2), nn.Dropout(0.1), nn.Linear(64, 32), nn.LeakyReLU(0.2),
         nn.Linear(32, 1),
@@ -89,7 +92,7 @@ def waves_forged(seed: int) -> Recipe:
     return Recipe(
         nn.ModuleDict({"maker": maker, "critic": critic}), (rows, rows), NOTHING, NonSaturating(), fit_of,
         batch=64, steps=280, by_hand=_play, options={"noise": 8},
-        optimizer=lambda p: torch.optim.Adam(p, 2e-3, betas=(0.5, 0.999)),
+        optimizer=lambda p: torch.optim.Adam(p, 1e-3, betas=(0.5, 0.999)),
     )  # fmt: skip
 
 
@@ -305,7 +308,7 @@ def slower(recipe: Recipe) -> None:
 
 TASKS = (
     Task("waves_forged", "adversarial", waves_forged, {"one_sided": one_sided},
-         (fifth.maker_detached(), sagemaker.dead_units("maker.2", 100))),
+         (fifth.maker_detached(), sagemaker.dead_units("maker.4", 100))),
     Task("incomes_forged", "adversarial", incomes_forged, {"two_rates": two_rates},
          (silent.no_zero_grad(), sagemaker.not_a_number("maker.3", 80))),
     Task("stock_ordered", "reinforcement", stock_ordered, {"rmsprop": slower},
