@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.detection.program import Program, Task
 from benchmarks.detection.programs import boosting, conv, dense, generative, keras_nets, sequence, tuned
+from benchmarks.detection.programs.fifth import frameworks as borrowed
+from benchmarks.detection.programs.fifth import pictures as painted
+from benchmarks.detection.programs.fifth import tables as counted
 from benchmarks.detection.programs.fourth import frameworks as brought
 from benchmarks.detection.programs.fourth import lessons, players
 from benchmarks.detection.programs.fourth import makers as made
@@ -97,7 +100,7 @@ def tasks() -> list[Task]:
         *_whole("held_out_second", tables, drawn, rows, pairs, others),
         *_whole("held_out_third", told, looked_at, read, makers, frameworks),
         *_whole("held_out_fourth", asked, lessons, shown, heard, made, players, brought),
-        *_turns("fifth_tuned", HELD_OUT),
+        *_turns("fifth_tuned", HELD_OUT, counted, painted, borrowed),
     ]
 
 

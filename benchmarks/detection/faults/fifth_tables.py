@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from benchmarks.detection.faults.fourth import _under
 from benchmarks.detection.faults.held import WRONG_OUTPUT
 from benchmarks.detection.faults.parts import Wrapped, module, replace
 from benchmarks.detection.faults.sagemaker import LOST
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "both_losses", "clamped_output", "divided_twice", "in_raw_units", "l2_in_adam", "missing_values",
-    "normal_weights", "only_rectified", "own_logarithm", "raw_columns", "small_first_batches",
+    "normal_weights", "only_rectified", "own_logarithm", "raw_columns",
     "thawed_unseen", "times_hundred",
 ]  # fmt: skip
 
@@ -151,25 +150,14 @@ def own_logarithm(sharpness: float = 30.0) -> Fault:
     return Fault("own_logarithm", change, ("exploding_tensor",), "sagemaker")
 
 
-def thawed_unseen(layer: str, trigger: int) -> Fault:
+def thawed_unseen(where: str, trigger: int) -> Fault:
     """A trunk is thawed in mid-run, and the optimizer is never given its weights."""
 
     def change(recipe: Recipe) -> None:
         recipe.options["joins"] = False
 
-    return Fault("thawed_unseen", change, ("parameters_without_optimizer",), "silent", trigger, _under(layer),
+    return Fault("thawed_unseen", change, ("parameters_without_optimizer",), "silent", trigger, where,
                  by_construction=True)  # fmt: skip
-
-
-def small_first_batches(rows: int = 32) -> Fault:
-    """A slice that was to try things out is left in: the same few rows are all there is."""
-
-    def change(recipe: Recipe) -> None:
-        recipe.train = (recipe.train[0][:rows], recipe.train[1][:rows])
-        recipe.steps = max(recipe.steps, 250)
-        recipe.eval_every = 20
-
-    return Fault("small_first_batches", change, ("overfit", "overtraining", "same_batches"), "setup")
 
 
 def both_losses(head: str) -> Fault:
