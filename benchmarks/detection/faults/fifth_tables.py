@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "both_losses", "clamped_output", "divided_twice", "in_raw_units", "l2_in_adam", "missing_values",
-    "normal_weights", "only_rectified", "own_logarithm", "raw_columns",
-    "thawed_unseen", "times_hundred",
+    "normal_weights", "only_rectified", "own_logarithm", "raw_columns", "thawed_unseen",
+    "times_hundred",
 ]  # fmt: skip
 
 
