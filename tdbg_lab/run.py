@@ -89,10 +89,9 @@ def open_run(path: str | Path, *, storage_options: Mapping[str, Any] | None = No
     """
     if not is_url(path):
         return Run(path)
-    from tdbg_lab.store.remote.mirror import Mirror
+    from tdbg_lab.store.remote.opening import open_mirror
 
-    mirror = Mirror(parse_url(path), storage_options)
-    mirror.pull()
+    mirror = open_mirror(parse_url(path), storage_options)
     return Run(mirror.path, mirror=mirror)
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import tdbg_lab as tdbg
-from tdbg_lab.errors import NotFoundError
+from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.smdebug.exceptions import (
-    SMDebugNotImplementedError,
     SMDebugTypeError,
     SMDebugValueError,
 )
@@ -126,8 +125,8 @@ def test_pyinstrument_recordings_have_their_page_and_their_numbers(tmp_path):
 def test_mistakes_get_one_sentence(tmp_path):
     with pytest.raises(NotFoundError, match=r"There is no folder .*give a run"):
         PythonProfileAnalysis(tmp_path / "nothing")
-    with pytest.raises(SMDebugNotImplementedError, match="not from s3://bucket/x: copy it here"):
-        PythonProfileAnalysis(tmp_path, "s3://bucket/x")
+    with pytest.raises(ConfigError, match="'bucket/x' is not a place for runs; expected a folder, s3://"):
+        PythonProfileAnalysis(tmp_path, "bucket/x")
     with pytest.raises(SMDebugValueError, match="'late' is no mode of a profile; expected train, eval"):
         str_to_python_profile_mode("late")
     assert not len(PythonProfileAnalysis(tmp_path).list_profile_stats())

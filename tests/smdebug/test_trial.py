@@ -23,7 +23,6 @@ from tdbg_lab.smdebug.exceptions import (  # noqa: E402
     MissingCollectionFiles,
     NoMoreData,
     ShapeUnavailableForStep,
-    SMDebugNotImplementedError,
     SMDebugValueError,
     StepNotYetAvailable,
     StepUnavailable,
@@ -249,8 +248,6 @@ def test_unknown_names_and_workers_are_told(growing, tmp_path):
         trial.tensor_names(regex="a", collection="b")
     with pytest.raises(SMDebugValueError, match="not a regular expression"):
         trial.tensor_names(regex="(")
-    with pytest.raises(SMDebugNotImplementedError, match="copy it into a directory"):
-        create_trial("s3://bucket/key")
     assert trial.collection("new").tensor_names == set()
     assert isinstance(trial, LocalTrial)
 

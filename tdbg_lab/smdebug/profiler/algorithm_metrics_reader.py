@@ -11,7 +11,7 @@ from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LocalAlgorithmMetricsReader", "TraceEvent"]
+__all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader", "TraceEvent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,10 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
         frame = self.run.spans()
         frame = frame[(frame["step"] >= start_step) & (frame["step"] < end_step)]
         return _events(frame if event_type is None else frame[frame["phase"] == event_type])
+
+
+class S3AlgorithmMetricsReader(LocalAlgorithmMetricsReader):
+    """Reads phases below an address (``s3://bucket/.../profiler-output``)."""
 
 
 def _events(frame: pd.DataFrame) -> list[TraceEvent]:

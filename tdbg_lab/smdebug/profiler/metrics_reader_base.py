@@ -19,7 +19,7 @@ class MetricsReaderBase:
     Parameters
     ----------
     trace_root_folder
-        The folder.
+        The folder, or its address in a bucket (``s3://...``).
     use_in_memory_cache
         Kept for the predecessor's scripts; what was read stays in memory anyway.
 
@@ -27,6 +27,8 @@ class MetricsReaderBase:
     ------
     NotFoundError
         If neither is there.
+    StoreError
+        If a bucket cannot be read.
     """
 
     time_column = "time_ns"

@@ -11,7 +11,7 @@ from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LocalSystemMetricsReader", "SystemMetricEvent", "described"]
+__all__ = ["LocalSystemMetricsReader", "S3SystemMetricsReader", "SystemMetricEvent", "described"]
 
 _TYPES = (
     ("process_cpu", "cpu", "ProcessCPUUtilization"),
@@ -77,3 +77,7 @@ class LocalSystemMetricsReader(MetricsReaderBase):
                     SystemMetricEvent(kind, name, dimension, float(row["value"]), node, row["time_ns"] / 1e9)
                 )
         return found
+
+
+class S3SystemMetricsReader(LocalSystemMetricsReader):
+    """Reads system metrics below an address (``s3://bucket/.../profiler-output``)."""

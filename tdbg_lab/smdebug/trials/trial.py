@@ -90,6 +90,11 @@ class Trial:
         """Where it is read from."""
         return self.name
 
+    @property
+    def num_workers(self) -> int:
+        """Workers that write."""
+        return self.record.num_workers
+
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} {self.name} of {self.path}: {len(self.steps())} steps, "
@@ -103,6 +108,7 @@ class Trial:
             if self.record.ended:
                 raise MissingCollectionFiles
             time.sleep(_POLL_S)
+            self._fetch()
             self.record.refresh()
         self.refresh_data()
 
@@ -112,8 +118,12 @@ class Trial:
         if self.dynamic_refresh and not self.loaded_all_steps:
             self.refresh_data()
 
+    def _fetch(self) -> None:
+        """For trials elsewhere: bring to this machine what is new."""
+
     def refresh_data(self) -> None:
         """Look for new data."""
+        self._fetch()
         self.record.refresh()
         if not self.record.ended:
             self._ended_s = None

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.store.control import CONTROL
@@ -19,93 +17,27 @@ from tdbg_lab.store.info import EDITS_FILE
 from tdbg_lab.store.layout import read_bytes
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_SEGMENT_FILE_BYTES
 from tdbg_lab.store.remote.claim import run_id
+from tdbg_lab.store.remote.copying import THREADS, Copy
 from tdbg_lab.store.remote.incoming import Listing, read_listing
 from tdbg_lab.store.remote.keys import RUN_KEY, ByteRange, is_live, sealed_key
-from tdbg_lab.store.remote.lock import FileLock
-from tdbg_lab.store.remote.objects import QUICK, Objects
-from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.outgoing import LocalFile, read_identity, walk
-from tdbg_lab.store.remote.place import LOCK, make_room, mirror_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from tdbg_lab.store.remote.objects import ObjectInfo
-    from tdbg_lab.store.remote.url import StoreUrl
 
-__all__ = ["INTERVAL_S", "Mirror"]
-
-INTERVAL_S: Final = 2.0
-"""Shortest time between two looks at the object store."""
-THREADS: Final = 8
-OTHERS_WAIT_S: Final = 30.0
-"""How long to wait for the first copy that another process makes."""
+__all__ = ["Mirror"]
 
 
-class Mirror:
-    """The copy of one run. Thread-safe. Makes no request when built.
+class Mirror(Copy):
+    """The copy of one run; arguments as `Copy`."""
 
-    Parameters
-    ----------
-    options
-        Storage options, see `tdbg_lab.store.remote.options`.
-    path
-        Where the copy lies; by default a folder in the cache, bounded in size.
-
-    Raises
-    ------
-    ConfigError
-        If an option is wrong.
-    MissingDependencyError
-        If obstore is not installed.
-    """
-
-    def __init__(
-        self,
-        url: StoreUrl,
-        options: Mapping[str, Any] | None = None,
-        *,
-        path: Path | None = None,
-        interval_s: float = INTERVAL_S,
-        objects: Objects | None = None,
-    ) -> None:
-        self.url = url
-        merged = storage_options(url, options)
-        self._objects = objects or Objects(url, merged, QUICK)
-        self._cached = path is None
-        self.path = path or mirror_path(url, merged)
-        self.problems: list[str] = []
-        """What of the run is not in the copy, and why."""
-        self._interval_s = interval_s
-        self._lock = threading.Lock()
-        self._looked_s = float("-inf")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._tags: dict[str, tuple[str, int, int]] = {}
         self._edits: tuple[int, int] | None = None
-
-    def pull(self, *, force: bool = False) -> bool:
-        """Fetch what is new, unless the last look is younger than the interval; whether it looked.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no run.
-        RemoteError
-            If the object store cannot be read.
-        StoreError
-            If the copy cannot be written.
-        """
-        with self._lock:
-            if not force and time.monotonic() - self._looked_s < self._interval_s:
-                return False
-            try:
-                return self._pull()
-            except OSError as error:
-                if isinstance(error, StoreError):
-                    raise
-                raise StoreError(f"The copy of {self.url} cannot be written: {error.strerror}.") from error
-            finally:
-                self._looked_s = time.monotonic()
 
     def send_request(self, identity: str) -> None:
         """Put a request that was made in the copy on the object store; it is withdrawn when that fails.
@@ -141,26 +73,8 @@ class Mirror:
     def _send_request(self, key: str) -> None:
         self._objects.create(key, read_bytes(self.path / key, MAX_JSON_BYTES))  # never over the answer
 
-    def _pull(self) -> bool:
-        self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / LOCK)
-        if not lock.acquire():
-            self._wait_for_others()
-            return True
-        try:
-            os.utime(self.path / LOCK)
-            if self._cached:
-                self._cached = False  # once is enough
-                make_room(self.path)
-            self._bring_up_to_date()
-        finally:
-            lock.release()
-        return True
-
-    def _wait_for_others(self) -> None:
-        deadline = time.monotonic() + OTHERS_WAIT_S
-        while not (self.path / RUN_KEY).exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+    def _is_there(self) -> bool:
+        return (self.path / RUN_KEY).exists()
 
     def _bring_up_to_date(self) -> None:
         run_json = self._objects.get(RUN_KEY, MAX_JSON_BYTES)  # first read, last written: see `_finish`
@@ -219,21 +133,12 @@ class Mirror:
         return "/raw/" in info.key and file.modified_ns == info.modified_ns
 
     def _fetch(self, info: ObjectInfo) -> None:
-        target = self.path / info.key
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.tmp")
-        try:
-            if not self._objects.download(info.key, temporary, MAX_SEGMENT_FILE_BYTES):
-                return  # removed since the listing
-            if info.key.startswith("rank-"):  # others are told apart by their time of change
-                os.utime(temporary, ns=(info.modified_ns, info.modified_ns))
-            temporary.replace(target)
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        dated = info.key.startswith("rank-")  # others are told apart by their time of change
+        if not self._download(info, MAX_SEGMENT_FILE_BYTES, dated=dated):
+            return
         self._tags[info.key] = _version(info)
         if info.key == EDITS_FILE:
-            self._edits = _stamp(target)
+            self._edits = _stamp(self.path / info.key)
 
     def _grown(self, listing: Listing) -> list[tuple[str, list[ByteRange], int]]:
         """Live segments that have more bytes on the object store than here."""

@@ -43,14 +43,14 @@ class PythonProfileAnalysis:
     local_profile_dir
         A run of tdbg-lab, a profiler folder, or the folder of one profiler in it.
     s3_path
-        Not read; it is said how to do it.
+        Address of one of these in a bucket, in place of a folder.
 
     Raises
     ------
     NotFoundError
         If there is no such folder.
-    SMDebugNotImplementedError
-        If `s3_path` is given.
+    ConfigError, StoreError
+        If the address is none, or cannot be read.
     """
 
     name: ClassVar[str] = ""

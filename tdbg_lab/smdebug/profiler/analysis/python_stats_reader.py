@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from tdbg_lab.errors import NotFoundError, TdbgError
 from tdbg_lab.run import open_run
 from tdbg_lab.smdebug.core.logger import get_logger
-from tdbg_lab.smdebug.exceptions import SMDebugNotImplementedError
 from tdbg_lab.smdebug.profiler.analysis.utils.python_profile_analysis_utils import StepPythonProfileStats
 from tdbg_lab.smdebug.profiler.python_profile_utils import PythonProfileModes, StepPhase
+from tdbg_lab.store.remote import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,22 +39,6 @@ class PythonStatsReader:
     def load_python_profile_stats(self) -> list[StepPythonProfileStats]:
         """What is there now."""
         return []
-
-
-class S3PythonStatsReader(PythonStatsReader):
-    """Kept so that its import works.
-
-    Raises
-    ------
-    SMDebugNotImplementedError
-        Always.
-    """
-
-    def __init__(self, profile_dir: str | Path, s3_path: str) -> None:
-        super().__init__(profile_dir)
-        raise SMDebugNotImplementedError(
-            f"Profiles are read from folders, not from {s3_path}: copy it here and give local_profile_dir."
-        )
 
 
 class LocalPythonStatsReader(PythonStatsReader):
@@ -108,6 +92,35 @@ class LocalPythonStatsReader(PythonStatsReader):
             for name in profile.files:
                 if name in _OURS:
                     yield _recording(profile, name, run.info.framework)
+
+
+class S3PythonStatsReader(LocalPythonStatsReader):
+    """Looks into a profiler folder, or a run of tdbg-lab, below an address (``s3://...``).
+
+    Parameters
+    ----------
+    profile_dir
+        Kept for the predecessor's scripts; the copy that is read lies in a folder of its own.
+
+    Raises
+    ------
+    NotFoundError
+        If there is neither.
+    ConfigError, StoreError
+        If the address is none, or cannot be read.
+    """
+
+    def __init__(self, profile_dir: str | Path, s3_path: str) -> None:
+        from tdbg_lab.store.remote.opening import open_mirror
+
+        del profile_dir
+        self._copy = open_mirror(parse_url(s3_path))
+        super().__init__(self._copy.path)
+
+    def load_python_profile_stats(self) -> list[StepPythonProfileStats]:
+        """All recordings, by time and node, those that are new there too."""
+        self._copy.pull()
+        return super().load_python_profile_stats()
 
 
 def _recording(profile: ProfileInfo, name: str, framework: str) -> StepPythonProfileStats:

@@ -26,7 +26,8 @@ class TrainingJob:
     Parameters
     ----------
     training_job_name
-        The directory. Jobs in the cloud are not looked up: copy what their profiler wrote.
+        The directory, or its address in a bucket (``s3://.../profiler-output``). Jobs are not looked up by
+        their names.
     region
         Kept for the predecessor's scripts.
 
@@ -34,18 +35,20 @@ class TrainingJob:
     ------
     SMDebugValueError
         If there is no such directory.
+    StoreError
+        If a bucket cannot be read.
     """
 
     def __init__(self, training_job_name: str | Path, region: str | None = None) -> None:
         del region
-        self.name = str(training_job_name)
+        self.name = self.profiler_s3_output_path = str(training_job_name)
         try:
             self.system_metrics_reader = LocalSystemMetricsReader(training_job_name)
             self.framework_metrics_reader = LocalAlgorithmMetricsReader(training_job_name)
         except NotFoundError as error:
             raise SMDebugValueError(
                 f"There is no run and no profiler folder at {self.name!r}; jobs of SageMaker are not looked "
-                "up: copy the profiler output of the job (aws s3 sync) and give its folder."
+                "up: give the address of the profiler output (s3://.../profiler-output), or a copy of it."
             ) from error
 
     def get_systems_metrics_reader(self) -> LocalSystemMetricsReader:
