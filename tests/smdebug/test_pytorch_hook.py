@@ -191,9 +191,10 @@ def test_custom_tensors_and_scalars_go_with_the_next_saved_step(hooked, net, tra
     def after(step, _loss):
         hook.save_tensor("mine", torch.full((2,), float(step)), ["a", "b"])
         hook.save_scalar("step", step)
+        hook.save_scalar("half", torch.tensor(step / 2))
 
-    train(net, criterion, 5, after=after)
-    hook.close()
+    train(net, criterion, 6, after=after)
+    hook.close()  # after a step that is not saved: only numbers are written
     trial = smd.create_trial(tmp_path / "run")
     assert {step: value.tolist() for step, value in trial.tensor("mine").values().items()} == {
         0: [0.0, 0.0],
@@ -202,6 +203,9 @@ def test_custom_tensors_and_scalars_go_with_the_next_saved_step(hooked, net, tra
     }
     assert trial.tensor_names(collection="a") == trial.tensor_names(collection="b") == ["mine"]
     assert trial.tensor("scalar/step").value(4).tolist() == [4]
+    assert trial.tensor("scalar/step").steps() == [0, 2, 4, 5]
+    assert trial.tensor("scalar/half").value(2).shape == ()
+    assert trial.tensor("scalar/half").value(2) == 1.0
 
 
 def test_record_tensor_value_saves_the_value_of_a_loss_function(net, train, tmp_path):

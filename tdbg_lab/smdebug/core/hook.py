@@ -267,7 +267,8 @@ class BaseHook:
         number = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
         if number.size != 1 or number.dtype.kind not in "biuf":
             raise SMDebugTypeError(f"save_scalar({name!r}) takes one number, not {value!r}.")
-        self._scalars[f"scalar/{name}"] = number.reshape(1).copy()
+        shape = (1,) if np.isscalar(value) else number.shape
+        self._scalars[f"scalar/{name}"] = number.reshape(shape).copy()
 
     def save_tensor(
         self,
@@ -367,8 +368,8 @@ class BaseHook:
     def _hold_custom(self, recording: Recording) -> None:
         scalars, self._scalars = self._scalars, {}
         for name, value in scalars.items():
-            key = self._key(name, Kind.SCALAR, str(value.dtype), (1,))
-            recording.hold(key, scalar_block([float(value[0])]), 0, value, _RAW)
+            key = self._key(name, Kind.SCALAR, str(value.dtype), value.shape)
+            recording.hold(key, scalar_block([float(value.item())]), 0, value, _RAW)
         custom, self._custom = self._custom, {}
         for name, (values, names) in custom.items():
             if values.size:
@@ -426,8 +427,9 @@ class BaseHook:
     def _finish(self, status: RunStatus, error: str | None = None) -> None:
         if self._closed:
             return
-        if self._scalars and self._recording is not None and self._recording.mine:
-            self._due = self._due or ("scalars",)
+        if self._scalars and not self._due and self._recording is not None and self._recording.mine:
+            self._due = ("scalars",)  # numbers are saved beside the schedule, tensors are not
+            self._custom = {}
         self._end_step()
         if self._recording is None and self.step >= 0:
             self._guard.run("store", self._open)

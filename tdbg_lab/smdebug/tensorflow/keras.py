@@ -298,11 +298,11 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     # -- what is saved -----------------------------------------------------------------------------
 
-    def new_pass(self) -> Pass:
-        """A collector for the current step."""
+    def new_pass(self, *, batch: bool = True) -> Pass:
+        """A collector for the current step; `batch` as for `Pass`."""
         names = self.fresh_names()
         known = {} if names is None else {id(one.variable): names.of(one.variable) for one in names.weights}
-        return Pass(self._backend, self._wants, known.get)
+        return Pass(self._backend, self._wants, known.get, batch=batch)
 
     def _wants(self, name: str) -> tuple[bool, bool]:
         decision = self._decision(name)

@@ -54,6 +54,8 @@ class Pass:
         Whether a tensor called so is saved at this step, and whether its values are needed for it.
     name_of
         Name of a variable, by ``id``.
+    batch
+        Whether a batch is seen beside it, whose tensors are the model's ``inputs``.
     """
 
     def __init__(
@@ -61,8 +63,11 @@ class Pass:
         backend: Backend,
         wants: Callable[[str], tuple[bool, bool]],
         name_of: Callable[[int], str | None],
+        *,
+        batch: bool = True,
     ) -> None:
         self._backend = backend
+        self._batch = batch
         self._wants = wants
         self._name_of = name_of
         self._counter = CallCounter(backend, inputs=True)
@@ -76,7 +81,7 @@ class Pass:
 
     def _take(self, site: LayerSite, kind: Kind, value: Any) -> None:
         name = _layer_name(site, kind)
-        if name is None:
+        if name == "inputs" and self._batch:
             return
         saved, values = self._wants(name)
         indexed, more = self._wants(f"{name}_{len(self._layers.get((name, kind, site.module), ()))}")
@@ -122,8 +127,8 @@ class Pass:
             yield name, Kind.GRADIENT, "", taken
 
 
-def _layer_name(site: LayerSite, kind: Kind) -> str | None:
-    """``dense/outputs``; the output of the model is the prediction, its inputs come with the batch."""
+def _layer_name(site: LayerSite, kind: Kind) -> str:
+    """``dense/outputs``; the output of the model is the prediction."""
     if not site.path:
-        return "predictions" if kind is Kind.ACTIVATION else None
+        return "predictions" if kind is Kind.ACTIVATION else "inputs"
     return f"{site.path}/{'outputs' if kind is Kind.ACTIVATION else 'inputs'}"

@@ -90,7 +90,7 @@ class TapeWatch:
         names = hook.fresh_names()
         if names is None or not hook.saving:
             return
-        self._sink = hook.new_pass()
+        self._sink = hook.new_pass(batch=False)
         self._stack.enter_context(
             watch(
                 hook.guard,
