@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING
 from benchmarks.detection.program import Program, Task
 from benchmarks.detection.programs import boosting, conv, dense, generative, keras_nets, sequence, tuned
 from benchmarks.detection.programs.fifth import frameworks as borrowed
+from benchmarks.detection.programs.fifth import pairs as compared
 from benchmarks.detection.programs.fifth import pictures as painted
+from benchmarks.detection.programs.fifth import sequences as followed
+from benchmarks.detection.programs.fifth import sequences_attention as attended
 from benchmarks.detection.programs.fifth import tables as counted
+from benchmarks.detection.programs.fifth import ways_games as played
+from benchmarks.detection.programs.fifth import ways_precision as halved
 from benchmarks.detection.programs.fourth import frameworks as brought
 from benchmarks.detection.programs.fourth import lessons, players
 from benchmarks.detection.programs.fourth import makers as made
@@ -100,7 +105,9 @@ def tasks() -> list[Task]:
         *_whole("held_out_second", tables, drawn, rows, pairs, others),
         *_whole("held_out_third", told, looked_at, read, makers, frameworks),
         *_whole("held_out_fourth", asked, lessons, shown, heard, made, players, brought),
-        *_turns("fifth_tuned", HELD_OUT, counted, painted, borrowed),
+        *_turns(
+            "fifth_tuned", HELD_OUT, counted, painted, borrowed, followed, attended, compared, halved, played
+        ),
     ]
 
 
