@@ -112,7 +112,8 @@ def timeline(
     spans = spans.assign(phase=spans["phase"].astype("category"))  # millions of names, a few different ones
     asked = [name for name in (GROUPS if metrics == "all" else (metrics,)) if name in GROUPS]
     wanted = {"cpu", "gpu", *TOLD, *(metric for name in asked for metric in GROUPS[name][1])}
-    samples = by_device(run, run.sample_series(sorted(wanted), start_ns=start, end_ns=end))
+    series = run.sample_series(sorted(wanted), start_ns=start, end_ns=end)
+    samples = by_device(run, series)
     steps, seconds = _steps(run, zero, low, high)
     drawn, phases = phase_tracks(spans, zero, (high - low) / n_out, _owners(run, tracks))
     marks = _step_marks(steps, seconds) + finding_marks(run, zero, (low, high))
@@ -130,7 +131,7 @@ def timeline(
     kept = evenly(len(steps), 300)
     return describe(
         figure,
-        timeline_words(run, spans, samples, (low, high), asked),
+        timeline_words(run, spans, series, bounds=(low, high), asked=asked),
         step=step,
         time_zero_ns=str(zero),
         step_seconds=[[int(steps[i]), round(float(seconds[i]), 4)] for i in kept],

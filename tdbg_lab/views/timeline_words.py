@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.views.labels import count, duration, number, percent, safe
+from tdbg_lab.views.load_lines import by_device
 from tdbg_lab.views.machines import gpu_words
 
 if TYPE_CHECKING:
@@ -16,36 +17,50 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from tdbg_lab.run import Run
+    from tdbg_lab.store.series import SampleSeries
     from tdbg_lab.views.load_lines import LoadSamples
 
 __all__ = ["TOLD", "timeline_words"]
 
 TOLD = ("suspended_s", "clock_jump_s", "gpu_silent")
 """Metrics that are not drawn: they are said."""
-_UNSAMPLED_S = 90.0
-"""From when on it is said that samples are missing: longer than the longest time between two."""
+_LEAST_UNSAMPLED_S = 10.0
+"""From when on it is said that samples are missing, or one and a half of the time between two of them."""
+_LONGEST_INTERVAL_S = 60.0
 _MOST_HOSTS = 4
 _NS = 1e9
 
 
 def timeline_words(
-    run: Run, spans: DataFrame, samples: LoadSamples, bounds: tuple[float, float], asked: Sequence[str]
+    run: Run,
+    spans: DataFrame,
+    series: Sequence[SampleSeries],
+    *,
+    bounds: tuple[float, float],
+    asked: Sequence[str],
 ) -> str:
     """Shares of the phases, the mean load, and what makes the picture look odd.
 
     Parameters
     ----------
+    series
+        What is drawn of the machines, and `TOLD`.
     bounds
         First and last second in sight.
     asked
         Groups of metrics that are drawn.
     """
-    parts = (_caption(spans, samples, *bounds), _offset_words(run), _gpu_words(run, samples, asked))
+    samples = by_device(run, series)
+    ended = _end_words(run, spans, series)
+    parts = (_caption(spans, samples, bounds, ended), _offset_words(run), _gpu_words(run, samples, asked))
     return " ".join(filter(None, parts))
 
 
-def _caption(spans: DataFrame, samples: LoadSamples, low: float, high: float) -> str:
+def _caption(
+    spans: DataFrame, samples: LoadSamples, bounds: tuple[float, float], ended: Sequence[str]
+) -> str:
     """Shares of the phases, and the mean load."""
+    low, high = bounds
     words = []
     if len(spans):
         busy = spans.groupby("phase", observed=True)["duration_ns"].sum().sort_values(ascending=False)
@@ -53,7 +68,7 @@ def _caption(spans: DataFrame, samples: LoadSamples, low: float, high: float) ->
         words.append(
             ", ".join(f"{name} {percent(float(each) / whole)}" for name, each in busy.head(4).items())
         )
-    words += [*_clock_words(samples), *_end_words(spans, samples)]
+    words += [*_clock_words(samples), *ended]
     loads = [float(values.mean()) for (metric, _), (_, values) in samples.items() if metric == "cpu"]
     if loads:
         words.append(f"CPU {number(float(np.mean(loads)), 3)}% on average")
@@ -75,15 +90,26 @@ def _clock_words(samples: LoadSamples) -> list[str]:
     return words
 
 
-def _end_words(spans: DataFrame, samples: LoadSamples) -> list[str]:
+def _end_words(run: Run, spans: DataFrame, series: Sequence[SampleSeries]) -> list[str]:
     """A word where training goes on and the samples do not: their process was ended."""
-    last = max((int(times[-1]) for times, _ in samples.values() if len(times)), default=None)
-    if last is None or not len(spans):
+    last: dict[int, int] = {}
+    for one in series:
+        if len(one.time_ns):
+            last[one.rank] = max(last.get(one.rank, 0), int(one.time_ns[-1]))
+    intervals = {one.rank: one.interval_s for one in run.machines()}
+    ends = (spans["start_ns"] + spans["duration_ns"]).to_numpy()
+    ranks = spans["rank"].to_numpy()
+    missing: dict[int, float] = {}
+    for rank, sampled_ns in last.items():
+        own = ends[ranks == rank]
+        missing_s = (int(own.max()) - sampled_ns) / _NS if len(own) else 0.0
+        if missing_s >= max(_LEAST_UNSAMPLED_S, 1.5 * intervals.get(rank, _LONGEST_INTERVAL_S)):
+            missing[rank] = missing_s
+    if not missing:
         return []
-    missing_s = (int((spans["start_ns"] + spans["duration_ns"]).max()) - last) / _NS
-    if missing_s < _UNSAMPLED_S:
-        return []
-    return [f"the machine was no longer sampled in the last {duration(missing_s)}: its sampler has ended"]
+    worst = max(missing, key=missing.__getitem__)
+    what = f"the machine of rank {worst}" if len(last) > 1 else "the machine"
+    return [f"{what} was no longer sampled in the last {duration(missing[worst])}: its sampler has ended"]
 
 
 def _offset_words(run: Run) -> str:

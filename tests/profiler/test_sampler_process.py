@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tdbg_lab.profiler import PhaseRecorder
+from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, create_run, tail
 from tdbg_lab.store.machines import read_machines
+from tdbg_lab.views import call_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +98,23 @@ def test_sampler_writes_metrics_and_ends_with_the_process(run_path: Path, traine
     trainer.kill()
     assert sampler.wait(10) == 0
     assert sampler.stderr.read() == b""
+
+
+def test_killed_sampler_leaves_its_samples_and_a_word(run_path: Path, trainer, start) -> None:
+    sampler = start(run_path, trainer.pid)
+    written = len(samples(run_path, 5)["memory", "memory"])
+    sampler.kill()
+    sampler.wait(10)
+    run = open_run(run_path)
+    assert len(run.samples(metrics=["memory"])) >= written
+    assert run.problems == []
+    phases = RankWriter(run_path)
+    phases.append_spans(["forward"], ["forward"], [time.time_ns()], [20 * 10**9], [0])
+    phases.close()
+    run.refresh()
+    said = call_view(run, "timeline", {"window_s": 60}).layout.meta["tdbg"]["caption"]
+    assert "the machine was no longer sampled in the last 2" in said
+    assert "its sampler has ended" in said
 
 
 def test_sampler_ends_when_the_run_has_ended(run_path: Path, trainer, start) -> None:

@@ -1,4 +1,7 @@
-"""A training of two processes, the second of which is slow; started by `torchrun`."""
+"""A training of two processes, the second of which is slow; started by `torchrun`.
+
+``slow_rank.py STORE [SECONDS ...]``: one training for each time that a forward pass of rank 1 takes.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,23 @@ class Net(nn.Module):
         return self.layer(x)
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    rank = dist.get_rank()
-    model = DistributedDataParallel(Net(0.1 if rank else 0.01))
+def train(slow_s: float) -> None:
+    """40 steps; the store of a second training is called the same and a number."""
+    model = DistributedDataParallel(Net(slow_s))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with tdbg.attach(model, optimizer=optimizer, store=Path(sys.argv[1]), ranks="all", strict=True):
         for _ in range(40):
             optimizer.zero_grad()
             model(torch.ones(4, 8)).sum().backward()
             optimizer.step()
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    for slow_s in [float(word) for word in sys.argv[2:]] or [0.1]:
+        train(slow_s if rank else 0.01)
     dist.destroy_process_group()
 
 

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ import torch
 from torch import nn
 
 import tdbg_lab as tdbg
+from tdbg_lab.analysis.phases import step_times
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.rules import (
     Dataloader,
@@ -49,25 +52,40 @@ class Large:
         return (int, ())
 
 
-def test_checkpoints_of_a_real_training_are_found_with_their_period(tmp_path: Path) -> None:
+def checkpointed(tmp_path: Path, save: Any) -> tuple[Path, float]:
+    """A training that calls `save` each tenth step; its run directory, and how long the loop took, s."""
     torch.set_num_threads(1)
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     with tdbg.attach(model, optimizer=optimizer, store=tmp_path / "run", strict=True) as handle:
+        begun = time.perf_counter()
         for step in range(80):
             optimizer.zero_grad()
             time.sleep(0.005)
             model(torch.ones(3, 4)).sum().backward()
             optimizer.step()
             if step % 10 == 9:
-                torch.save({"model": model.state_dict(), "more": Large()}, tmp_path / "model.pt")
-    (finding,) = check_run(handle.run_path, [StepOutlier()])[0]
+                save({"model": model.state_dict(), "more": Large()}, tmp_path / f"model-{step}.pt")
+        took_s = time.perf_counter() - begun
+    return handle.run_path, took_s
+
+
+def test_checkpoints_of_a_real_training_are_found_and_saving_in_a_thread_gains_what_is_said(
+    tmp_path: Path,
+) -> None:
+    run_path, took_s = checkpointed(tmp_path, torch.save)
+    (finding,) = check_run(run_path, [StepOutlier()])[0]
     assert finding.severity == "warning"
     assert finding.evidence["phase"] == "checkpoint"
     assert finding.evidence["period_steps"] == 10
     assert "every 10 steps" in finding.message
     assert finding.view is not None
     assert finding.view.name == "step_times"
+    assert "torch.save in a thread" in finding.advice[0]
+    with ThreadPoolExecutor(1) as saver:
+        run_path, later_s = checkpointed(tmp_path, partial(saver.submit, torch.save))
+    assert check_run(run_path, [StepOutlier()])[0] == []
+    assert 1 - later_s / took_s > 0.6 * float(finding.evidence["cost_percent"]) / 100
 
 
 @pytest.mark.parametrize(
@@ -122,13 +140,13 @@ def test_classic_outliers_are_more_than_their_number(tmp_path: Path, n_outliers:
     assert (finding is not None) is found
 
 
-def test_slow_rank_of_two_real_processes_is_found(tmp_path: Path) -> None:
-    """Rank 1 takes 40 ms longer in each forward pass; both are joined by gloo."""
+def test_slow_rank_of_two_real_processes_is_found_and_gains_what_is_said(tmp_path: Path) -> None:
+    """Rank 1 takes 90 ms longer in each forward pass, then no longer; both are joined by gloo."""
     if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
         pytest.skip("needs gloo")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
-        [*launch, HERE / "slow_rank.py", tmp_path / "run"],
+        [*launch, HERE / "slow_rank.py", tmp_path / "run", "0.1", "0.01"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -141,6 +159,13 @@ def test_slow_rank_of_two_real_processes_is_found(tmp_path: Path) -> None:
     assert found[0].rank == 1
     assert found[0].evidence["phase"] == "forward"
     assert found[0].evidence["behind_ms"] > 50
+    assert check_run(tmp_path / "run-2", [Straggler()])[0] == []
+    slow_s, even_s = (
+        float(np.median(step_times(tdbg.open_run(tmp_path / name).spans()).duration_s))
+        for name in ("run", "run-2")
+    )
+    gain = float(found[0].evidence["gain_percent"]) / 100
+    assert 1 - even_s / slow_s == pytest.approx(gain, abs=0.25)
 
 
 @pytest.mark.parametrize(
