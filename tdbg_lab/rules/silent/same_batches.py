@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["SameBatches", "UnshuffledEpochs"]
 
 _BATCH = "check/batch"
+_MAJORITY = "^check/loss/[^/]+/majority$"
 _WINDOW = 128
 """Last steps in which batches that come again are looked for: three batches of up to 32 workers."""
+_FEW = 4
+"""Batches at most that are few: whole data come in that many, but then they are shuffled or taken at once."""
+_ROUNDS = 3
+"""Times that few batches must have come in the same order, nothing else between."""
 _MANY = 8
 """Times in a row from which three batches are needed, each as often: people fit single batches on purpose,
 and L-BFGS looks at one several times."""
@@ -44,7 +49,9 @@ class SameBatches(_BatchRule):
     """Several ranks train on the same batches, or each batch comes several times in a row.
 
     Workers of a data loader that all read the same part of the data do that, and ranks without a
-    distributed sampler or with the same seed. Training on one batch, or on all data at once, is not meant.
+    distributed sampler or with the same seed. So is a handful of batches that come round and round, and none
+    besides: an iterator that is made anew every few steps. Training on one batch, or on all data at once, is
+    not meant.
     """
 
     steps: int = 4
@@ -115,7 +122,25 @@ class SameBatches(_BatchRule):
 
     def _within(self, step: int, run: RunView) -> Finding | None:
         values = run.scalars(_BATCH).values
-        return self._again(step, values) or self._stuck(step, values)
+        return self._again(step, values) or self._stuck(step, values) or self._few(step, values)
+
+    def _few(self, step: int, values: NDArray[np.float64]) -> Finding | None:
+        """Two to four batches in turn, `_ROUNDS` times."""
+        count = _round_of(values[-_ROUNDS * _FEW :])
+        if not count:
+            return None
+        return self.finding(
+            step,
+            f"{count} batches come again and again in the same order, and no others: training sees nothing "
+            "else.",
+            evidence={"batches_count": count, "rounds_count": _ROUNDS},
+            advice=(
+                "Look for an iterator made anew every few steps: iter(loader) belongs before the loop.",
+                "If these are all data, shuffle them, or train on all of them at once.",
+            ),
+            view=ViewRef("scalars", {}),
+            step_first=max(0, step - _ROUNDS * count + 1),
+        )
 
     def _again(self, step: int, values: NDArray[np.float64]) -> Finding | None:
         """Each batch several times in a row."""
@@ -145,11 +170,17 @@ class SameBatches(_BatchRule):
 class UnshuffledEpochs(_BatchRule):
     """The same batches come in the same order each epoch: the data are not shuffled.
 
-    Worth knowing only: some data must stay in order, and small data fit into one batch.
+    Worth knowing only: some data must stay in order, and small data fit into one batch. But batches of one
+    class each, and the class changes from batch to batch, are a warning: data are sorted by class, and what
+    was learnt of one is forgotten with the next.
     """
 
     batches: int = 8
-    """Batches in a row that must come again in the same order."""
+    """Batches in a row that must come again in the same order; or that must be of nearly one class each."""
+    classes: int = 3
+    """Different classes that such batches must have been of."""
+    majority: float = 0.9
+    """Share of the commonest label, median of the batches, from which they are of nearly one class."""
 
     _ADVICE: ClassVar = (
         "Give the DataLoader shuffle=True, or a sampler that shuffles.",
@@ -159,12 +190,47 @@ class UnshuffledEpochs(_BatchRule):
     def __post_init__(self) -> None:
         """Check the threshold."""
         super().__post_init__()
-        self.require("batches", at_least=2)
+        self.require("batches", "classes", at_least=2)
+        self.require("majority", above=0, at_most=1)
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without a digest of the batches, and without labels."""
+        return "" if run.tensors(Kind.CHECK, regex=_MAJORITY) else super().not_applicable(run)
 
     def check(self, step: int, run: RunView) -> Finding | None:
-        """Look for the period of the digests."""
+        """Look at the labels of the batches, and for the period of their digests."""
         if len(run.ranks) > 1:  # what several ranks wrote is averaged
             return None
+        return self._sorted(step, run) or self._in_order(step, run)
+
+    def _sorted(self, step: int, run: RunView) -> Finding | None:
+        """Batches of nearly one class each, of several classes in turn."""
+        for key in run.tensors(Kind.CHECK, regex=_MAJORITY):
+            base = key.name.removesuffix("majority")
+            most, least, largest = (
+                run.scalars(base + fact).values for fact in ("majority", "target_min", "target_max")
+            )
+            if not len(most) == len(least) == len(largest) or len(most) < self.batches:
+                continue
+            pure = least[-2 * self.batches :][(least == largest)[-2 * self.batches :]]
+            if float(np.median(most[-self.batches :])) < self.majority or len(np.unique(pure)) < self.classes:
+                continue
+            return self.finding(
+                step,
+                f"The last {self.batches} recorded batches are of nearly one class each, and of another one "
+                f"now and then ({len(np.unique(pure))} classes so far): the data are sorted by class.",
+                severity=Severity.WARNING,
+                tensor=base.removeprefix("check/").rstrip("/"),
+                evidence={
+                    "majority_share": float(np.median(most[-self.batches :])),
+                    "classes_count": len(np.unique(pure)),
+                },
+                advice=self._ADVICE,
+                view=ViewRef("scalars", {"tensors": [key.name]}),
+            )
+        return None
+
+    def _in_order(self, step: int, run: RunView) -> Finding | None:
         period = _period(run.scalars(_BATCH).values, self.batches)
         if not period:
             return None
@@ -177,6 +243,15 @@ class UnshuffledEpochs(_BatchRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {}),
         )
+
+
+def _round_of(values: NDArray[np.float64]) -> int:
+    """How many different batches come in turn at the end; 0 when they are not two to `_FEW` of them."""
+    for count in range(2, _FEW + 1):
+        last = values[-_ROUNDS * count :]
+        if len(last) == _ROUNDS * count and np.array_equal(last[count:], last[:-count]):
+            return count if len(np.unique(last)) == count else 0
+    return 0
 
 
 def _period(values: NDArray[np.float64], least: int) -> int:

@@ -74,7 +74,33 @@ class OneBatch(Loop):
         return torch.arange(200)
 
 
-HEALTHY = (Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch)
+class LookingAhead(Loop):
+    """Every fifth step the weights go half of the way back to where they were five steps ago."""
+
+    steps = 90
+
+    def before(self, step):
+        if step % 5:
+            return
+        with torch.no_grad():
+            for one, slow in zip(self.model.parameters(), getattr(self, "slow", ()), strict=False):
+                one.lerp_(slow, 0.5)
+        self.slow = [one.detach().clone() for one in self.model.parameters()]
+
+
+class EndingAtZero(Loop):
+    """The schedule ends with the training."""
+
+    steps = 60
+
+    def before(self, step):
+        self.optimizer.param_groups[0]["lr"] = 0.1 * max(0.0, 1 - step / 55)
+
+
+HEALTHY = (
+    *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
+    *(LookingAhead, EndingAtZero),
+)
 
 
 class NotReset(Loop):
@@ -256,10 +282,47 @@ class Ending(Loop):
         return torch.randint(0, 1500, (32,), generator=torch.Generator().manual_seed(min(step, TRIGGER)))
 
 
+class AFew(Loop):
+    """An iterator over the data that is made anew every third step."""
+
+    rule, trigger = "same_batches", 0
+
+    def rows(self, step):
+        return torch.arange(32 * (step % 3), 32 * (step % 3) + 32)
+
+
+class SetBackAWhile(Loop):
+    """An older checkpoint is loaded in mid-run."""
+
+    rule, trigger, steps = "replaced_weights", 65, 80
+
+    def before(self, step):
+        if step == 20:
+            self.older = {name: value.clone() for name, value in self.model.state_dict().items()}
+        if step == 65:
+            self.model.load_state_dict(self.older)
+
+
+class AverageLeftIn(Loop):
+    """Averaged weights are put in for an evaluation, and once they are not taken out."""
+
+    rule, trigger, steps = "replaced_weights", 90, 110
+
+    def before(self, step):
+        if step == 0:
+            self.mean = {name: one.detach().clone() for name, one in self.model.named_parameters()}
+        with torch.no_grad():
+            for name, one in self.model.named_parameters():
+                self.mean[name].lerp_(one, 0.02)
+                if step == 90:
+                    one.copy_(self.mean[name])
+
+
 FAULTY = (
     *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
     *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, SetBack, NotFilled, NeverScheduled),
-    *(StuckAtZero, StuckNearZero, Overflowing, Twice, FourTimes, Ending),
+    *(StuckAtZero, StuckNearZero, Overflowing, Twice, FourTimes, Ending, AFew),
+    *(SetBackAWhile, AverageLeftIn),
 )
 
 
@@ -290,3 +353,49 @@ def test_same_order_each_epoch_is_a_notice(tmp_path):
     (finding,) = run_rules(InOrder().run(tmp_path / "run"), ["unshuffled_epochs"])
     assert finding.severity is Severity.NOTICE
     assert finding.evidence["batches_per_epoch_count"] == 10
+
+
+def test_going_back_after_the_loss_rose_is_meant(tmp_path):
+    class GoingBack(Loop):
+        steps, save_every = 110, 1
+
+        def before(self, step):
+            if step == 60:
+                self.good = {name: value.clone() for name, value in self.model.state_dict().items()}
+            self.optimizer.param_groups[0]["lr"] = 1.0 if 70 <= step < 95 else 0.1
+            if step == 95:
+                self.model.load_state_dict(self.good)
+
+    found = run_rules(GoingBack().run(tmp_path / "run"), ["replaced_weights"])
+    assert [one for one in found if one.severity is not Severity.NOTICE] == []
+
+
+def test_a_schedule_that_ends_long_before_the_training_is_found(tmp_path):
+    class Ended(Loop):
+        steps, save_every = 60, 2
+
+        def before(self, step):
+            if self.schedule is None:
+                self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 20)
+            elif step <= 20:
+                self.schedule.step()
+
+    (finding,) = run_rules(Ended().run(tmp_path / "run"), ["frozen_schedule"])
+    assert finding.severity is Severity.WARNING
+    assert 20 <= finding.step_first <= 24
+    assert "zero since step" in finding.message
+
+
+@pytest.mark.parametrize(("rows_each", "severity"), [(150, [Severity.WARNING]), (1, [])])
+def test_data_sorted_by_class_are_found(tmp_path, rows_each, severity):
+    class Sorted(Loop):
+        steps, save_every = 60, 2
+
+        def rows(self, step):
+            order = self.y[:1500].argsort(stable=True)
+            if rows_each == 1:
+                order = order[torch.randperm(1500, generator=torch.Generator().manual_seed(2))]
+            return order[torch.arange(32 * step, 32 * step + 32) % 1500]
+
+    found = run_rules(Sorted().run(tmp_path / "run"), ["unshuffled_epochs"])
+    assert [one.severity for one in found if one.severity is not Severity.NOTICE] == severity

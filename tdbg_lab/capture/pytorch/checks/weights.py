@@ -31,6 +31,18 @@ _MAX_SAMPLED = 64
 """Weights sampled, the largest first in the order of the model."""
 _UNLIKE = 0.5
 """Correlation with what was there before, below which a weight was replaced."""
+_MAX_KEPT = 32
+"""Samples of each of the first weights that are kept of the past; then every other one goes."""
+_FOLLOWED = 4
+"""Weights whose past is kept."""
+_LEAST_BACK = 3
+"""Samples back from which weights have gone back: averages of the last steps are nearer."""
+_NEARER = 0.7
+"""Distance to a sample of the past, as a share of that to the last one, below which it is one's past. An
+average with a long memory stands at 0.6 of where it lags behind, even if the weights went about at random."""
+_LEFT_ALONE = 24
+"""Steps without a change from outside before one that goes back is told: methods that set weights by
+themselves do so again and again."""
 _MAX_HARMLESS = 8
 """Changes from outside that left the weights alike, after which only one in as many is looked at."""
 _DIGESTED = 8
@@ -40,18 +52,41 @@ _version = attrgetter("_version")
 class _Sampled:
     """One weight, with some of its values as they were at first and not long ago."""
 
-    __slots__ = ("first", "name", "sample", "value")
+    __slots__ = ("first", "name", "past", "sample", "value")
 
     def __init__(self, name: str, value: torch.Tensor) -> None:
         self.name = name
         self.value = ref(value)
         self.first = self.sample = _few(value)
+        self.past: list[tuple[int, torch.Tensor]] = []
+        """Steps and samples, the oldest first; followed weights only."""
 
     def keep(self) -> None:
         """Keep the values of now."""
         value = self.value()
         if value is not None:
             self.sample = _few(value)
+
+    def follow(self, step: int) -> None:
+        """Remember the last sample."""
+        self.past.append((step, self.sample))
+        if len(self.past) > _MAX_KEPT:  # the older half becomes thinner
+            half = len(self.past) // 2
+            self.past = self.past[:half:2] + self.past[half:]
+
+    def went_back(self, step: int) -> int:
+        """Steps that the values of now lie back in their own past; 0 when the last ones are nearest."""
+        value = self.value()
+        if value is None or len(self.past) <= _LEAST_BACK:
+            return 0
+        now = _few(value)
+        kept = [sample for _, sample in self.past]
+        if any(one.shape != now.shape for one in kept):
+            return 0
+        far = (torch.stack(kept) - now).norm(dim=1).tolist()
+        nearest = min(range(len(far)), key=far.__getitem__)
+        old = nearest < len(far) - _LEAST_BACK and far[nearest] < _NEARER * far[-1]
+        return step - self.past[nearest][0] if old else 0
 
     def likeness(self) -> float:
         """Correlation of the values of now with those kept; 1.0 when there is nothing to compare."""
@@ -86,6 +121,8 @@ class WeightWatch:
         self._steps = 0
         self._versions: dict[int, int] = {}
         self._harmless = 0
+        self._touched = 0
+        """Step before which the weights were last changed from outside."""
         self._told: set[str] = set()
 
     def find(self, models: Sequence[tuple[str, nn.Module]]) -> None:
@@ -110,10 +147,14 @@ class WeightWatch:
         """The optimizer is about to step: look whether the weights are what its last step left."""
         told: set[str] = set()
         known = self._versions.get(index)
-        if known is not None and known != _sum(optimizer) and self._worth_looking():
-            for one in self._sampled:
-                told |= self._judge(one)
-            self._harmless = 0 if told else self._harmless + 1
+        if known is not None and known != _sum(optimizer):
+            if self._worth_looking():
+                for one in self._sampled:
+                    told |= self._judge(one)
+                if not told and self._steps - self._touched >= _LEFT_ALONE:
+                    told = self._note_back()
+                self._harmless = 0 if told else self._harmless + 1
+            self._touched = self._steps
         if self._told or told:
             for name in self._told - told:
                 self._notes.clear(name)
@@ -133,12 +174,26 @@ class WeightWatch:
             one.keep()
         return set(found)
 
+    def _note_back(self) -> set[str]:
+        """Note that all followed weights lie where they were some time ago; the name of what was noted."""
+        followed = self._sampled[:_FOLLOWED]
+        back = [one.went_back(self._steps) for one in followed]
+        if not back or not all(back):
+            return set()
+        for one in followed:
+            one.keep()
+            one.past.clear()
+        self._notes.set("went_back", float(min(back)))
+        return {"went_back"}
+
     def after_step(self, index: int, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
         self._versions[index] = _sum(optimizer)
         if self._steps % _SAMPLE_EVERY == 0:
             for one in self._sampled:
                 one.keep()
+            for one in self._sampled[:_FOLLOWED]:
+                one.follow(self._steps)
         self._steps += 1
         if self._several and self._digested:
             self._notes.set("weights", self._digest())
