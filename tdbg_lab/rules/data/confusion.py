@@ -11,6 +11,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +23,8 @@ __all__ = ["Confusion"]
 
 _STEPS = 50
 _EACH = 7 / 8
+_SURE_Z, _FAST = 4.0, 0.1
+"""Standard errors, and share of the start, of a fall that says that much is still being learnt."""
 _Z = 1.64
 """Standard errors that leave one chance in twenty."""
 
@@ -43,7 +46,7 @@ class Confusion(Rule):
     labels of which more than `max_confused` are predicted as one other class, while the other classes have
     been learnt. Mixed-up labels look like that. So are two classes that are told apart no better than by
     chance, once all others are told well: among the samples of both, what is predicted has nothing to do
-    with the label.
+    with the label. While the loss still falls fast a model is not done, and the finding is a notice.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -124,7 +127,7 @@ class Confusion(Rule):
             step,
             f"{pair.samples} samples of class {pair.label} ({100 * pair.share:.0f} %) are predicted as class "
             f"{pair.predicted}.",
-            severity=Severity.WARNING,
+            severity=Severity.NOTICE if not self.classic and _is_learning(run) else Severity.WARNING,
             tensor=names.predictions,
             evidence={
                 "label": pair.label,
@@ -178,6 +181,12 @@ class Confusion(Rule):
                 label = int(off.argmax())
                 return _Pair(label, int(one), int(counts[label, one]), float(off[label]))
         return None
+
+
+def _is_learning(run: RunView) -> bool:
+    """Whether a training loss still falls fast: by more than a tenth of its start from third to third."""
+    trends = [trend_of(run.scalars(name).values) for name in run.losses()]
+    return any(one is not None and one.fall_z > _SURE_Z and one.fall_frac > _FAST for one in trends)
 
 
 def _is_chance(pair: NDArray[np.int64], limit: float) -> bool:

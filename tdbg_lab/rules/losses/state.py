@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.records import Kind
+from tdbg_lab.rules.losses.evidence import keeps_labels
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -66,16 +67,19 @@ def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) 
 def learns(run: RunView) -> bool:
     """Whether the only training loss falls, or has fallen and stays down.
 
-    What is odd about a layer does little harm then.
+    Or else, whether predictions have come to go with their labels and still do, as those of values that teach
+    themselves. What is odd about a layer does little harm then.
     """
     state = loss_state(run)
     if state is not LossState.STUCK:
         return state in {LossState.FALLS, LossState.LOW}
-    trend = trend_of(run.scalars(run.losses()[0]).values)
+    loss = run.losses()[0]
+    trend = trend_of(run.scalars(loss).values)
     if trend is None:
         return False
     fall = trend.start - trend.now
-    return fall > max(_LEARNT_FRAC * abs(trend.start), trend.noise) and trend.now - trend.best < 0.5 * fall
+    fell = fall > max(_LEARNT_FRAC * abs(trend.start), trend.noise) and trend.now - trend.best < 0.5 * fall
+    return fell or keeps_labels(run, loss)
 
 
 def knows(run: RunView, loss: str) -> bool:

@@ -26,6 +26,8 @@ _SPREAD = "^check/loss/[^/]+/spread$"
 _FIRST = 5
 """Saved steps that say what the spread was in the beginning."""
 _TINY = 1e-30
+_NOISE = 0.3
+"""Spread in evaluation over that in training, below which most of the latter is noise."""
 _SETTLED = 1.2
 """Largest over least size of the output, over the evaluations, up to which it is settled."""
 
@@ -52,7 +54,8 @@ class ConstantOutput(LossRule):
     with their targets. Representations end like that with nothing to push them apart, their loss
     then being next to nothing. So do the answers of a decoder whose code is held at its prior: in evaluation,
     without the noise on the code, they are alike (`alike_eval`), which targets on a large offset are too, so
-    that the range of the targets is compared with as well.
+    that the range of the targets is compared with as well. Where less than a third of what differs in
+    training differs in evaluation, it is noise that differs, and a larger share is enough (`alike_noisy`).
     """
 
     patience: int = 5
@@ -69,6 +72,8 @@ class ConstantOutput(LossRule):
     alike_eval: float = 0.02
     """Spread over the size of the output, and over the range of the targets, in evaluation. The least was
     0.13."""
+    alike_noisy: float = 0.1
+    """Spread over the size of the output, in evaluation, of outputs that noise alone varies in training."""
     patience_alike: int = 10
     """Saved steps whose median is judged."""
     patience_eval: int = 3
@@ -90,7 +95,7 @@ class ConstantOutput(LossRule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("spread", "kept", "alike", "alike_eval", at_least=0)
+        self.require("spread", "kept", "alike", "alike_eval", "alike_noisy", at_least=0)
         self.require("patience_alike", "patience_eval", at_least=2)
 
     def check(self, step: int, run: RunView) -> Finding | None:
@@ -156,7 +161,9 @@ class ConstantOutput(LossRule):
             if sizes.max() > _SETTLED * sizes.min():
                 continue  # the mean is being learnt, and all else after it
             shares = values / np.maximum(sizes, _TINY)
-            if not ((shares < self.alike_eval) & (values < self.alike_eval * (most - least))).all():
+            in_training = float(np.median(_series(run, name, Mode.TRAIN)[0].values[-self.patience_alike :]))
+            limit = self.alike_noisy if (values < _NOISE * in_training).all() else self.alike_eval
+            if not ((shares < limit) & (values < self.alike_eval * (most - least))).all():
                 continue
             text = (
                 f"is nearly the same for all samples in each of the last {n} evaluations: "

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tdbg_lab.records import Severity, ViewRef
+import numpy as np
+
+from tdbg_lab.records import Mode, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelRange"]
 
+_BYTE = 255
+_ROUNDING = 1e-3
+"""Relative error that float32 sums may have."""
+_LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
+_SCALED = 10.0
+"""Ratio of the largest labels from which they are another unit, not the luck of few rows."""
 _BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
 _DISTANCE = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 
@@ -28,6 +36,10 @@ class LabelRange(LossRule):
 
     Class numbers beyond the outputs, binary labels outside 0 to 1, labels that are not finite, all labels
     ignored, or an output that ends in a sigmoid or tanh while labels lie far outside its range.
+
+    Of a loss of one's own it is not known what it allows. Masks of 0 and 255 are bytes that were not divided
+    by 255. And labels that evaluations have in another range are not made as those of training are: they are
+    numbered from another number on, or so many times as large.
     """
 
     reach: float = 1.5
@@ -57,6 +69,8 @@ class LabelRange(LossRule):
                 seen = bounded.get(name, [])
                 texts = [self._unreachable(one) for one in seen]
             if not texts or not all(texts):
+                seen, texts = given, [_elsewhere(run, name)]
+            if not texts or not all(texts):
                 continue
             return self.finding(
                 step,
@@ -82,6 +96,8 @@ class LabelRange(LossRule):
             return "no label that counts: all of them are ignored"
         if one.name in _BINARY and (low < 0 or high > 1):
             return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
+        if _is_mask_of_bytes(one):
+            return "masks of 0 and 255: they are bytes, to be divided by 255"
         return ""
 
     def _unreachable(self, one: Given) -> str:
@@ -97,3 +113,29 @@ class LabelRange(LossRule):
             if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
                 return f"labels from {least:.3g} to {largest:.3g}, which an output behind {name} cannot reach"
         return ""
+
+
+def _is_mask_of_bytes(one: Given) -> bool:
+    """Whether all labels are 0 or 255: what their zeros leave is all of the largest value."""
+    low, high, zeros, size = (one.number(f"target_{what}") for what in ("min", "max", "zeros", "size"))
+    whole = low == 0 and high == _BYTE and 0 < zeros < 1 and "correlation" in one.facts  # no class numbers
+    return whole and abs(size / (_BYTE * (1 - zeros) ** 0.5) - 1) < _ROUNDING
+
+
+def _elsewhere(run: RunView, name: str) -> str:
+    """Labels whose least and largest are always the same, and others in every evaluation.
+
+    Both are shifted by as much, or so many times as large: a class that is missing on one side is neither.
+    """
+    found = []
+    for mode, least in ((Mode.TRAIN, _LEAST_STEPS), (Mode.EVAL, _LEAST_EVALUATIONS)):
+        ends = [run.scalars(f"check/loss/{name}/target_{end}", mode).values for end in ("min", "max")]
+        if any(len(one) < least or not np.isfinite(one).all() or np.ptp(one) > 0 for one in ends):
+            return ""
+        found.append((float(ends[0][-1]), float(ends[1][-1])))
+    (low, high), (low_held, high_held) = found
+    shifted = low - low_held == high - high_held != 0
+    scaled = low == low_held == 0 and high_held > 0 and max(high / high_held, high_held / high) >= _SCALED
+    if not (shifted or scaled):
+        return ""
+    return f"labels from {low:.3g} to {high:.3g}, and from {low_held:.3g} to {high_held:.3g} in evaluations"

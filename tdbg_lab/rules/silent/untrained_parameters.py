@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact, facts_below, in_order
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
+    from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["ParametersWithoutGradient", "ParametersWithoutOptimizer"]
 
 _SHOWN = 20
+_RECORDED = 3
+"""Recorded steps with a gradient of exactly zero."""
+_DEAD = ("dead_relu", "dead_units", "all_zero", "exploding_tensor")
+"""Rules that tell why a gradient is zero."""
 
 
 @rule("parameters_without_optimizer", title="Parameters without optimizer")
@@ -80,6 +86,10 @@ class ParametersWithoutGradient(LoopRule):
     a round trip through numpy cuts them off. Layers that were not used meanwhile, such as an expert to which
     no row was sent, make a notice. So do biases of layers whose weights get one: where a loss is made of the
     derivative of an output, as in energy models, what is added to the output goes for nothing.
+
+    A gradient that is exactly zero, of the bias as well, is none. It is so behind dead units, which have
+    rules of their own, and in parts whose turn has not come; but a head that nothing else takes its output
+    from, and that has no sibling to take turns with, makes a warning: the loss does not look at it.
     """
 
     patience: int = 4
@@ -97,12 +107,16 @@ class ParametersWithoutGradient(LoopRule):
         super().__post_init__()
         self.require("patience", at_least=1)
 
+    def needs(self) -> Needs:
+        """Facts about the loop, and gradients."""
+        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.GRADIENT), steps=_RECORDED)
+
     def check(self, step: int, run: RunView) -> Finding | None:
         """Name the last of them in the order of the model: the cut is behind it."""
         lasting = {name: steps for _, name, steps in facts_below(run, "without_gradient")}
         bad = in_order(run, [name for name, steps in lasting.items() if steps >= self.patience])
         if not bad:
-            return None
+            return self._unheeded(step, run)
         seen = run.frames(Kind.ACTIVATION, 1)
         called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
         since = step - seen[-1].step if seen else 0
@@ -138,6 +152,58 @@ class ParametersWithoutGradient(LoopRule):
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
             step_first=max(0, step - self.patience + 1),
         )
+
+    def _unheeded(self, step: int, run: RunView) -> Finding | None:
+        """Heads whose gradients are exactly zero at each of the last recorded steps."""
+        frames = run.frames(Kind.GRADIENT, _RECORDED)
+        if len(frames) < _RECORDED or step - frames[0].step < self.patience:
+            return None
+        if run.active is None and (frames[-1].step != step or any(one.rule in _DEAD for one in run.open)):
+            return None
+        heads = [module for module in _at_zero(frames) if _is_head(run, module)]
+        if not heads:
+            return None
+        name = f"{heads[0]}.weight"
+        return self.finding(
+            step,
+            f"The gradient of {name} and of its bias is exactly zero at the last {_RECORDED} recorded steps: "
+            "the loss does not look at what this layer tells.",
+            severity=Severity.WARNING,
+            tensor=name,
+            evidence={
+                "parameters_without_gradient_count": 2 * len(heads),
+                "layers": ", ".join(heads[:_SHOWN]),
+            },
+            advice=self._ADVICE,
+            view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
+            step_first=frames[0].step,
+        )
+
+
+def _at_zero(frames: list[Frame]) -> list[str]:
+    """Modules with a weight and a bias whose gradients are zero in all frames; none if those of all are."""
+    zero: set[str] | None = None
+    for frame in frames:
+        sizes: dict[str, list[float]] = {}
+        for key, row in frame.items(Kind.GRADIENT):
+            sizes.setdefault(key.module, []).append(row.l2)
+        now = {module for module, found in sizes.items() if len(found) > 1 and max(found) == 0.0}
+        if len(now) == len(sizes):
+            return []
+        zero = now if zero is None else zero & now
+    return sorted(zero or ())
+
+
+def _is_head(run: RunView, module: str) -> bool:
+    """Whether no later layer can take its output, by its width; and none beside it is of the same shape."""
+    shapes = {key.module: key.shape for key in run.tensors(Kind.WEIGHT) if len(key.shape) > 1}
+    called = [key.module for key in run.tensors(Kind.ACTIVATION)]
+    own = shapes.get(module)
+    if own is None or module not in called:
+        return False
+    later = called[called.index(module) + 1 :]
+    taken = any(len(shape := shapes.get(one, ())) > 1 and shape[1] == own[0] for one in later)
+    return not taken and not any(shape == own for one, shape in shapes.items() if one != module)
 
 
 def _reached(run: RunView) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
-from tdbg_lab.rules.losses.state import learns
+from tdbg_lab.rules.losses.state import LossState, learns, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.frozen import frozen_modules
@@ -52,8 +52,10 @@ class DeadRelu(Rule):
     Sparse layers are healthy: trained transformers have 3 to 6 percent of non-zero ReLU outputs (Lazy
     Neuron, ICLR 2023). So it is not zeros that are counted, but units that never fired in any of the
     last `patience` recorded batches, or of more where batches are too small for `min_observations`.
-    While the training loss falls, or has fallen far, the units that are left do the work: then dead
-    ones are worth a notice, unless hardly any is left.
+    While the training loss falls, or has fallen far, or predictions go with the labels, the units that are
+    left do the work: then dead ones are worth a notice, unless hardly any is left. So they are where no loss
+    can tell what they cost, in games and with several losses; and in the first `start_step` steps, in which
+    many losses have not begun to fall.
 
     A ReLU is known by the collection ``relu``, by its name, or by its behaviour: outputs that are
     never negative and often exactly zero, behind a layer with weights.
@@ -78,6 +80,8 @@ class DeadRelu(Rule):
     """The trouble is over when fewer units are dead than `threshold_layer` less this, percent points."""
     patience: int = 10
     """Recorded batches in a row in which a unit must not fire."""
+    start_step: int = 150
+    """Steps before which a loss that does not fall tells nothing: ``loss_not_decreasing`` waits as long."""
     min_observations: int = 256
     """Observations of each unit (samples x positions) that are needed before it is judged."""
     regex: str = r"(?i)relu"
@@ -95,6 +99,7 @@ class DeadRelu(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("patience", "min_observations", at_least=1)
+        self.require("start_step", at_least=0)
         self.require(
             *("threshold_layer", "threshold_critical", "threshold_inactivity", "hysteresis"),
             at_least=0,
@@ -138,7 +143,14 @@ class DeadRelu(Rule):
         if not bad:
             return None
         named = next((layer for layer in bad if layer.key.name == old), bad[0])
-        return self._found(step, named, bad, mild=Severity.NOTICE if learns(run) else Severity.WARNING)
+        return self._found(step, named, bad, mild=self._mild(step, run))
+
+    def _mild(self, step: int, run: RunView) -> Severity:
+        """How bad it is that most units are dead, and some are not: it is if the only loss shows it."""
+        if not run.losses():
+            return Severity.WARNING
+        harmless = step < self.start_step or learns(run) or loss_state(run) is LossState.UNKNOWN
+        return Severity.NOTICE if harmless else Severity.WARNING
 
     def _suspects(self, frame: Frame) -> set[str] | None:
         """Layers with enough units that were silent in this batch: no others can have as many dead ones.

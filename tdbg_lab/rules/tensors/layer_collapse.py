@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LayerCollapse"]
 
+_ROUND = 3.0
+"""Spread behind a layer, over its own, from which it comes by another way: what one normalisation or bend
+makes of a spread is less."""
 _KEPT = 32
 """Recorded batches that are looked back on."""
 
@@ -40,6 +43,9 @@ class LayerCollapse(Rule):
     Judged by its spread over the samples: the standard deviation within its units as a share of the layer's
     root mean square. A penalty on the representation, biases that outgrew everything else, and views that are
     drawn together with nothing to push them apart end like that.
+
+    Where a later layer still tells its samples apart, what was lost goes round this one: it is a residual
+    branch, or a side of a sum, and the finding a notice.
 
     A last layer is left alone: it may learn the mean of its targets first. So is one whose spread was small
     from the beginning, which is how deep networks begin, and games, in which one side may have to be
@@ -112,6 +118,11 @@ class LayerCollapse(Rule):
         had = before >= self.spread and now < self.lost * before
         return _Layer(row, now, before) if now < self.spread and (had or name == old) else None
 
+    def _is_passed_by(self, layer: _Layer, frame: Frame) -> bool:
+        """Whether what comes after still differs between samples, several times as much as here."""
+        after = spreads(frame)[layer.row + 1 :]
+        return bool((after > max(self.spread, _ROUND * layer.now)).any())
+
     def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
         key = frames[-1].keys[layer.row]
         others = f" So do {len(bad) - 1} more layers." if len(bad) > 1 else ""
@@ -120,7 +131,7 @@ class LayerCollapse(Rule):
             f"{key.name} gives nearly the same for all samples: {100 * layer.now:.2g} % of its size differs "
             f"between them (median of {self.patience} recorded batches), and {100 * layer.before:.2g} % did "
             f"before.{others}",
-            severity=Severity.WARNING,
+            severity=Severity.NOTICE if self._is_passed_by(layer, frames[-1]) else Severity.WARNING,
             key=key,
             evidence={
                 "spread_percent": round(100 * layer.now, 3),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PoorWeightInitialization"]
 
+_LEAST_WEIGHTS = 2
+
 
 @rule("poor_weight_initialization", title="Poor weight initialisation")
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,10 @@ class PoorWeightInitialization(Rule):
     *Scale*: the outputs of layers with weights differ in spread by more than `max_spread` from layer to
     layer while the loss does not fall in the first `steps` recorded steps. Residual and normalised networks
     stay within 100; ten layers with the initialisation of PyTorch reach 10,000 and train badly.
+    *Size*: what a weight does to the size of signals is its root mean square times the root of its inputs,
+    0.6 with the initialisation of PyTorch. Weights so small that each layer leaves a hundredth of a
+    signal or less begin as nothing; so large ones that each layer makes a signal several times as large begin
+    with answers that are sure and wrong: the first loss is several times that of knowing nothing.
 
     With `classic`, the condition of SageMaker Debugger to the letter, in the first `steps` recorded steps:
     the variances of activation inputs differ by a factor above `threshold`, or the spread (p95 - p5) of a
@@ -51,6 +57,13 @@ class PoorWeightInitialization(Rule):
     """Largest over least standard deviation of the outputs of layers with weights."""
     max_constant: float = 0.02
     """Standard deviation over absolute mean below which a weight is constant."""
+    least_gain: float = 0.01
+    """Root mean square of a weight times the root of its inputs, median of the weights, below which all begin
+    as nothing."""
+    most_gain: float = 4.0
+    """The same, above which all begin too large, if the first loss says so."""
+    sure_and_wrong: float = 3.0
+    """First loss over the entropy of the labels, from which the untrained model is sure of what is wrong."""
     steps: int = 10
     """First recorded steps that are looked at (AWS developer guide)."""
     classic: bool = False
@@ -73,7 +86,8 @@ class PoorWeightInitialization(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("max_spread", "threshold", at_least=1)
-        self.require("max_constant", "distribution_range", at_least=0)
+        self.require("max_constant", "distribution_range", "least_gain", at_least=0)
+        self.require("most_gain", "sure_and_wrong", above=0)
         self.require("steps", "patience", at_least=1)
 
     def needs(self) -> Needs:
@@ -87,8 +101,10 @@ class PoorWeightInitialization(Rule):
         if self.classic:
             return self._check_classic(step, run)
         weights = run.frames(Kind.WEIGHT, self.steps + 1)
-        if len(weights) == 1 and weights[0].step == step and (found := self._constant(step, run)):
-            return found
+        if len(weights) == 1 and weights[0].step == step:
+            found = self._constant(step, run) or self._size(step, run)
+            if found:
+                return found
         outputs = run.frames(Kind.ACTIVATION, self.steps + 1)
         if len(outputs) == self.steps and outputs[-1].step == step and not warming_up(run).now:
             return self._scale(step, run, outputs)
@@ -122,6 +138,40 @@ class PoorWeightInitialization(Rule):
             advice=(self._ADVICE[1], self._ADVICE[0]),
             view=ViewRef("histogram", {"tensor": flat[0].name}),
         )
+
+    def _size(self, step: int, run: RunView) -> Finding | None:
+        """Judge the size of all weights together: a single one may begin at zero, or embed."""
+        frame = run.frames(Kind.WEIGHT, 1)[-1]
+        gains = {
+            key: float(row.l2) / float(np.sqrt(max(1, row.count) / np.prod(key.shape[1:])))
+            for key, row in frame.items(Kind.WEIGHT)
+            if len(key.shape) > 1 and row.l2 > 0
+        }
+        if len(gains) < _LEAST_WEIGHTS or not all(map(np.isfinite, gains.values())):
+            return None
+        typical = float(np.median(list(gains.values())))
+        small = typical < self.least_gain
+        if not small and not (typical > self.most_gain and self._is_wrong(run)):
+            return None
+        key = min(gains, key=gains.__getitem__) if small else max(gains, key=gains.__getitem__)
+        what = "small: they leave next to nothing of a signal" if small else "large: the first loss shows it"
+        return self.finding(
+            step,
+            f"All weights begin too {what}. Their root mean square times the root of their inputs is "
+            f"{typical:.2g} (median of {len(gains)}), where about 1 keeps the size of signals.",
+            key=key,
+            evidence={"gain_median": typical, "gain": gains[key], "weights_count": len(gains)},
+            advice=self._ADVICE,
+            view=ViewRef("overview", {"kind": "weight", "statistic": "std"}),
+        )
+
+    def _is_wrong(self, run: RunView) -> bool:
+        """Whether the first loss is several times what it is without knowing anything: the entropy."""
+        for name in run.losses():
+            losses, entropy = run.scalars(name).values, run.scalars(f"check/{name}/entropy").values
+            if len(losses) and len(entropy) and losses[0] > self.sure_and_wrong * max(float(entropy[0]), 0.1):
+                return True
+        return False
 
     def _scale(self, step: int, run: RunView, frames: list[Frame]) -> Finding | None:
         spreads = [_layer_spreads(run, frame) for frame in frames]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["UnchangedTensor"]
 
+_REST = 1e-4
+"""Gradient, as a share of the largest so far, below which a training is at rest: the square root of what
+float32 can tell of a loss at its least."""
 _COLUMNS = ("mean", "std", "l1", "l2", "min", "max")
 
 
@@ -36,8 +39,10 @@ class UnchangedTensor(Rule):
     """Weights that get gradients but never move, or a loss that is the same number again and again.
 
     Frozen parts stay the same on purpose: only weights with a gradient that is not zero count, and only
-    while the learning rate is not zero and not warming up. Typical causes are an optimizer that holds
-    other parameters, steps that are left out, and updates lost to rounding in bfloat16.
+    while the learning rate is not zero and not warming up. Nor do those that steps move and something else
+    puts back, as weights are that are cut off at a limit; or gradients that have come to next to nothing, at
+    the end of a training. Typical causes are an optimizer that holds other parameters, steps that are left
+    out, and updates lost to rounding in bfloat16.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the last `num_steps` saved values
     of any chosen tensor are pairwise close, ``numpy.allclose`` with `rtol`, `atol` and `equal_nan` (AWS
@@ -100,8 +105,12 @@ class UnchangedTensor(Rule):
         frames = run.frames(Kind.WEIGHT, self.patience)
         if len(frames) < self.patience or frames[-1].step != step:
             return None
-        same = [key for key in _same_weights(frames) if _has_gradient(run, key.name, self.patience)]
-        if not same or not _rate_is_on(run) or self._has_converged(run, len(same)):
+        same = [
+            key
+            for key in _same_weights(frames)
+            if _has_gradient(run, key.name, self.patience) and not _is_put_back(run, key.name, self.patience)
+        ]
+        if not same or not _rate_is_on(run) or self._has_converged(run, len(same)) or _is_at_rest(run):
             return None
         key = same[0]
         others = f" So are {len(same) - 1} more weights." if len(same) > 1 else ""
@@ -221,6 +230,19 @@ def _has_gradient(run: RunView, name: str, n: int) -> bool:
     frames = run.frames(Kind.GRADIENT, n)
     rows = [frame.get(f"gradient/{name}") for frame in frames]
     return len(rows) > 0 and all(row is not None and row.l2 > 0 for row in rows)
+
+
+def _is_put_back(run: RunView, name: str, n: int) -> bool:
+    """Whether the optimizer moved a weight at each of the last steps, so that somebody else must undo it."""
+    ratios = run.scalars(f"optimizer/update_ratio/{name}").values[-n:]
+    return len(ratios) == n and bool((ratios > 0).all())
+
+
+def _is_at_rest(run: RunView) -> bool:
+    """Whether the gradient is next to nothing of what it was: there is nowhere left to go."""
+    sizes = run.scalars("optimizer/grad_norm").values
+    sizes = sizes[np.isfinite(sizes)]
+    return len(sizes) > 0 and bool(sizes[-1] < _REST * sizes.max())
 
 
 def _rate_is_on(run: RunView) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Severity
 from tdbg_lab.rules import Confusion
 from tests.rules.made import Made
 from tests.rules.raws import record
@@ -116,3 +117,17 @@ def test_one_of_two_mixed_classes_may_be_told_seldom(tmp_path: Path) -> None:
     mixed = np.where(np.isin(labels, (4, 9)), np.where(np.arange(500) // 10 % 5 == 0, 9, 4), labels)
     (finding,), _ = write(tmp_path / "run", labels, mixed).check(Confusion())
     assert {finding.evidence["label"], finding.evidence["predicted"]} == {4, 9}
+
+
+@pytest.mark.parametrize(("fall", "severity"), [(0.01, Severity.NOTICE), (0.0, Severity.WARNING)])
+def test_what_is_confused_while_much_is_still_learnt_is_a_notice(
+    tmp_path: Path, fall: float, severity: Severity
+) -> None:
+    labels, made = np.tile(np.arange(10), 50), Made(tmp_path / "run")
+    for step in range(101):
+        made.step(step, {"loss/a": 2.0 - fall * step + 0.01 * (step % 3)})
+    record(made, 101, {"labels": labels, "predictions": np.where(labels == 4, 9, labels)})
+    made.step(101, {"loss/a": 2.0 - fall * 101})
+    made.end()
+    (finding,), _ = made.check(Confusion())
+    assert finding.severity is severity

@@ -436,3 +436,38 @@ def test_labels_that_embeddings_have_nothing_to_do_with_are_found(tmp_path, shuf
 
     findings = run_rules(Metric().run(tmp_path / "run"), ["unrelated_labels"])
     assert len(findings) == found
+
+
+def test_masks_of_bytes_are_found_by_their_zeros_and_their_size(tmp_path):
+    for largest, found in ((255.0, 1), (1.0, 0)):
+        made = Made(tmp_path / str(largest))
+        for step in range(4):
+            mask = {"min": 0.0, "max": largest, "zeros": 0.75, "size": 0.5 * largest}
+            facts = {f"target_{name}": value for name, value in mask.items()}
+            facts |= {"prediction_max": 1.0, "correlation": 0.3}
+            made.step(step, {f"check/loss/Dice/{name}": value for name, value in facts.items()})
+        assert len(made.check("label_range")[0]) == found
+
+
+@pytest.mark.parametrize(("held", "found"), [((0.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 1.0), 0)])
+def test_labels_that_evaluations_number_otherwise_are_found(tmp_path, held, found):
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        for mode, ends in (("train", (1.0, 2.0)), ("eval", held)):
+            if mode == "eval" and step % 10 < 9:
+                continue
+            facts = {"target_min": ends[0], "target_max": ends[1], "prediction_max": 3.0}
+            made.step(
+                step, {f"check/loss/Own/{name}": value for name, value in facts.items()}, mode=mode, micro=1
+            )
+    assert len(made.check("label_range")[0]) == found
+
+
+def test_what_only_noise_varies_is_alike_in_evaluation(tmp_path):
+    for in_training, found in ((1.0, 1), (0.06, 0)):
+        made = Made(tmp_path / str(in_training))
+        for step in range(40):
+            made.step(step, _given(in_training, 1.0, target_min=-3.0, target_max=3.0))
+            if step % 10 == 9:
+                made.step(step, _given(0.05, 1.0, target_min=-3.0, target_max=3.0), mode="eval")
+        assert len(made.check("constant_output")[0]) == found

@@ -160,6 +160,31 @@ class CutOff(Loop):
         return out
 
 
+class TwoHeads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(64, 32), nn.ReLU())
+        self.digit, self.large = nn.Linear(32, 10), nn.Linear(32, 1)
+
+    def forward(self, x):
+        h = self.body(x)
+        return torch.cat([self.digit(h), self.large(h)], 1)
+
+
+class HeadUnheeded(Loop):
+    """The loss looks at one of two heads: the other one has a gradient, and it is zero."""
+
+    rule, trigger, tensor, save_every = "parameters_without_gradient", 0, "large.weight", 2
+
+    def __init__(self):
+        super().__init__()
+        self.model = TwoHeads()
+        self.optimizer = self.make_optimizer()
+
+    def forward(self, x, step):
+        return self.model(x)[:, :10]
+
+
 class LeftInEval(Loop):
     rule, trigger = "training_in_eval_mode", 10
 
@@ -322,7 +347,7 @@ FAULTY = (
     *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
     *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, SetBack, NotFilled, NeverScheduled),
     *(StuckAtZero, StuckNearZero, Overflowing, Twice, FourTimes, Ending, AFew),
-    *(SetBackAWhile, AverageLeftIn),
+    *(SetBackAWhile, AverageLeftIn, HeadUnheeded),
 )
 
 

@@ -45,10 +45,31 @@ def test_units_that_never_fire_are_found(made: Made) -> None:
 def test_dead_units_are_worth_a_notice_while_the_loss_falls(
     made: Made, fall: float, severity: Severity
 ) -> None:
-    for step in range(30):
-        made.step(step, {"activation/relu1": outputs(step, dead=12), "loss/a": 1.5 - fall * step})
+    for step in range(0, 180, 6):
+        made.step(step, {"activation/relu1": outputs(step, dead=12), "loss/a": 1.5 - fall / 6 * step})
+    found, _ = made.check(DeadRelu())
+    assert max(one.severity for one in found) is severity
+
+
+def test_dead_units_are_worth_a_notice_where_no_loss_tells_what_they_cost(made: Made) -> None:
+    for step in range(0, 180, 6):
+        losses = {"loss/maker": 0.7, "loss/critic": 0.7}
+        made.step(step, {"activation/relu1": outputs(step, dead=12), **losses})
     (finding,), _ = made.check(DeadRelu())
-    assert finding.severity is severity
+    assert finding.severity is Severity.NOTICE
+
+
+@pytest.mark.parametrize(("correlation", "severity"), [(0.8, Severity.NOTICE), (0.0, Severity.WARNING)])
+def test_dead_units_are_worth_a_notice_while_values_teach_themselves(
+    made: Made, correlation: float, severity: Severity
+) -> None:
+    facts = {"samples": 64.0, "prediction_size": 1.0, "target_size": 1.0}
+    for step in range(0, 180, 6):
+        facts["correlation"] = correlation * min(1.0, step / 60)
+        told = {f"check/loss/a/{name}": value for name, value in facts.items()}
+        made.step(step, {"activation/relu1": outputs(step, dead=12), "loss/a": 1.0, **told})
+    found, _ = made.check(DeadRelu())
+    assert max(one.severity for one in found) is severity
 
 
 def test_layer_that_is_nearly_gone_is_critical(made: Made) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tdbg_lab.errors import ConfigError
-from tdbg_lab.records import RuleStatus
+from tdbg_lab.records import RuleStatus, Severity
 from tdbg_lab.rules import LayerCollapse, check_run
 from tests.rules import nets
 from tests.rules.made import Made
@@ -44,6 +44,21 @@ def _run(path: Path, spreads: list[float], *, layer: str = "activation/a", width
 def test_hidden_layer_that_lost_its_spread_is_found(tmp_path: Path, spreads: list[float], found: int) -> None:
     findings = _run(tmp_path / "run", spreads).check(LayerCollapse())[0]
     assert [one.tensor for one in findings] == ["activation/a"] * found
+
+
+def test_branch_that_is_passed_by_is_a_notice(tmp_path: Path) -> None:
+    for seen, severity in ((0.5, Severity.NOTICE), (0.05, Severity.WARNING)):
+        made, random = Made(tmp_path / str(seen)), np.random.default_rng(0)
+        for step, spread in enumerate([0.6] * 8 + [0.05] * 24):
+            branch, joined = (
+                np.sqrt(1 - one**2) + one * random.normal(size=(256, 8)) for one in (spread, seen)
+            )
+            made.step(
+                step, WEIGHTS | {"activation/a": branch, "activation/sum": joined, "activation/b": joined}
+            )
+        made.end()
+        found = made.check(LayerCollapse())[0]
+        assert max(one.severity for one in found) is severity
 
 
 def test_finding_lasts_when_what_was_before_is_forgotten(tmp_path: Path) -> None:

@@ -55,3 +55,18 @@ def test_classic_wants_gradients_that_spread(tmp_path: Path, spread: float, fire
 def test_no_steps_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"poor_weight_initialization.steps is 0"):
         PoorWeightInitialization(steps=0)
+
+
+@pytest.mark.parametrize(("factor", "what"), [(1e-3, "too small"), (25.0, "too large"), (1.0, "")])
+def test_weights_of_the_wrong_size_are_found_at_the_first_step(
+    tmp_path: Path, factor: float, what: str
+) -> None:
+    torch.manual_seed(0)
+    model = nets.mlp()
+    with torch.no_grad():
+        for one in model.parameters():
+            if one.ndim > 1:
+                one.mul_(factor)
+    run = nets.train(tmp_path / "run", model, torch.optim.Adam(model.parameters(), 1e-3), steps=20)
+    findings = check_run(run, ["poor_weight_initialization", "unscaled_inputs"])[0]
+    assert [what in one.message and one.step_first == 0 for one in findings] == [True] * bool(what)

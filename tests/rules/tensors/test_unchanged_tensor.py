@@ -59,6 +59,19 @@ def test_optimizer_that_has_come_to_its_end_is_left_alone(
     assert len(made.check(UnchangedTensor(patience=12))[0]) == found
 
 
+@pytest.mark.parametrize(("ratio", "gradient", "found"), [(0.01, 1.0, 0), (0.0, 1e-6, 0), (0.0, 0.5, 1)])
+def test_weights_that_something_puts_back_or_that_are_at_rest_are_left_alone(
+    tmp_path: Path, ratio: float, gradient: float, found: int
+) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        facts = {"optimizer/update_ratio/a.weight": ratio, "optimizer/grad_norm": gradient if step else 1.0}
+        made.step(step, {"a.weight": np.eye(4), "gradient/a.weight": np.ones((4, 4)), "loss/x": 2.0, **facts})
+    made.end()
+    findings = made.check(UnchangedTensor())[0]
+    assert len([one for one in findings if one.tensor == "a.weight"]) == found
+
+
 def test_one_step_to_compare_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"unchanged_tensor.num_steps is 1"):
         UnchangedTensor(num_steps=1)
