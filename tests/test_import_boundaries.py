@@ -25,6 +25,7 @@ FLOORS = {
     "stats": 3,
     "store": 3,
     "run": 4,
+    "requests": 4,
     "capture": 4,
     "profiler": 4,
     "actions": 4,
