@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,9 +252,12 @@ def test_json_file_makes_the_hook(tmp_path, monkeypatch):
     path = tmp_path / "hook.json"
     path.write_text(json.dumps(config))
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(path))
+    (tmp_path / "tensorboard.json").write_text(json.dumps({"LocalPath": str(tmp_path / "Board")}))
+    monkeypatch.setenv("TENSORBOARD_CONFIG_FILE_PATH", str(tmp_path / "tensorboard.json"))
     hook = smd.get_hook(create_if_not_exists=True)
     assert hook is smd.get_hook()
     assert hook.out_dir == str(tmp_path / "Run")
+    assert hook.tensorboard_dir == str(tmp_path / "Board")
     assert hook.include_workers == "all"
     assert hook.reduction_config.abs_reductions == ["max"]
     assert hook.reduction_config.save_raw_tensor
@@ -435,3 +439,35 @@ def test_stop_request_ends_training_before_the_next_step(hooked, net, train, tmp
     run = open_run(tmp_path / "run")
     assert run.status is RunStatus.STOPPED
     assert run.last_step == 0
+
+
+def test_event_files_for_tensorboard_are_written_when_the_hook_is_closed(net, train, tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    hook = smd.Hook(
+        tmp_path / "run",
+        export_tensorboard=True,
+        include_collections=["weights"],
+        save_config=smd.SaveConfig(save_interval=2),
+    )
+    criterion = nn.CrossEntropyLoss()
+    hook.register_module(net)
+    hook.register_loss(criterion)
+    train(net, criterion, 5)
+    hook.close()
+    assert hook.tensorboard_dir == str(tmp_path / "run" / "tensorboard")
+    (folder,) = {path.parent for path in Path(hook.tensorboard_dir).rglob("*tfevents*")}
+    found = accumulator.EventAccumulator(str(folder)).Reload()
+    tags = found.Tags()
+    assert [one.step for one in found.Scalars("CrossEntropyLoss_output_0")] == [0, 2, 4]
+    assert "Net_fc1.weight" in tags["histograms"]
+    assert smd.create_trial(tmp_path / "run").steps() == [0, 2, 4]
+
+
+def test_event_files_that_cannot_be_written_disturb_nobody(net, train, tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    hook = smd.Hook(tmp_path / "run", tensorboard_dir=tmp_path / "taken")
+    hook.register_module(net)
+    train(net, nn.CrossEntropyLoss(), 2)
+    hook.close()
+    assert "is a file" in hook._guard.problems["tensorboard"].message
+    assert smd.create_trial(tmp_path / "run").steps() == []

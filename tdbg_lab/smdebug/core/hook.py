@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import finalize, ref
 
-import numpy as np
-
 from tdbg_lab.capture.ending import Circumstances, outcome
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.switch import is_off
@@ -18,6 +16,8 @@ from tdbg_lab.records import Kind, Mode, TensorKey
 from tdbg_lab.smdebug.core.collection import Collection, CollectionKeys
 from tdbg_lab.smdebug.core.collection_manager import CollectionManager
 from tdbg_lab.smdebug.core.config_constants import DEFAULT_SAVED_COLLECTIONS
+from tdbg_lab.smdebug.core.custom import Custom
+from tdbg_lab.smdebug.core.hook_utils import get_tensorboard_dir, verify_and_get_out_dir
 from tdbg_lab.smdebug.core.logger import get_logger
 from tdbg_lab.smdebug.core.modes import ALLOWED_MODE_NAMES, ModeKeys
 from tdbg_lab.smdebug.core.recording import Recording, rank, world_size
@@ -25,21 +25,18 @@ from tdbg_lab.smdebug.core.reduction_config import ReductionConfig
 from tdbg_lab.smdebug.core.save_config import SaveConfig, SaveConfigMode
 from tdbg_lab.smdebug.core.saving import Decision, SavePlan
 from tdbg_lab.smdebug.core.singleton_utils import set_hook
-from tdbg_lab.smdebug.exceptions import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from tdbg_lab.smdebug.exceptions import SMDebugTypeError, SMDebugValueError
+from tdbg_lab.stats import summarize
 from tdbg_lab.stats.block import scalar_block
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from numpy.typing import NDArray
-
-    from tdbg_lab.records import RunStatus, StatsBlock
+    from tdbg_lab.records import RunStatus
 
 __all__ = ["BaseHook"]
 
-_ENDED = ("run.json", "training_job_end.ts", "collections", "index")
-"""What an out_dir with an earlier run in it has, ours or the predecessor's."""
 _WORKERS = ("one", "all")
 
 
@@ -51,7 +48,8 @@ class BaseHook:
     out_dir
         Run directory; it must hold no earlier run.
     export_tensorboard, tensorboard_dir
-        Kept for the predecessor's scripts; ``tdbg export`` writes TensorBoard files afterwards.
+        Write TensorBoard event files as well, when the hook is closed: into this directory, by default
+        ``<out_dir>/tensorboard``.
     dry_run
         Look at everything, save nothing.
     reduction_config
@@ -98,9 +96,8 @@ class BaseHook:
         include_workers: str = "one",
     ) -> None:
         self.logger = get_logger()
-        self.out_dir = _usable(out_dir)
-        self.tensorboard_dir = tensorboard_dir
-        self.export_tensorboard = export_tensorboard
+        self.out_dir = verify_and_get_out_dir(out_dir)
+        self.tensorboard_dir = get_tensorboard_dir(export_tensorboard, tensorboard_dir, self.out_dir)
         self.dry_run = dry_run
         self.save_all = save_all
         if include_workers not in _WORKERS:
@@ -129,8 +126,7 @@ class BaseHook:
         self._keys: dict[tuple[str, Kind, str, tuple[int, ...]], TensorKey] = {}
         self._at = Mode.TRAIN
         self._place = ModeKeys.GLOBAL, -1
-        self._scalars: dict[str, NDArray[Any]] = {}
-        self._custom: dict[str, tuple[Any, tuple[str, ...]]] = {}
+        self._custom = Custom()
         self._hung: list[Any] = []
         self._closed = False
         self._finalizer = finalize(self, _left_behind, ref(self), Circumstances.now())
@@ -264,11 +260,7 @@ class BaseHook:
             If it is not one number.
         """
         del sm_metric, timestamp  # the metrics service of the predecessor's host is not ours
-        number = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
-        if number.size != 1 or number.dtype.kind not in "biuf":
-            raise SMDebugTypeError(f"save_scalar({name!r}) takes one number, not {value!r}.")
-        shape = (1,) if np.isscalar(value) else number.shape
-        self._scalars[f"scalar/{name}"] = number.reshape(shape).copy()
+        self._custom.add_scalar(name, value)
 
     def save_tensor(
         self,
@@ -281,16 +273,9 @@ class BaseHook:
         What is no numbers is passed over with a warning.
         """
         names = (collections_to_write,) if isinstance(collections_to_write, str) else collections_to_write
-        values = self._array(tensor_value)
-        if values.dtype.kind not in "biufc":
-            found = type(tensor_value).__name__
-            self.logger.warning(
-                "save_tensor(%r) takes numbers, not a %s; it is not saved.", tensor_name, found
-            )
-            return
-        for name in names:
-            self.get_collection(name).add_tensor_name(tensor_name)
-        self._custom[tensor_name] = (values, tuple(names))
+        if self._custom.add_tensor(tensor_name, tensor_value, tuple(names)):
+            for name in names:
+                self.get_collection(name).add_tensor_name(tensor_name)
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -366,16 +351,15 @@ class BaseHook:
         self._due = ()
 
     def _hold_custom(self, recording: Recording) -> None:
-        scalars, self._scalars = self._scalars, {}
+        scalars, tensors = self._custom.take()
         for name, value in scalars.items():
             key = self._key(name, Kind.SCALAR, str(value.dtype), value.shape)
             recording.hold(key, scalar_block([float(value.item())]), 0, value, _RAW)
-        custom, self._custom = self._custom, {}
-        for name, (values, names) in custom.items():
+        for name, (values, names) in tensors.items():
             if values.size:
                 decision = _RAW if self._plan is None else self._plan.decide_custom(names)
                 key = TensorKey(name, Kind.CUSTOM, "", str(values.dtype), values.shape, names)
-                recording.hold(key, self._statistics(values), 0, values, decision)
+                recording.hold(key, summarize([values]), 0, values, decision)
 
     # -- tensors -----------------------------------------------------------------------------------
 
@@ -403,21 +387,6 @@ class BaseHook:
                 self._keys[identity] = found
         return found
 
-    @staticmethod
-    def _array(value: Any) -> Any:
-        """A copy of the values of whatever the user hands over."""
-        if hasattr(value, "detach"):
-            from tdbg_lab.capture.pytorch.values import raw_array
-
-            return raw_array(value)
-        return np.array(value.numpy() if hasattr(value, "numpy") else value)
-
-    @staticmethod
-    def _statistics(values: Any) -> StatsBlock:
-        from tdbg_lab.stats import summarize
-
-        return summarize([values])
-
     # -- the end -----------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -427,9 +396,9 @@ class BaseHook:
     def _finish(self, status: RunStatus, error: str | None = None) -> None:
         if self._closed:
             return
-        if self._scalars and not self._due and self._recording is not None and self._recording.mine:
+        if self._custom.scalars and not self._due and self._recording is not None and self._recording.mine:
             self._due = ("scalars",)  # numbers are saved beside the schedule, tensors are not
-            self._custom = {}
+            self._custom.tensors = {}
         self._end_step()
         if self._recording is None and self.step >= 0:
             self._guard.run("store", self._open)
@@ -439,6 +408,8 @@ class BaseHook:
             self._guard.run("detach", self._hung.pop().remove)
         if self._recording is not None:
             self._recording.finish(status, error, last_step=self.step)
+            if self.tensorboard_dir and self._recording.chief:
+                self._guard.run("tensorboard", _export, self.out_dir, self.tensorboard_dir)
         self._finalizer.detach()
 
     _cleanup = close
@@ -457,13 +428,8 @@ def _left_behind(hook: ref[BaseHook], circumstances: Circumstances) -> None:
         found._finish(*outcome(error))  # noqa: SLF001
 
 
-def _usable(out_dir: str | Path | None) -> str:
-    if out_dir is None:
-        raise SMDebugRuntimeError("out_dir is missing: a hook needs a directory to save into.")
-    path = Path(out_dir).expanduser()
-    found = [name for name in _ENDED if (path / name).exists()]
-    if found and not rank():
-        raise SMDebugRuntimeError(
-            f"out_dir {path} holds an earlier run ({found[0]} is there). Choose another one, or delete it."
-        )
-    return str(path)
+def _export(out_dir: str, tensorboard_dir: str) -> None:
+    """Write what was recorded as event files of TensorBoard."""
+    from tdbg_lab.exchange import export
+
+    export(out_dir, to="tensorboard", path=tensorboard_dir, force=True)

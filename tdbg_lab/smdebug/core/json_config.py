@@ -13,6 +13,7 @@ from tdbg_lab.smdebug.core.config_constants import (
     CONFIG_FILE_PATH_ENV_STR,
     DEFAULT_CONFIG_FILE_PATH,
     DEFAULT_SAGEMAKER_OUTDIR,
+    TENSORBOARD_CONFIG_FILE_PATH_ENV_STR,
 )
 from tdbg_lab.smdebug.core.modes import ModeKeys
 from tdbg_lab.smdebug.core.reduction_config import ReductionConfig
@@ -88,7 +89,7 @@ def create_hook_from_json_config(
     except ConfigError as error:
         raise SMDebugValueError(str(error)) from None
     defaults = dict(default_values or {})
-    said = {**defaults, **config.what}
+    said = {**_tensorboard(), **defaults, **config.what}
     hook = hook_cls(
         out_dir=config.local_path or DEFAULT_SAGEMAKER_OUTDIR,
         include_collections=_included(config),
@@ -99,6 +100,15 @@ def create_hook_from_json_config(
     for one in config.collections:
         _configure(hook, config, one, defaults)
     return hook
+
+
+def _tensorboard() -> dict[str, str]:
+    """Where event files go: ``LocalPath`` in the file that ``TENSORBOARD_CONFIG_FILE_PATH`` names."""
+    path = os.environ.get(TENSORBOARD_CONFIG_FILE_PATH_ENV_STR)
+    if not path or not Path(path).is_file():
+        return {}
+    found = get_json_config_as_dict(path).get("LocalPath")
+    return {"tensorboard_dir": found} if isinstance(found, str) and found else {}
 
 
 def _included(config: HookJson) -> list[str]:

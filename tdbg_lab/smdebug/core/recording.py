@@ -110,12 +110,12 @@ class Recording:
             )
         self.folder = folder
         self.guard = guard
-        self._chief = number == 0
+        self.chief = number == 0
         self._ddof = ddof
         self._writer = RankWriter(folder.path, number)
         self._recorder = Recorder(self._writer)
         self.guard.on_problem = self._recorder.add_problem
-        self._control = _control(folder.path, num_workers, chief=self._chief)
+        self._control = _control(folder.path, num_workers, chief=self.chief)
         self._held: dict[str, tuple[TensorKey, StatsBlock, int]] = {}
         self._raw: dict[str, NDArray[Any]] = {}
         self._pid = os.getpid()
@@ -232,7 +232,7 @@ class Recording:
         self.open = False
         self.guard.run("store", self._recorder.close)
         self.guard.run("store.close", self._writer.close)
-        if self._chief:
+        if self.chief:
             self.guard.run("store.status", self._say, status, error, last_step)
 
     def _say(self, status: RunStatus, error: str | None, last_step: int) -> None:

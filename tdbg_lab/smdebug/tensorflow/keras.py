@@ -160,7 +160,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         for name, value in (logs or {}).items():
             if not self._known_by_batch(name) and np.ndim(value) == 0:
                 self._collect(name)
-                self._scalars[name] = np.array([value], dtype=np.float64)
+                self._custom.scalars[name] = np.array([value], dtype=np.float64)
         self._guard.run("step", self._end_step)
 
     def _known_by_batch(self, name: str) -> bool:
