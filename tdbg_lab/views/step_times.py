@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,10 @@ _NONE_IN_RANGE = (
     "No step was timed in this range.",
     "Zoom out on the timeline, or go back to all of the run.",
 )
+_WIDE = 20.0
+"""From when on the axis is logarithmic: the longest step, such as a first one that compiles, takes this many
+times the median."""
+_LEAST_MS = 1e-3
 _BINS = 100
 _MOST_RANKS = 8
 _MOST_OUTLIERS = 400
@@ -68,17 +73,18 @@ def step_time_view(
         return empty(*no_steps(range))
     slow = times.outliers(stddev)
     ms = times.duration_s * 1e3
-    edges = _edges(ms, slow)
+    wide = float(ms.max()) > _WIDE * float(np.median(ms))
+    edges = _edges(ms, slow, wide=wide)
     traces = _histograms(times, ms, edges)
     phases = _slow_phases(spans, times, slow)
     traces += _marks(times, ms, slow, phases, zero_ns(run))
     figure = new_figure(traces, bargap=0, barmode="overlay" if len(np.unique(times.rank)) > 1 else "group")
     figure.update_layout(
-        xaxis={"title": {"text": "Duration of a step (ms)"}},
+        xaxis={"title": {"text": "Duration of a step (ms)"}, "type": "log" if wide else "linear"},
         yaxis={"title": {"text": "Steps"}, "rangemode": "tozero"},
     )
     for share, name in ((50, "median"), (95, "p95")):
-        _line(figure, float(np.percentile(ms, share)), name)
+        _line(figure, float(np.percentile(ms, share)), name, wide=wide)
     return describe(figure, range_words(range) + _caption(ms, slow, stddev, phases), x_axes=())
 
 
@@ -87,10 +93,13 @@ def no_steps(range: Range) -> tuple[str, str]:  # noqa: A002 - its name on the w
     return _NO_STEPS if range is None else _NONE_IN_RANGE
 
 
-def _edges(ms: NDArray[np.float64], slow: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Bins over all but the outliers, which would leave no room for the others."""
+def _edges(ms: NDArray[np.float64], slow: NDArray[np.bool_], *, wide: bool) -> NDArray[np.float64]:
+    """Bins over all but the outliers, which would leave no room for the others; `wide`: on a log axis."""
     usual = ms[~slow] if (~slow).any() else ms
     low, high = float(usual.min()), float(usual.max())
+    if wide:
+        low = max(low, _LEAST_MS)
+        return np.geomspace(low, max(high, low * 1.01), _BINS + 1)
     return np.linspace(low, high if high > low else low + max(low * 0.01, 1e-3), _BINS + 1)
 
 
@@ -106,7 +115,7 @@ def _histograms(
                 "type": "bar",
                 "x": (edges[:-1] + edges[1:]) / 2,
                 "y": counts,
-                "width": float(edges[1] - edges[0]),
+                "width": np.diff(edges),
                 "name": f"rank {rank}",
                 "showlegend": len(ranks) > 1,
                 "marker": {"color": pick(index), "line": {"width": 0}},
@@ -152,7 +161,8 @@ def _around(times: StepTimes, rows: NDArray[np.int64], zero: int) -> list[list[f
     """First and last second of each step, with as much again before and after it."""
     start_s = (times.start_ns[rows] - zero) / 1e9
     long_s = times.duration_s[rows]
-    ends = zip((start_s - long_s).round(6), (start_s + 2 * long_s).round(6), strict=True)
+    before_s = np.maximum(start_s - long_s, np.minimum(start_s, 0.0))  # nothing is before the run
+    ends = zip(before_s.round(6), (start_s + 2 * long_s).round(6), strict=True)
     return [[float(first), float(last)] for first, last in ends]
 
 
@@ -172,7 +182,7 @@ def _slow_phases(spans: DataFrame, times: StepTimes, slow: NDArray[np.bool_]) ->
     return {(int(rank), int(step)): name for rank, step, name in zip(ranks, steps, names, strict=True)}
 
 
-def _line(figure: go.Figure, at: float, name: str) -> None:
+def _line(figure: go.Figure, at: float, name: str, *, wide: bool) -> None:
     figure.add_shape(
         type="line",
         x0=at,
@@ -183,7 +193,9 @@ def _line(figure: go.Figure, at: float, name: str) -> None:
         yref="paper",
         line={"color": MUTED, "width": 1.3, "dash": "dot"},
     )
-    figure.add_annotation(small(name, x=at, xref="x", xanchor="left", y=1))
+    figure.add_annotation(
+        small(name, x=math.log10(max(at, _LEAST_MS)) if wide else at, xref="x", xanchor="left", y=1)
+    )
 
 
 def _caption(

@@ -110,6 +110,19 @@ def test_step_times_mark_outliers_and_name_their_phase(tmp_path):
     assert "2 outliers, mostly in checkpoint" in said
 
 
+def test_step_times_leave_room_for_usual_steps_beside_one_that_takes_very_long(tmp_path):
+    run = made(tmp_path / "run", 200, extra=("checkpoint", 9_000, {50}))
+    figure = call_view(run, "step_times")
+    assert figure.layout.xaxis.type == "log"
+    (bars,) = (trace for trace in figure.data if trace.type == "bar")
+    assert sum(bars.y) == 198, "all but the outlier, and the last, whose end is not known"
+    assert (np.asarray(bars.width) > 0).all()
+    (marks,) = (trace for trace in figure.data if trace.type == "scatter")
+    assert marks.x[0] == pytest.approx(9_010)
+    assert [round(10**one.x) for one in figure.layout.annotations] == [10, 10]
+    assert call_view(made(tmp_path / "even", 50), "step_times").layout.xaxis.type == "linear"
+
+
 def test_step_times_of_even_steps_have_no_outlier(tmp_path):
     assert "no step is longer" in caption(made(tmp_path / "run", 50), "step_times")
 
