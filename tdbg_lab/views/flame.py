@@ -64,7 +64,7 @@ def flame_view(
     which = tree or next((name for name in ("cpu", "python", "gpu") if name in trees), "cpu")
     nodes = _nodes(trees.get(which))
     if len(nodes) < 2:
-        return empty(f"The profile of {chosen.title} has no such calls.", _NO_TREE[which])
+        return empty(f"The profile of {chosen.title} has no such calls.", chosen.missing or _NO_TREE[which])
     whole = nodes[0][2] or 1.0
     shown = _reached([one for one in nodes if one[2] >= whole * _LEAST_SHARE])
     trace = {
@@ -139,7 +139,8 @@ def _colour(name: str) -> str:
 def _caption(nodes: list[_Node], which: str, chosen: Chosen) -> str:
     hot = max(nodes[1:], key=lambda one: one[3])
     what = {"cpu": "Operators and Python calls", "gpu": "GPU kernels", "python": "Python samples"}[which]
-    return (
+    text = (
         f"{what} of {chosen.title}: {duration(nodes[0][2] / 1e6)} in {count(len(nodes) - 1, 'call')}; "
         f"{hot[4][:80]} itself takes {percent(hot[3] / (nodes[0][2] or 1.0))}."
     )
+    return " ".join(filter(None, [text, chosen.missing]))

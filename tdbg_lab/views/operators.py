@@ -83,7 +83,7 @@ def operators_view(
         return chosen
     found = _rows(chosen.digest.get(_KEYS[show]))
     if not found:
-        return empty(f"The profile of {chosen.title} has no {show}.", _NO_ROWS[show])
+        return empty(f"The profile of {chosen.title} has no {show}.", f"{_NO_ROWS[show]} {chosen.missing}")
     on_gpu = any(_number(row, "gpu_us") for row in found)
     order: Callable[[dict[str, Any]], float] = _SORTS[sort or ("gpu" if on_gpu else "self")]
     if show == "kernels" and sort in {None, "self", "gpu", "memory"}:
@@ -158,8 +158,7 @@ def _caption(
         f"{len(shown)} of {count(len(found), show[:-1])} in {chosen.title}: {name} takes "
         f"{percent(_number(first, key) / whole)} of {duration(whole / 1e6)}."
     )
-    problems = [*chosen.info.problems, *map(str, chosen.digest.get("problems", []))]
-    return f"{text} Not recorded: {'; '.join(problems[:3])}." if problems else text
+    return " ".join(filter(None, [text, chosen.missing]))
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:

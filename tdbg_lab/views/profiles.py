@@ -47,6 +47,13 @@ class Chosen:
     title: str
     """Which one it is, in words."""
 
+    @property
+    def missing(self) -> str:
+        """What could not be recorded or kept, as a sentence; empty where nothing is missing."""
+        later = self.digest.get("problems")
+        problems = [*self.info.problems, *(map(str, later) if isinstance(later, list) else ())]
+        return f"Not recorded: {'; '.join(problems[:3])}." if problems else ""
+
 
 def choose(
     run: Run,

@@ -50,7 +50,7 @@ DEFAULT_SECTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("utilisation", {"show": "balance", "window_s": _ALL}),
     ("bottlenecks", {"window_s": _ALL}),
     ("bottlenecks", {"show": "io", "window_s": _ALL}),
-    ("timeline", {"window_s": 86_400}),
+    ("timeline", {"window_s": 86_400, "tracks": "machines"}),
     ("operators", {}),
     ("operators", {"show": "kernels"}),
     ("flame", {}),

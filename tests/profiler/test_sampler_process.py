@@ -100,6 +100,35 @@ def test_sampler_writes_metrics_and_ends_with_the_process(run_path: Path, traine
     assert sampler.stderr.read() == b""
 
 
+FORBIDDEN = """
+import importlib.machinery, importlib.util, os, sys
+_paths = [path for path in sys.path if path != os.path.dirname(__file__)]
+_spec = importlib.machinery.PathFinder.find_spec("pynvml", _paths)
+_real = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_real)
+globals().update({name: value for name, value in vars(_real).items() if not name.startswith("__")})
+def nvmlInit():
+    raise NVMLError(NVML_ERROR_NO_PERMISSION)
+"""
+"""The real NVML, for a user who may not open it."""
+
+
+def test_gpus_that_may_not_be_read_leave_a_word_and_all_else(
+    run_path: Path, trainer, start, tmp_path: Path, monkeypatch
+) -> None:
+    shadow = tmp_path / "shadow"
+    shadow.mkdir()
+    (shadow / "pynvml.py").write_text(FORBIDDEN)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(shadow), os.environ.get("PYTHONPATH", ""))))
+    start(run_path, trainer.pid)
+    assert ("cpu", "cpu") in samples(run_path, 3)
+    (machine,) = read_machines(run_path)
+    assert machine.gpus == ()
+    assert machine.problem.startswith("This process may not read the GPUs (")
+    said = call_view(open_run(run_path), "timeline").layout.meta["tdbg"]["caption"]
+    assert "may not read the GPUs" in said
+
+
 def test_killed_sampler_leaves_its_samples_and_a_word(run_path: Path, trainer, start) -> None:
     sampler = start(run_path, trainer.pid)
     written = len(samples(run_path, 5)["memory", "memory"])

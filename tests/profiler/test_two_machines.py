@@ -90,6 +90,6 @@ def test_who_waits_for_whom_is_told_over_machines(run):
 
 def test_report_tells_of_both_machines(run, tmp_path):
     page = write_report(run.path, tmp_path / "report.html").read_text()
-    assert "node-0" in page
-    assert "node-1" in page
+    assert "forward of node-0" in page
+    assert "CPU of node-1" in page
     assert "Clocks of the machines differ: that of node-1 is 30" in page

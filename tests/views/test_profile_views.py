@@ -125,7 +125,7 @@ def test_torn_trace_is_read_up_to_where_it_breaks(tmp_path):
     "digest",
     [
         "{", "[]", '{"operators": 5, "trees": {"cpu": {"name": ["a"], "parent": [0], "total": ["x"]}}}',
-        '{"operators": [{"name": {"a": 1}, "self_us": null}], "trees": []}',
+        '{"operators": [{"name": {"a": 1}, "self_us": null}], "trees": [], "problems": 5}',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("view", ["operators", "flame"])
@@ -170,3 +170,24 @@ def test_packed_trace_is_the_trace(tmp_path):
     run = profiled(tmp_path / "run", TRACE)
     with gzip.open(run.profiles()[0].path / "trace.json.gz") as file:
         assert json.load(file) == {"traceEvents": TRACE}
+
+
+def test_trace_that_is_too_large_is_not_kept_but_what_was_in_it_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr("tdbg_lab.profiler.digest._MAX_TRACE_BYTES", 100)
+    run = profiled(tmp_path / "run", TRACE)
+    assert not list(run.profiles()[0].path.glob("trace.json*"))
+    figure = call_view(run, "operators")
+    assert "aten::conv2d" in figure.data[0].cells["values"][0]
+    assert "MiB was not kept: profile fewer steps" in figure.layout.meta["tdbg"]["caption"]
+
+
+def test_call_trees_that_are_too_large_leave_the_operators(tmp_path, monkeypatch):
+    whole = profiled(tmp_path / "whole", TRACE)
+    size = (whole.profiles()[0].path / "digest.json").stat().st_size
+    monkeypatch.setattr("tdbg_lab.profiler.digest.MAX_DIGEST_BYTES", size - 1)
+    run = profiled(tmp_path / "run", TRACE)
+    figure = call_view(run, "operators")
+    assert "aten::conv2d" in figure.data[0].cells["values"][0]
+    assert (
+        "the call trees are too large to be drawn" in call_view(run, "flame").layout.meta["tdbg"]["caption"]
+    )
