@@ -63,9 +63,51 @@ def test_system_reader_gives_readings_between_two_times(run):
 def test_algorithm_reader_gives_intervals_of_steps(run):
     events = LocalAlgorithmMetricsReader(run).get_events_by_step(1, 2)
     assert [(one.event_name, one.duration, one.event_args) for one in events] == [
-        ("forward", 10_000_000, {"step_num": 1}),
-        ("backward", 20_000_000, {"step_num": 1}),
+        ("forward", 10_000, {"step_num": 1}),  # us, as everywhere in this library
+        ("backward", 20_000, {"step_num": 1}),
     ]
+    first, last = events[0].start_time, events[-1].end_time
+    assert START // 1000 <= first < last
+    assert [one.event_name for one in LocalAlgorithmMetricsReader(run).get_events(first, last)] == [
+        "forward",
+        "backward",
+    ]
+    assert events[0].event_phase == "forward"
+    assert json.loads(events[0].to_json())["dur"] == 10_000
+
+
+def test_readers_of_a_profiler_folder_give_what_is_in_it(tmp_path):
+    folder = tmp_path / "system" / "incremental" / "2026112111"
+    folder.mkdir(parents=True)
+    rows = [
+        ("cpu", "cpu0", "CPUUtilization"),
+        ("cpu", "cpu1", "CPUUtilization"),
+        ("i/o", "disk", "Algorithm"),
+    ]
+    (folder / "1795260900.algo-1.json").write_text(
+        "".join(
+            json.dumps(
+                {
+                    "Type": kind,
+                    "Name": name,
+                    "Dimension": dimension,
+                    "Value": 5.0 * index,
+                    "NodeId": "algo-1",
+                    "Timestamp": 1795260930.5,
+                }
+            )
+            + "\n"
+            for index, (kind, name, dimension) in enumerate(rows)
+        )
+    )
+    events = LocalSystemMetricsReader(tmp_path).get_events(0, 2e15)
+    assert sorted((one.type, one.name, one.dimension, one.value) for one in events) == [
+        ("cpu", "cpu0", "CPUUtilization", 0.0),
+        ("cpu", "cpu1", "CPUUtilization", 5.0),
+        ("i/o", "disk", "Algorithm", 10.0),
+    ]
+    assert len(LocalSystemMetricsReader(tmp_path).get_events(0, 2e15, event_type="cpu")) == 2
+    assert PandasFrame(tmp_path).get_all_system_metrics()["type"].tolist().count("i/o") == 1
 
 
 def test_frames_have_the_documented_columns(run):

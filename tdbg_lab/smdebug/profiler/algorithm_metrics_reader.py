@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
-from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns
+from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns, to_us
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,19 +20,38 @@ class TraceEvent:
     """One interval."""
 
     event_name: str
-    training_phase: str
+    event_phase: str
     start_time: int
-    """ns since the epoch."""
+    """us since the epoch."""
     end_time: int
-    """ns since the epoch."""
+    """us since the epoch."""
+    pid: int
+    """Number of the process: its rank."""
     tid: int
     node_id: str
     event_args: dict[str, Any] = field(default_factory=dict)
 
     @property
     def duration(self) -> int:
-        """Ns."""
+        """Us."""
         return self.end_time - self.start_time
+
+    @property
+    def phase(self) -> str:
+        """The letter that Chrome's trace format has for an interval."""
+        return "X"
+
+    def to_json(self) -> str:
+        """As an event of a Chrome trace."""
+        event = {
+            "name": self.event_name,
+            "pid": self.pid,
+            "tid": self.tid,
+            "ph": self.phase,
+            "ts": self.start_time,
+            "dur": self.duration,
+        }
+        return json.dumps({**event, "args": self.event_args} if self.event_args else event)
 
 
 class LocalAlgorithmMetricsReader(MetricsReaderBase):
@@ -78,8 +98,9 @@ def _events(frame: pd.DataFrame) -> list[TraceEvent]:
         TraceEvent(
             str(row["name"]),
             str(row["phase"]),
-            int(row["start_ns"]),
-            int(row["start_ns"] + row["duration_ns"]),
+            to_us(int(row["start_ns"])),
+            to_us(int(row["start_ns"] + row["duration_ns"])),
+            int(row["rank"]),
             int(row["thread"]),
             f"{int(row['rank'])}-algo-{int(row['rank']) + 1}",
             {"step_num": int(row["step"])} if row["step"] >= 0 else {},

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.run import open_run
+from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,16 @@ class MetricsReaderBase:
     def refresh_event_file_list(self) -> None:
         """Look for what is new."""
         self.run.refresh()
+
+    def samples(self, start_ns: int | None = None, end_ns: int | None = None) -> pd.DataFrame:
+        """Samples of system metrics; of a profiler folder only those that are in it.
+
+        A run has the mean of all cores beside them (device ``cpu``), the predecessor's files have not.
+        """
+        frame = self.run.samples(start_ns=start_ns, end_ns=end_ns)
+        if len(frame) and is_foreign(self.run.path):
+            frame = frame[(frame["metric"] != "cpu") | (frame["device"] != "cpu")].reset_index(drop=True)
+        return frame
 
     def _frame(self) -> pd.DataFrame:
         raise NotImplementedError

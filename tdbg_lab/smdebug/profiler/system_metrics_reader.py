@@ -24,11 +24,15 @@ _TYPES = (
     ("net_recv", "network", "ReceiveBytesPerSecond"),
     ("net_sent", "network", "TransmitBytesPerSecond"),
 )
+_KINDS = ("cpu", "gpu", "memory", "i/o", "network")
 _PREFIXES = (("gpu", "gpu"), ("cpu", "cpu"), ("process", "memory"), ("memory", "memory"), ("disk", "i/o"))
 
 
 def described(metric: str) -> tuple[str, str]:
-    """The predecessor's type and dimension of a metric of ours."""
+    """The predecessor's type and dimension of a metric of ours, or of one of its own (``i/o/Algorithm``)."""
+    own = next((kind for kind in _KINDS if metric.startswith(f"{kind}/")), None)
+    if own is not None:
+        return own, metric.removeprefix(f"{own}/")
     for name, kind, dimension in _TYPES:
         if metric == name:
             return kind, dimension
@@ -54,7 +58,7 @@ class LocalSystemMetricsReader(MetricsReaderBase):
     """Reads system metrics of a folder."""
 
     def _frame(self) -> pd.DataFrame:
-        return self.run.samples()
+        return self.samples()
 
     def get_events(
         self,
@@ -66,7 +70,7 @@ class LocalSystemMetricsReader(MetricsReaderBase):
     ) -> list[SystemMetricEvent]:
         """Readings between two times since the epoch, by time; of one type when it is given."""
         del file_suffix_filter  # of timelines
-        frame = self.run.samples(start_ns=to_ns(start_time, unit), end_ns=to_ns(end_time, unit))
+        frame = self.samples(to_ns(start_time, unit), to_ns(end_time, unit))
         found = []
         for row in frame.to_dict("records"):
             kind, dimension = described(str(row["metric"]))

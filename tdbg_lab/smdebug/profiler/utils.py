@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import Enum
+from typing import TypeVar
 
-__all__ = ["TimeUnits", "to_ns", "us_since_epoch_to_human_readable_time"]
+import pandas as pd
+
+__all__ = ["TimeUnits", "to_ns", "to_us", "us_since_epoch_to_human_readable_time"]
+
+
+_Time = TypeVar("_Time", int, pd.Series)
 
 
 class TimeUnits(Enum):
@@ -28,6 +34,11 @@ _NS = {
 def to_ns(time: float, unit: TimeUnits = TimeUnits.MICROSECONDS) -> int:
     """A time since the epoch in ns."""
     return int(time * _NS[unit])
+
+
+def to_us(time_ns: _Time) -> _Time:
+    """Ns as the nearest us: what was written in us comes back as it was."""
+    return (time_ns + 500) // 1000
 
 
 def us_since_epoch_to_human_readable_time(us_since_epoch: int) -> str:

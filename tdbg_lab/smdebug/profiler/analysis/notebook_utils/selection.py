@@ -64,9 +64,9 @@ def phase_series(
     """Durations of phases that begin between two times, by phase; among them whole steps."""
     found: dict[str, list[tuple[float, float]]] = {}
     for event in reader.get_events(start_us, end_us):
-        name = _PHASES.get(event.training_phase, event.training_phase)
+        name = _PHASES.get(event.event_phase, event.event_phase)
         name = f"{name}-nodeid:{event.node_id}" if show_workers else name
-        found.setdefault(name, []).append((event.start_time / 1e9, event.duration / 1e9))
+        found.setdefault(name, []).append((event.start_time / 1e6, event.duration / 1e6))
     series = {name: _series(rows) for name, rows in sorted(found.items())}
     return {**step_series(reader, start_us, end_us, show_workers=show_workers), **series}
 

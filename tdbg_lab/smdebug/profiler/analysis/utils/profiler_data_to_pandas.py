@@ -10,7 +10,7 @@ from tdbg_lab.smdebug.core.utils import match_inc
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
 from tdbg_lab.smdebug.profiler.system_metrics_reader import described
-from tdbg_lab.smdebug.profiler.utils import us_since_epoch_to_human_readable_time
+from tdbg_lab.smdebug.profiler.utils import to_us, us_since_epoch_to_human_readable_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,8 @@ class PandasFrame:
         self, path: str | Path, use_in_memory_cache: bool = False, scan_interval: int = 5_000_000_000
     ) -> None:
         del use_in_memory_cache, scan_interval
-        self._run = MetricsReaderBase(path).run
+        self._reader = MetricsReaderBase(path)
+        self._run = self._reader.run
 
     def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Readings, one a row; of devices that match one of the patterns when there are any."""
@@ -142,9 +143,9 @@ class PandasFrame:
 
     def _system(self, start_ns: int | None, end_ns: int | None, wanted: Sequence[str]) -> pd.DataFrame:
         self._run.refresh()
-        frame = self._run.samples(start_ns=start_ns, end_ns=end_ns)
+        frame = self._reader.samples(start_ns, end_ns)
         kinds = [described(str(metric)) for metric in frame["metric"]]
-        us = frame["time_ns"] // 1000
+        us = to_us(frame["time_ns"])
         found = pd.DataFrame(
             {
                 "timestamp": [us_since_epoch_to_human_readable_time(int(one)) for one in us],
@@ -164,7 +165,7 @@ class PandasFrame:
     def _framework(self, start_ns: int | None, end_ns: int | None, wanted: Sequence[str]) -> pd.DataFrame:
         self._run.refresh()
         frame = self._run.spans(start_ns=start_ns, end_ns=end_ns)
-        start, end = frame["start_ns"] // 1000, (frame["start_ns"] + frame["duration_ns"]) // 1000
+        start, end = to_us(frame["start_ns"]), to_us(frame["start_ns"] + frame["duration_ns"])
         found = pd.DataFrame(
             {
                 "start_time": [us_since_epoch_to_human_readable_time(int(one)) for one in start],
