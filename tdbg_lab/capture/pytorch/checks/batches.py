@@ -34,6 +34,7 @@ _TOKEN = (check_key("token"), check_key("token_share"))
 _TOKEN_TYPES = (torch.int64, torch.int32)
 _MAX_TOKEN = 1 << 20
 _TRAIN = Mode.TRAIN
+_TENSOR = torch.Tensor
 
 
 class BatchWatch:
@@ -58,10 +59,10 @@ class BatchWatch:
         engine = self._engine
         if engine.recorder.mode is not _TRAIN or not torch.is_grad_enabled():
             return
-        tensors = tensors_in(inputs)
+        tensors = inputs if len(inputs) == 1 and type(inputs[0]) is _TENSOR else tensors_in(inputs)
         if tensors and engine.mask & engine.costly:
             self._look(module, tensors[0].detach())
-        for tensor in tensors[:_MAX_TENSORS]:
+        for tensor in tensors if len(tensors) <= _MAX_TENSORS else tensors[:_MAX_TENSORS]:
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
                 self._seen = True
@@ -119,12 +120,12 @@ def digest(tensor: torch.Tensor, start: int = 0) -> int:
 @lru_cache(maxsize=64)
 def _few(shape: tuple[int, ...]) -> tuple[bytes, int, int]:
     """What a digest is made of: the shape as bytes; one in so many rows, of their elements one in so many."""
-    size = prod(shape)
+    size, head = prod(shape), repr(shape).encode()
     if size <= _DIGESTED:
-        return repr(shape).encode(), 1, 1
+        return head, 1, 1
     rows = _stride(shape[0], size, _DIGESTED)
     left = -(-shape[0] // rows) * (size // shape[0])
-    return repr(shape).encode(), rows, left // _DIGESTED | 1 if left > 2 * _DIGESTED else 1
+    return head, rows, left // _DIGESTED | 1 if left > 2 * _DIGESTED else 1
 
 
 def _values(tensor: torch.Tensor) -> NDArray[Any]:

@@ -2,7 +2,8 @@
 
 Watched on one parameter of each optimizer, by what PyTorch tells without waiting for a device: a gradient
 that was set to None is another tensor afterwards; adding to one raises its version by exactly one, and so
-does nothing else in a healthy loop.
+does nothing else in a healthy loop. In a step that is not looked at, backward passes are only counted, up to
+the usual number.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.pytorch.checks.pace import Pace
 
 __all__ = ["GradientWatch"]
 
@@ -42,9 +44,10 @@ class GradientWatch:
         Backward passes since the last step whose gradient was thrown away by a reset.
     """
 
-    def __init__(self, engine: Engine, notes: Notes, suffix: str) -> None:
+    def __init__(self, engine: Engine, notes: Notes, pace: Pace, suffix: str) -> None:
         self.engine = engine
         self._notes = notes
+        self._pace = pace
         self._stale_name = f"stale_gradients{suffix}"
         self._discarded_name = f"discarded_gradients{suffix}"
         self._waiting_name = f"waiting_gradients{suffix}"
@@ -55,9 +58,15 @@ class GradientWatch:
         self._weights_version = -1
         self._added = self._reset = self._unclear = 0
         self._stale = 0
+        self._odd = False
         self._noted: tuple[int, int] | None = None
         """What was noted at the last step: stale, and discarded."""
         self._told_early = False
+        self._following = self._from_the_start = True
+        """Whether the passes of this step are followed, and whether all of them were."""
+        self._passes = 0
+        self._usual = 1
+        """Backward passes of the last step that was followed from its start."""
         self.discarded = 0
 
     def choose(self, optimizer: Optimizer, ours: set[int]) -> None:
@@ -71,7 +80,7 @@ class GradientWatch:
         self.detach()
         self._probe = ref(chosen)
         self._hook = chosen.register_post_accumulate_grad_hook(_Telling(ref(self)))  # type: ignore[no-untyped-call]
-        self.after_step()
+        self.after_step(follow=True)
 
     def _stale_choice(self, optimizer: Optimizer, ours: set[int]) -> bool:
         """Whether the watched parameter has no gradient while another one has."""
@@ -92,6 +101,13 @@ class GradientWatch:
 
     def accumulated(self, parameter: torch.Tensor) -> None:
         """Autograd added to the gradient of the watched parameter."""
+        self._passes += 1
+        if not self._following:
+            if self._passes <= self._usual:
+                return
+            self._begin(None)  # no step may ever come
+            self._following = True
+            self._pace.wake()
         grad = parameter.grad
         if grad is None:
             return
@@ -121,24 +137,42 @@ class GradientWatch:
 
     def before_step(self, *, closure: bool) -> None:
         """The optimizer is about to step: judge what came since its last one."""
-        stale = self._added > 0 and not self._reset and not self._unclear and not closure
-        self._stale = self._stale + 1 if stale else 0
+        if not self._following:
+            return
+        if self._from_the_start:
+            stale = self._added > 0 and not self._reset and not self._unclear and not closure
+            self._stale = self._stale + 1 if stale else 0
+            self._usual = max(1, self._passes)
         now = self._stale, 0 if closure else self.discarded
         if now != self._noted or self._told_early:
+            if not self._odd and any(now):
+                self._pace.wake()
+            self._odd = any(now)
             self._noted, self._told_early = now, False
             self._notes.set(self._stale_name, float(now[0]))
             self._notes.set(self._discarded_name, float(now[1]))
             self._notes.clear(self._waiting_name)
 
-    def after_step(self) -> None:
-        """The optimizer has stepped, or a scaler left the step out: what comes now belongs to the next."""
-        probe = None if self._probe is None else self._probe()
-        if probe is not None:
-            grad = probe.grad
-            if grad is None:
-                self._grad, self._version = None, -1
-            else:
-                self._grad, self._version = ref(grad), grad._version  # noqa: SLF001
+    def after_step(self, *, follow: bool) -> None:
+        """The optimizer has stepped, or a scaler left the step out: what comes now belongs to the next.
+
+        Parameters
+        ----------
+        follow
+            Whether the passes of the next step are followed.
+        """
+        self._passes = 0
+        self._following = self._from_the_start = follow
+        if follow:
+            probe = None if self._probe is None else self._probe()
+            self._begin(None if probe is None else probe.grad)
+
+    def _begin(self, grad: torch.Tensor | None) -> None:
+        """From now on passes are followed; the gradient as it is, if it is known to be of an earlier step."""
+        if grad is None:
+            self._grad, self._version = None, -1
+        else:
+            self._grad, self._version = ref(grad), grad._version  # noqa: SLF001
         self._added = self._reset = self._unclear = self.discarded = 0
         self._weights_version = -1
 

@@ -61,13 +61,15 @@ class ModeWatch:
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
 
-    def forward(self, module: nn.Module) -> None:
-        """A root is called."""
+    def forward(self, module: nn.Module, *, looking: bool) -> None:
+        """A root is called. Of an ordinary forward of training nothing is looked at unless `looking`."""
         training = module.training
         parts = self._parts.get(id(module))
         evaluating = self._engine.recorder.mode is not _TRAIN
         if evaluating or self._evaluating or not training or not torch.is_grad_enabled():
             self._note_evaluation(parts or (), evaluating=evaluating, training=training)
+        elif not looking:
+            return
         if not parts:
             return
         apart = []

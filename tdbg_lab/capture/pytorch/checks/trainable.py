@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.pytorch.checks.pace import Pace
 
 __all__ = ["TrainableWatch"]
 
 _MAX_NAMES = 32
-_LOOK_EVERY = 4
+_LOOK_EVERY = 3
 _CERTAIN = 2
 """Steps in a row from which something is told."""
 _SAMPLE = 16
@@ -69,8 +70,9 @@ class TrainableWatch:
     changed, which is looked for every few steps.
     """
 
-    def __init__(self, notes: Notes, models: Iterable[tuple[str, nn.Module]]) -> None:
+    def __init__(self, notes: Notes, pace: Pace, models: Iterable[tuple[str, nn.Module]]) -> None:
         self._notes = notes
+        self._pace = pace
         self._models = [(name, ref(model)) for name, model in models]
         self._signature: tuple[int, ...] = ()
         self._orphans: list[_Orphan] = []
@@ -81,12 +83,19 @@ class TrainableWatch:
         self._without: dict[int, int] = {}
         self._told: dict[int, set[str]] = {}
         """What was told when each optimizer was about to step."""
-        self._steps = 0
+        self._looked = -1
+        """Step of the last look."""
+        self._looks = 0
 
-    def due(self, *, saved: bool) -> bool:
-        """Count a step; whether it is time to `look`. `saved` says that the step is."""
-        self._steps = steps = self._steps + 1
-        return saved or steps <= _LOOK_EVERY or steps % _LOOK_EVERY == 0
+    def due(self, step: int, *, saved: bool) -> bool:
+        """Whether it is time to `look`, at `step` of the run. `saved` says that the step is."""
+        if step == self._looked:  # another optimizer's turn
+            return True
+        due = saved or self._looks < _LOOK_EVERY or step - self._looked >= _LOOK_EVERY
+        if due:
+            self._looked = step
+            self._looks += 1
+        return due
 
     def look(self, optimizers: list[Optimizer]) -> bool:
         """Compare models and optimizers anew if something changed; whether it did."""
@@ -142,7 +151,10 @@ class TrainableWatch:
         """
         told = self._note_unreached(optimizer)
         for orphan in () if index else self._orphans:
-            if orphan.look() >= _CERTAIN:
+            run = orphan.look()
+            if run == 1:
+                self._pace.wake()
+            if run >= _CERTAIN:
                 told.add(name := f"without_optimizer/{orphan.name}")
                 self._notes.set(name, float(orphan.run), module=orphan.module)
         before = self._told.get(index)
@@ -174,6 +186,8 @@ class TrainableWatch:
                 elif value.requires_grad and id(value) in self._names:
                     run = without[id(value)] = without.get(id(value), 0) + 1
                     path, module = self._names[id(value)]
+                    if run == 1:
+                        self._pace.wake()
                     if run >= _CERTAIN and len(told) < _MAX_NAMES:
                         told.add(name := f"without_gradient/{path}")
                         self._notes.set(name, float(run), module=module)

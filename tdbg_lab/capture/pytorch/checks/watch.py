@@ -10,6 +10,7 @@ from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
 from tdbg_lab.capture.pytorch.checks.initial import record_initial
 from tdbg_lab.capture.pytorch.checks.modes import ModeWatch
 from tdbg_lab.capture.pytorch.checks.notes import Notes
+from tdbg_lab.capture.pytorch.checks.pace import Pace
 from tdbg_lab.capture.pytorch.checks.schedules import ScheduleWatch
 from tdbg_lab.capture.pytorch.checks.trainable import TrainableWatch
 from tdbg_lab.capture.pytorch.checks.weights import WeightWatch
@@ -30,7 +31,8 @@ __all__ = ["CheckWatch"]
 class CheckWatch:
     """Each check is a probe of its own: one that fails is off, the others go on from the next step.
 
-    They run at every step, within a guarded hook; so one `try` holds those of a moment.
+    They run within a guarded hook; so one `try` holds those of a moment. What costs more than a glance runs
+    at the steps that the pace chooses.
 
     Parameters
     ----------
@@ -45,10 +47,11 @@ class CheckWatch:
         self._parameters = parameters
         self._models = [(name, ref(model)) for name, model in models.items()]
         self.notes = Notes(engine)
+        self._pace = pace = Pace()
         self._modes = ModeWatch(engine, self.notes, models.items())
         self._batches = BatchWatch(engine, self.notes)
-        self._trainable = TrainableWatch(self.notes, models.items())
-        self._weights = WeightWatch(self.notes, several=several)
+        self._trainable = TrainableWatch(self.notes, pace, models.items())
+        self._weights = WeightWatch(self.notes, pace, several=several)
         self._schedules = ScheduleWatch(self.notes)
         self._gradients: dict[int, GradientWatch] = {}
         self._optimizers: list[ref[Optimizer]] = []
@@ -61,7 +64,9 @@ class CheckWatch:
         index = len(self._optimizers)
         self._optimizers.append(ref(optimizer))
         self._places[id(optimizer)] = index
-        self._gradients[index] = GradientWatch(self._engine, self.notes, f"/{index}" if index else "")
+        self._gradients[index] = GradientWatch(
+            self._engine, self.notes, self._pace, f"/{index}" if index else ""
+        )
         self._engine.guard.run("check/parameters", self._look, index, optimizer)
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
@@ -73,7 +78,7 @@ class CheckWatch:
         off = engine.guard.problems
         try:
             if (probe := "check/modes") not in off:
-                self._modes.forward(module)
+                self._modes.forward(module, looking=self._pace.looking)
             if (probe := "check/batch") not in off:
                 self._batches.forward(module, inputs)
         except Exception as error:  # noqa: BLE001
@@ -86,7 +91,7 @@ class CheckWatch:
             return
         off = self._engine.guard.problems
         try:
-            if (probe := "check/parameters") not in off:
+            if self._pace.looking and (probe := "check/parameters") not in off:
                 self._judge_parameters(index, optimizer)
             if (probe := "check/gradients") not in off:
                 self._gradients[index].before_step(closure=closure)
@@ -103,7 +108,7 @@ class CheckWatch:
             self._engine.guard.failed(probe, error)
 
     def _judge_parameters(self, index: int, optimizer: Optimizer) -> None:
-        if self._trainable.due(saved=bool(self._engine.mask & self._engine.costly)):
+        if self._trainable.due(self._engine.step, saved=self._due()):
             self._look(index, optimizer)
         self._trainable.judge(index, optimizer)
 
@@ -115,7 +120,7 @@ class CheckWatch:
         off = self._engine.guard.problems
         try:
             if (probe := "check/gradients") not in off:
-                self._gradients[index].after_step()
+                self._gradients[index].after_step(follow=self._pace.ahead)
             if (probe := "check/weights") not in off:
                 self._weights.after_step(index, optimizer)
         except Exception as error:  # noqa: BLE001
@@ -124,13 +129,14 @@ class CheckWatch:
     def close_step(self) -> None:
         """The step is complete."""
         engine = self._engine
+        self._pace.next_step()
         engine.guard.run("check/notes", self.notes.write, everything=bool(engine.mask & engine.costly))
 
     def skipped(self, optimizer: Optimizer, in_a_row: int, scale: float) -> None:
         """A gradient scaler left a step out, for the `in_a_row`-th time since the last step."""
         index = self._places.get(id(optimizer))
         if index is not None:
-            self._engine.guard.run("check/gradients", self._gradients[index].after_step)
+            self._engine.guard.run("check/gradients", self._gradients[index].after_step, follow=True)
         self.notes.set("skipped_in_a_row", float(in_a_row))
         self.notes.set("scale", scale)
         self.notes.write()

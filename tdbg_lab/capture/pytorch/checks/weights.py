@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.pytorch.checks.pace import Pace
 
 __all__ = ["WeightWatch"]
 
@@ -45,6 +46,8 @@ _LEFT_ALONE = 24
 themselves do so again and again."""
 _MAX_HARMLESS = 8
 """Changes from outside that left the weights alike, after which only one in as many is looked at."""
+_MAX_WRONG = 4
+"""Wrong guesses of what an optimizer changes, after which it is no longer guessed."""
 _DIGESTED = 8
 _version = attrgetter("_version")
 
@@ -111,15 +114,28 @@ class _Sampled:
 
 
 class WeightWatch:
-    """Weights of the models, looked at where nobody should touch them: between two steps."""
+    """Weights of the models, looked at where nobody should touch them: between two steps.
 
-    def __init__(self, notes: Notes, *, several: bool) -> None:
+    PyTorch counts the changes of each. How many an optimizer makes in a step is measured in steps that are
+    looked at, and taken for granted in the others: so one look at a step is enough to see those of others.
+    """
+
+    def __init__(self, notes: Notes, pace: Pace, *, several: bool) -> None:
         self._notes = notes
+        self._pace = pace
         self._several = several
         self._sampled: list[_Sampled] = []
         self._digested: list[ref[torch.Tensor]] = []
         self._steps = 0
         self._versions: dict[int, int] = {}
+        """Changes when the last step of each optimizer was over, measured or guessed."""
+        self._before: dict[int, int] = {}
+        """The same when it was about to step."""
+        self._made: dict[int, int] = {}
+        """Changes that each made in a step when it was measured."""
+        self._guessed: set[int] = set()
+        """Optimizers whose last step was not measured."""
+        self._wrong = 0
         self._harmless = 0
         self._touched = 0
         """Step before which the weights were last changed from outside."""
@@ -146,19 +162,34 @@ class WeightWatch:
     def before_step(self, index: int, optimizer: Optimizer) -> None:
         """The optimizer is about to step: look whether the weights are what its last step left."""
         told: set[str] = set()
-        known = self._versions.get(index)
-        if known is not None and known != _sum(optimizer):
-            if self._worth_looking():
-                for one in self._sampled:
-                    told |= self._judge(one)
-                if not told and self._steps - self._touched >= _LEFT_ALONE:
-                    told = self._note_back()
-                self._harmless = 0 if told else self._harmless + 1
+        known, now = self._versions.get(index), _sum(optimizer)
+        self._before[index] = now
+        if known is not None and known != now:
+            told = self._judge_all(guessed=index in self._guessed)
             self._touched = self._steps
         if self._told or told:
             for name in self._told - told:
                 self._notes.clear(name)
             self._told = told
+
+    def _judge_all(self, *, guessed: bool) -> set[str]:
+        """Somebody changed weights, unless it was guessed wrong; the names of what was noted."""
+        if not guessed and not self._worth_looking():
+            return set()
+        told: set[str] = set()
+        for one in self._sampled:
+            told |= self._judge(one)
+        if not told and self._steps - self._touched >= _LEFT_ALONE:
+            told = self._note_back()
+        if told:
+            self._harmless = 0
+        elif guessed:
+            self._wrong += 1
+        else:
+            self._harmless += 1
+        if told or guessed:
+            self._pace.wake()
+        return told
 
     def _judge(self, one: _Sampled) -> set[str]:
         """Note that a weight was replaced, or set back; the names of what was noted."""
@@ -188,7 +219,14 @@ class WeightWatch:
 
     def after_step(self, index: int, optimizer: Optimizer) -> None:
         """The optimizer has stepped."""
-        self._versions[index] = _sum(optimizer)
+        made = self._made.get(index)
+        if made is None or self._pace.looking or self._wrong >= _MAX_WRONG:
+            now = self._versions[index] = _sum(optimizer)
+            self._made[index] = now - self._before.get(index, now)
+            self._guessed.discard(index)
+        else:
+            self._versions[index] = self._before[index] + made
+            self._guessed.add(index)
         if self._steps % _SAMPLE_EVERY == 0:
             for one in self._sampled:
                 one.keep()
