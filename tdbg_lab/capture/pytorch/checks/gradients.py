@@ -40,6 +40,8 @@ class GradientWatch:
 
     Attributes
     ----------
+    following
+        Whether the passes of this step are followed.
     discarded
         Backward passes since the last step whose gradient was thrown away by a reset.
     """
@@ -62,8 +64,9 @@ class GradientWatch:
         self._noted: tuple[int, int] | None = None
         """What was noted at the last step: stale, and discarded."""
         self._told_early = False
-        self._following = self._from_the_start = True
-        """Whether the passes of this step are followed, and whether all of them were."""
+        self._from_the_start = True
+        """Whether all passes of this step were followed."""
+        self.following = True
         self._passes = 0
         self._usual = 1
         """Backward passes of the last step that was followed from its start."""
@@ -102,11 +105,11 @@ class GradientWatch:
     def accumulated(self, parameter: torch.Tensor) -> None:
         """Autograd added to the gradient of the watched parameter."""
         self._passes += 1
-        if not self._following:
+        if not self.following:
             if self._passes <= self._usual:
                 return
             self._begin(None)  # no step may ever come
-            self._following = True
+            self.following = True
             self._pace.wake()
         grad = parameter.grad
         if grad is None:
@@ -136,9 +139,7 @@ class GradientWatch:
                 self._notes.write()
 
     def before_step(self, *, closure: bool) -> None:
-        """The optimizer is about to step: judge what came since its last one."""
-        if not self._following:
-            return
+        """The optimizer is about to step: judge what came since its last one, of which some was followed."""
         if self._from_the_start:
             stale = self._added > 0 and not self._reset and not self._unclear and not closure
             self._stale = self._stale + 1 if stale else 0
@@ -162,7 +163,7 @@ class GradientWatch:
             Whether the passes of the next step are followed.
         """
         self._passes = 0
-        self._following = self._from_the_start = follow
+        self.following = self._from_the_start = follow
         if follow:
             probe = None if self._probe is None else self._probe()
             self._begin(None if probe is None else probe.grad)

@@ -33,11 +33,12 @@ class Pace:
 
     def wake(self) -> None:
         """Something was fine and is odd now: look at each of the next steps."""
-        self._closely_until = self._step + _CLOSELY
+        self._closely_until = self._step + 1 + _CLOSELY
         self.ahead = True
 
     def next_step(self) -> None:
         """A step is complete."""
         self.looking = self.ahead
-        self._step = step = self._step + 1
-        self.ahead = step < self._closely_until or step % _EVERY == 0
+        self._step += 1
+        after = self._step + 1
+        self.ahead = after < self._closely_until or after % _EVERY == 0

@@ -93,7 +93,7 @@ class CheckWatch:
         try:
             if self._pace.looking and (probe := "check/parameters") not in off:
                 self._judge_parameters(index, optimizer)
-            if (probe := "check/gradients") not in off:
+            if self._gradients[index].following and (probe := "check/gradients") not in off:
                 self._gradients[index].before_step(closure=closure)
             if (probe := "check/weights") not in off:
                 self._weights.before_step(index, optimizer)
@@ -130,7 +130,11 @@ class CheckWatch:
         """The step is complete."""
         engine = self._engine
         self._pace.next_step()
-        engine.guard.run("check/notes", self.notes.write, everything=bool(engine.mask & engine.costly))
+        if (probe := "check/notes") not in engine.guard.problems:
+            try:
+                self.notes.write(everything=bool(engine.mask & engine.costly))
+            except Exception as error:  # noqa: BLE001
+                engine.guard.failed(probe, error)
 
     def skipped(self, optimizer: Optimizer, in_a_row: int, scale: float) -> None:
         """A gradient scaler left a step out, for the `in_a_row`-th time since the last step."""
