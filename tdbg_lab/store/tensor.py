@@ -129,8 +129,21 @@ class Tensor:
             files = [file for file in self._reader.raw.files(name, mode, rank) if file.step == step]
         found = [value for value in self._reader.raw.column(files, name) if value is not None]
         if not found:
-            raise StepNotFoundError(f"The value of {self.name} was not saved at step {step}.")
+            reason = self._why_unread(name, files)
+            said = f"cannot be read at step {step}: {reason}" if reason else f"was not saved at step {step}."
+            raise StepNotFoundError(f"The value of {self.name} {said}")
         return _joined(found)
+
+    def _why_unread(self, name: str, files: Sequence[Any]) -> str:
+        """Why a value that should be there cannot be read; empty when it was not saved."""
+        try:
+            for file in files[:1]:
+                self._reader.raw.read(file, name)
+        except KeyError:  # the file of the step holds others
+            return ""
+        except (OSError, ValueError) as error:
+            return str(getattr(error, "strerror", None) or error)
+        return ""
 
 
 def _joined(values: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tdbg_lab.errors import ConflictError, NotFoundError
+from tdbg_lab.errors import ConflictError, NotFoundError, StepNotFoundError
 from tdbg_lab.records import Kind, Mode, RunStatus
 from tdbg_lab.rules import run_rules
 from tdbg_lab.run import Run, list_runs, open_run
 from tdbg_lab.stats.reference import summarize_one
 from tests.store.smdebug.writing import StoreWriter
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PYTORCH = {
     "losses": {"include_regex": ["[Ll]oss_(?!input).*output"]},
@@ -347,3 +344,16 @@ def test_history_of_one_tensor_reads_only_its_records(tmp_path: Path) -> None:
         events.write_bytes(bytes(data))
     assert len(run.stats("Net_fc0.weight", ["mean", "q50"])) == 16
     assert run.problems == []
+
+
+def test_value_in_a_cut_event_file_is_said_to_be_unreadable_not_unsaved(tmp_path):
+    shutil.copytree(Path(__file__).parents[2] / "data" / "smdebug" / "pytorch", tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    name = "CrossEntropyLoss_output_0"
+    step = run.raw_steps(name)[0]
+    for file in (tmp_path / "run" / "events" / f"{step:012d}").iterdir():
+        file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(StepNotFoundError, match=rf"cannot be read at step {step}: .* shorter than its index"):
+        open_run(tmp_path / "run").tensor(name).value(step)
+    with pytest.raises(StepNotFoundError, match="was not saved at step 4711"):
+        run.tensor(name).value(4711)
