@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import Kind, Mode, ViewRef
-from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.consequences import NOT_TOLD_APART
 from tdbg_lab.rules.losses.evidence import learnt_labels
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
@@ -26,6 +27,13 @@ _SPREAD = "^check/loss/[^/]+/spread$"
 _FIRST = 5
 """Saved steps that say what the spread was in the beginning."""
 _TINY = 1e-30
+_SAMPLES = 8
+"""Values that the output of a last layer must have."""
+_SHRUNK = 2.0
+"""Times `alike` that outputs may still differ by, whose loss fell only since they shrank."""
+_COLUMNS = 8
+_ALSO = 4.0
+"""Factor by which what is left of the loss may differ from the square of what is left of the spread."""
 _NOISE = 0.3
 """Spread in evaluation over that in training, below which most of the latter is noise."""
 _SETTLED = 1.2
@@ -40,6 +48,8 @@ class _Constant(NamedTuple):
     text: str
     evidence: dict[str, float | int]
     step_first: int
+    tensor: str = ""
+    """What is constant, if it is not what a loss is given."""
 
 
 @rule("constant_output", title="Constant output")
@@ -47,12 +57,15 @@ class _Constant(NamedTuple):
 class ConstantOutput(LossRule):
     """The output of the model does not depend on its input: all samples of a batch get the same answer.
 
-    The first saved steps do not count: a last layer that starts at zero answers the same at first.
+    The first saved steps do not count: a last layer that starts at zero answers the same at first. Where it
+    is not seen what a loss is given, it is the output of the last layer that is judged: it is constant when
+    its standard deviation is exactly zero.
 
     Outputs that are drawn together, and not quite the same yet, are found by what is left of their spread: of
     that in the beginning less than `kept`, and of their size less than `alike`, though they do not go
-    with their targets. Representations end like that with nothing to push them apart, their loss
-    then being next to nothing. So do the answers of a decoder whose code is held at its prior: in evaluation,
+    with their targets. Representations end like that with nothing to push them apart, their loss then being
+    next to nothing: where it fell by no more than the square of what was lost of their spread, they only
+    shrank. So do the answers of a decoder whose code is held at its prior: in evaluation,
     without the noise on the code, they are alike (`alike_eval`), which targets on a large offset are too, so
     that the range of the targets is compared with as well. Where less than a third of what differs in
     training differs in evaluation, it is noise that differs, and a larger share is enough (`alike_noisy`).
@@ -79,7 +92,7 @@ class ConstantOutput(LossRule):
     patience_eval: int = 3
     """Evaluations in a row."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "layer_collapse")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_TOLD_APART, "layer_collapse")
     _ADVICE: ClassVar = (
         "Look for a layer that is dead (all zeros) or saturated between the input and the output.",
         "Check for a softmax over an axis of length 1, or over the batch axis.",
@@ -98,16 +111,24 @@ class ConstantOutput(LossRule):
         self.require("spread", "kept", "alike", "alike_eval", "alike_noisy", at_least=0)
         self.require("patience_alike", "patience_eval", at_least=2)
 
+    def needs(self) -> Needs:
+        """Facts about losses, and layer outputs."""
+        return Needs(kinds=(Kind.CHECK, Kind.ACTIVATION), steps=self.patience)
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without a loss that is watched, and without layer outputs."""
+        return "" if run.tensors(Kind.ACTIVATION) else super().not_applicable(run)
+
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
-        same = self._same(run)
+        same = self._same(run) or self._of_last_layer(step, run)
         found = same or self._drawn_together(step, run) or self._alike_in_evaluation(step, run)
         if found is None:
             return None
         return self.finding(
             step,
             f"The output given to {found.name} {found.text}.",
-            tensor=f"loss/{found.name}",
+            tensor=found.tensor or f"loss/{found.name}",
             evidence=found.evidence,
             advice=self._ADVICE if found is same else self._ALIKE,
             view=ViewRef("overview", {"kind": "activation", "statistic": "std"}),
@@ -127,16 +148,34 @@ class ConstantOutput(LossRule):
                 return _Constant(name, text, evidence, given[0].step)
         return None
 
+    def _of_last_layer(self, step: int, run: RunView) -> _Constant | None:
+        """The output of the last layer, where no loss tells what it is given."""
+        if run.tensors(Kind.CHECK, regex=_SPREAD):
+            return None
+        outputs = run.tensors(Kind.ACTIVATION)
+        frames = run.frames(Kind.ACTIVATION, self.patience)
+        if not outputs or len(frames) < self.patience or frames[-1].step != step or is_game(run):
+            return None
+        rows = [frame.get(outputs[-1].name) for frame in frames]
+        if any(row is None or row.count < _SAMPLES or row.l2 == 0 or row.std != 0 for row in rows):
+            return None
+        name = outputs[-1].name
+        text = f"by {name} is the same for all samples at {len(rows)} saved steps"
+        return _Constant("the loss", text, {"saved_steps_count": len(rows)}, frames[0].step, name)
+
     def _drawn_together(self, step: int, run: RunView) -> _Constant | None:
         """Outputs that have lost their spread, though they do not go with their targets."""
         n = self.patience_alike
         for name in _losses(run, step):
             spread, size = _series(run, name, Mode.TRAIN)
-            if len(spread.steps) < 2 * n or not spread.values[-1] < self.alike * size.values[-1]:
+            if len(spread.steps) < 2 * n or not spread.values[-1] < _SHRUNK * self.alike * size.values[-1]:
                 continue
             now, first = float(np.median(spread.values[-n:])), float(np.median(spread.values[:_FIRST]))
             share = float(np.median(spread.values[-n:] / np.maximum(size.values[-n:], _TINY)))
-            if not (now < self.kept * first and share < self.alike) or learnt_labels(run, f"loss/{name}"):
+            drawn = share < self.alike or (
+                share < _SHRUNK * self.alike and _only_shrank(run, name, now / first)
+            )
+            if not (now < self.kept * first and drawn) or learnt_labels(run, f"loss/{name}"):
                 continue
             text = (
                 f"is nearly the same for all samples: {100 * share:.2g} % of its size differs between them, "
@@ -172,6 +211,21 @@ class ConstantOutput(LossRule):
             evidence = {"spread_share": float(shares.max()), "evaluations_count": n}
             return _Constant(name, text, evidence, int(spread.steps[-n]))
         return None
+
+
+def _only_shrank(run: RunView, name: str, kept: float) -> bool:
+    """Whether a loss on representations fell as the square of their spread: by nothing but shrinking.
+
+    Predictions of targets, which have their shape, and outputs of few columns are none.
+    """
+    facts = {fact: run.scalars(f"check/loss/{name}/{fact}").values for fact in ("classes", "correlation")}
+    losses = run.scalars(f"loss/{name}").values
+    if len(facts["correlation"]) or not len(facts["classes"]) or facts["classes"][-1] < _COLUMNS:
+        return False
+    if len(losses) < 2 * _FIRST or not np.isfinite(losses).all():
+        return False
+    first, now = float(np.median(losses[:_FIRST])), float(np.median(losses[-_FIRST:]))
+    return 0 < now < first and kept**2 / _ALSO < now / first < kept**2 * _ALSO
 
 
 def _losses(run: RunView, step: int) -> list[str]:

@@ -40,7 +40,8 @@ class LearningRate(Rule):
     Judged by the update ratio ``|dw| / |w|`` of the weight matrices, which is about 1e-3 in healthy
     training. Too high: the typical ratio is large and the loss is above where it began; or some step was
     larger than the weights themselves, so that nothing is left of their initialisation, and the loss has
-    not come back to that of the untrained model. Too low: the ratio is tiny though there are gradients, the
+    not come back to that of the untrained model, or the output is the same for all samples ever
+    since. Too low: the ratio is tiny though there are gradients, the
     loss hardly falls, and the rate is neither at its end nor in a warm-up, unless that takes so long that it
     was counted in something else than steps.
     """
@@ -145,14 +146,18 @@ class LearningRate(Rule):
     def _lost(self, step: int, run: RunView, loss: str) -> Finding | None:
         """A step that replaced the weights, after which the loss never came back to that without training.
 
-        The weights are by then as large as the steps, so that the ratio of later ones looks healthy. A
-        loss that does not come back is looked at often at first, and at every hundredth part of its points.
+        Or it is better only by what a constant output is better than one of chance. The weights are by then
+        as large as the steps, so that the ratio of later ones looks healthy. A loss that does not come back
+        is looked at often at first, and at every hundredth part of its points.
         """
         values = run.scalars(loss).values
         points = len(values)
         if points > self.min_points and points % max(1, points // 100):
             return run.active
-        if points <= self.min_points or not np.median(values[-self.min_points :]) >= values[0]:
+        if points <= self.min_points:
+            return None
+        constant = any(one.rule == "constant_output" for one in run.open)
+        if not constant and not np.median(values[-self.min_points :]) >= values[0]:
             return None
         series = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS)]
         largest = [float(known.max()) for one in series if len(known := one[np.isfinite(one)])]
@@ -163,7 +168,8 @@ class LearningRate(Rule):
         return self.finding(
             step,
             f"A step changed weights by {100 * ratio:.3g} % of their size (median of the layers), which "
-            f"replaces them: the loss began at {values[0]:.4g} and is {now:.4g}.",
+            f"replaces them: the loss began at {values[0]:.4g} and is {now:.4g}"
+            f"{', and the output is the same for all samples' if constant else ''}.",
             tensor="optimizer/lr/0",
             evidence={"update_ratio_largest": ratio, "loss_at_start": float(values[0]), "loss_now": now},
             advice=self._HIGH,

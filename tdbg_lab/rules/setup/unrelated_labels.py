@@ -28,6 +28,9 @@ _CROSS_ENTROPIES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss
 """Losses that are the entropy of the labels, in nats, when inputs tell nothing."""
 
 
+_ALIKE = ("constant_output", "layer_collapse", "tensor_variance")
+_TOLD_APART = 20
+"""Steps: what goes wrong at once is a cause."""
 _STEPS = "weight_update_ratio"
 
 
@@ -52,7 +55,9 @@ class UnrelatedLabels(LossRule):
 
     Labels that were shuffled against the inputs look like this. So does a model that cannot learn at all:
     findings on dead layers, gradients and the learning rate come first. Steps that are large for the weights
-    do not, unless the loss rises: weights that have nothing to tell shrink to what noise makes of them.
+    do not, unless the loss rises: weights that have nothing to tell shrink to what noise makes of them. Nor
+    do outputs and layers that told samples apart once, and by and by no longer do: with labels that have
+    nothing to do with the inputs, that is what there is to learn.
     """
 
     patience: int = 20
@@ -100,7 +105,10 @@ class UnrelatedLabels(LossRule):
     def _has_another_reason(self, run: RunView) -> bool:
         """Whether another rule has found why nothing is learnt."""
         known = {self.name, *self.explains} - ({_STEPS} if _rises(run) else set())
-        return any(one.severity is not Severity.NOTICE and one.rule not in known for one in run.open)
+        return any(
+            one.severity is not Severity.NOTICE and one.rule not in known and not _follows(one)
+            for one in run.open
+        )
 
     def _seen(self, run: RunView, name: str) -> bool:
         """Whether the fact is of this step; while a finding is open silence is no all-clear."""
@@ -142,7 +150,8 @@ class UnrelatedLabels(LossRule):
             return False
         entropy = self._last(run, name, "entropy")
         told = len(entropy) == self.patience and name in _CROSS_ENTROPIES
-        return not told or bool(values.mean() + self.z * error / np.sqrt(2.0) >= entropy.mean())
+        both = float(np.hypot(error / np.sqrt(2.0), entropy.std() / np.sqrt(max(1, len(entropy)))))
+        return not told or bool(values.mean() + self.z * both >= entropy.mean())
 
     def _found(self, step: int, name: str, level: _Level) -> Finding:
         return self.finding(
@@ -159,6 +168,11 @@ class UnrelatedLabels(LossRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
         )
+
+
+def _follows(finding: Finding) -> bool:
+    """Whether samples were told apart long enough for it to be what the labels taught."""
+    return finding.rule in _ALIKE and finding.step_first >= _TOLD_APART
 
 
 def _moving(run: RunView) -> bool:

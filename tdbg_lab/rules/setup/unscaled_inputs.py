@@ -30,8 +30,9 @@ class UnscaledInputs(Rule):
 
     largest: float = 20.0
     """Root mean square above which inputs are too large."""
-    smallest: float = 1e-3
-    """Root mean square below which inputs are too small; 0 is left to other rules."""
+    smallest: float = 1 / 255
+    """Root mean square below which inputs are too small: as large as pictures of 8 bits are at most when they
+    are divided by 255 twice. 0 is left to other rules."""
     patience: int = 2
     """Saved steps."""
 

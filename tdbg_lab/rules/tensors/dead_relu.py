@@ -10,7 +10,6 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
-from tdbg_lab.rules.losses.state import LossState, learns, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.frozen import frozen_modules
@@ -37,10 +36,16 @@ class _Layer(NamedTuple):
     """Share of zeros over all units and batches."""
     batches: int
     step_first: int
+    at_once: int
+    """Dead units that fired in the recorded batch before the first of these."""
 
     @property
     def percent(self) -> float:
         return 100.0 * self.dead / self.units
+
+    @property
+    def percent_at_once(self) -> float:
+        return 100.0 * self.at_once / self.units
 
 
 @rule("dead_relu", title="Dead ReLU")
@@ -52,10 +57,10 @@ class DeadRelu(Rule):
     Sparse layers are healthy: trained transformers have 3 to 6 percent of non-zero ReLU outputs (Lazy
     Neuron, ICLR 2023). So it is not zeros that are counted, but units that never fired in any of the
     last `patience` recorded batches, or of more where batches are too small for `min_observations`.
-    While the training loss falls, or has fallen far, or predictions go with the labels, the units that are
-    left do the work: then dead ones are worth a notice, unless hardly any is left. So they are where no loss
-    can tell what they cost, in games and with several losses; and in the first `start_step` steps, in which
-    many losses have not begun to fall.
+    The units that are left do the work: where a loss is recorded, dead ones are worth a notice, unless hardly
+    any is left. What they cost, if anything, the loss shows, and a loss that stays high with half of the
+    units has another cause more often. But units that all died at once make a warning: one step that was too
+    large killed them.
 
     A ReLU is known by the collection ``relu``, by its name, or by its behaviour: outputs that are
     never negative and often exactly zero, behind a layer with weights.
@@ -80,8 +85,6 @@ class DeadRelu(Rule):
     """The trouble is over when fewer units are dead than `threshold_layer` less this, percent points."""
     patience: int = 10
     """Recorded batches in a row in which a unit must not fire."""
-    start_step: int = 150
-    """Steps before which a loss that does not fall tells nothing: ``loss_not_decreasing`` waits as long."""
     min_observations: int = 256
     """Observations of each unit (samples x positions) that are needed before it is judged."""
     regex: str = r"(?i)relu"
@@ -99,7 +102,6 @@ class DeadRelu(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("patience", "min_observations", at_least=1)
-        self.require("start_step", at_least=0)
         self.require(
             *("threshold_layer", "threshold_critical", "threshold_inactivity", "hysteresis"),
             at_least=0,
@@ -143,14 +145,8 @@ class DeadRelu(Rule):
         if not bad:
             return None
         named = next((layer for layer in bad if layer.key.name == old), bad[0])
-        return self._found(step, named, bad, mild=self._mild(step, run))
-
-    def _mild(self, step: int, run: RunView) -> Severity:
-        """How bad it is that most units are dead, and some are not: it is if the only loss shows it."""
-        if not run.losses():
-            return Severity.WARNING
-        harmless = step < self.start_step or learns(run) or loss_state(run) is LossState.UNKNOWN
-        return Severity.NOTICE if harmless else Severity.WARNING
+        harmless = run.losses() and not any(one.percent_at_once > limit for one in bad)
+        return self._found(step, named, bad, mild=Severity.NOTICE if harmless else Severity.WARNING)
 
     def _suspects(self, frame: Frame) -> set[str] | None:
         """Layers with enough units that were silent in this batch: no others can have as many dead ones.
@@ -205,14 +201,18 @@ class DeadRelu(Rule):
         """Dead units of one layer; None when too little was seen."""
         seen: list[_Activity] = []
         observations = step_first = 0
+        before: _Activity | None = None
+        enough = False
         for frame in reversed(frames):
             one = _activity(frame).get(key.name)
             if one is None or (seen and len(one.fired) != len(seen[0].fired)):
                 continue
+            if enough:
+                before = one
+                break
             seen.append(one)
             observations, step_first = observations + one.observations, frame.step
-            if enough := len(seen) >= self.patience and observations >= self.min_observations:
-                break
+            enough = len(seen) >= self.patience and observations >= self.min_observations
         if not observations or not (self.classic or enough):
             return None
         fired = np.sum([one.fired for one in seen], axis=0)
@@ -221,7 +221,10 @@ class DeadRelu(Rule):
         else:  # shares are float32: half an observation is none
             dead = fired <= max(self.threshold_inactivity / 100.0 * observations, 0.5)
         zero_frac = sum(one.zero_count for one in seen) / max(1, sum(one.count for one in seen))
-        return _Layer(key, int(dead.sum()), len(fired), observations, zero_frac, len(seen), step_first)
+        at_once = 0 if before is None else int((dead & (before.fired > 0.5)).sum())
+        return _Layer(
+            key, int(dead.sum()), len(fired), observations, zero_frac, len(seen), step_first, at_once
+        )
 
     def _candidates(self, run: RunView) -> list[TensorKey]:
         """ReLU outputs in the order of the forward pass."""

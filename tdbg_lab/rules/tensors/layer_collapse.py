@@ -9,7 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
-from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.consequences import NOT_TOLD_APART
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.spread import spreads
@@ -61,7 +61,7 @@ class LayerCollapse(Rule):
     patience: int = 16
     """Recorded batches whose median spread is judged."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "tensor_variance")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_TOLD_APART, "tensor_variance")
     _ADVICE: ClassVar = (
         "Lower the weight of penalties on the representation (KL term, sparsity), and weight decay.",
         "Contrastive and self-distilling training: check the negatives, the stop-gradient and the predictor.",

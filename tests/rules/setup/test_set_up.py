@@ -463,6 +463,55 @@ def test_labels_that_evaluations_number_otherwise_are_found(tmp_path, held, foun
     assert len(made.check("label_range")[0]) == found
 
 
+@pytest.mark.parametrize(("left", "found"), [(0.0016, 1), (0.3, 0)])
+def test_representations_that_only_shrank_are_found(tmp_path, left, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        kept = 0.04 ** (step / 59)
+        facts = _given(0.5 * kept, 2.4 * kept if step < 40 else 0.1, classes=48.0)
+        made.step(step, {"loss/Own": left ** (step / 59)} | facts)
+    assert len(made.check("constant_output")[0]) == found
+
+
+def test_last_layer_that_is_constant_is_found_without_a_loss_module(tmp_path):
+    for constant, found in ((True, 1), (False, 0)):
+        made = Made(tmp_path / str(constant))
+        for step in range(12):
+            output = np.ones((16, 1)) if constant else np.random.default_rng(step).random((16, 1))
+            made.step(
+                step, {"activation/body": np.ones((16, 4)), "activation/head": output, "loss/total": 0.7}
+            )
+        made.end()
+        findings = made.check("constant_output")[0]
+        assert [one.tensor for one in findings] == ["activation/head"] * found
+
+
+def test_rate_that_left_a_constant_output_is_named(tmp_path):
+    for ratio, found in ((2.0, 1), (0.05, 0)):
+        made = Made(tmp_path / str(ratio))
+        for step in range(60):
+            facts = _given(0.5 if step < 4 else 1e-6, 1.0, target_min=-1.0, target_max=1.0)
+            facts |= {"optimizer/update_ratio/a.weight": ratio if step == 0 else 0.01}
+            made.step(step, {"loss/Own": 2.7 if step == 0 else 2.4} | facts)
+        findings = made.check("constant_output", "learning_rate")[0]
+        assert len([one for one in findings if one.rule == "learning_rate"]) == found
+
+
+@pytest.mark.parametrize(("collapsed", "found"), [(60, True), (4, False)])
+def test_labels_are_suspected_though_outputs_became_alike_later(tmp_path, collapsed, found):
+    made = Made(tmp_path / "run")
+    random = np.random.default_rng(0)
+    for step in range(300):
+        classes = {"hits": 0.1, "chance": 0.1, "samples": 64.0, "labels": 10.0, "entropy": 2.3}
+        facts = {f"check/loss/CrossEntropyLoss/{name}": value for name, value in classes.items()}
+        spread = 0.5 if step < collapsed else 1e-6
+        for name, value in _given(spread, 1.0, prediction_max=1.0).items():
+            facts[name.replace("/Own/", "/CrossEntropyLoss/")] = value
+        made.step(step, {"loss/CrossEntropyLoss": 2.3 + 0.02 * random.normal()} | facts)
+    rules = {one.rule for one in made.check("constant_output", "unrelated_labels")[0]}
+    assert rules == {"constant_output", "unrelated_labels"} if found else {"constant_output"}
+
+
 def test_what_only_noise_varies_is_alike_in_evaluation(tmp_path):
     for in_training, found in ((1.0, 1), (0.06, 0)):
         made = Made(tmp_path / str(in_training))
