@@ -16,6 +16,7 @@ NAMES = {
     "inputs_constant": ("constant_inputs",),
     "batches_repeated": ("same_batches",),
     "representation_collapse": ("layer_collapse",),
+    "scheduler_stepped_too_often": ("frozen_schedule",),
 }
 
 
