@@ -135,7 +135,8 @@ def _elsewhere(run: RunView, name: str) -> str:
         found.append((float(ends[0][-1]), float(ends[1][-1])))
     (low, high), (low_held, high_held) = found
     shifted = low - low_held == high - high_held != 0
-    scaled = low == low_held == 0 and high_held > 0 and max(high / high_held, high_held / high) >= _SCALED
+    both = low == low_held == 0 and min(high, high_held) > 0
+    scaled = both and max(high / high_held, high_held / high) >= _SCALED
     if not (shifted or scaled):
         return ""
     return f"labels from {low:.3g} to {high:.3g}, and from {low_held:.3g} to {high_held:.3g} in evaluations"

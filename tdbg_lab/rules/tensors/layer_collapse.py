@@ -44,8 +44,8 @@ class LayerCollapse(Rule):
     root mean square. A penalty on the representation, biases that outgrew everything else, and views that are
     drawn together with nothing to push them apart end like that.
 
-    Where a later layer still tells its samples apart, what was lost goes round this one: it is a residual
-    branch, or a side of a sum, and the finding a notice.
+    Where a later layer still tells its samples apart, and an earlier one has the same shape, what was lost
+    goes round this one: it is a residual branch, and the finding a notice.
 
     A last layer is left alone: it may learn the mean of its targets first. So is one whose spread was small
     from the beginning, which is how deep networks begin, and games, in which one side may have to be
@@ -119,7 +119,14 @@ class LayerCollapse(Rule):
         return _Layer(row, now, before) if now < self.spread and (had or name == old) else None
 
     def _is_passed_by(self, layer: _Layer, frame: Frame) -> bool:
-        """Whether what comes after still differs between samples, several times as much as here."""
+        """Whether what comes after still differs between samples, several times as much as here.
+
+        And whether something of the same shape came before, to which this is added: the noise on a code makes
+        what comes after differ, too.
+        """
+        shape = frame.keys[layer.row].shape
+        if all(key.shape != shape or key.kind is not Kind.ACTIVATION for key in frame.keys[: layer.row]):
+            return False
         after = spreads(frame)[layer.row + 1 :]
         return bool((after > max(self.spread, _ROUND * layer.now)).any())
 

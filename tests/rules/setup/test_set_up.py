@@ -449,7 +449,9 @@ def test_masks_of_bytes_are_found_by_their_zeros_and_their_size(tmp_path):
         assert len(made.check("label_range")[0]) == found
 
 
-@pytest.mark.parametrize(("held", "found"), [((0.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 1.0), 0)])
+@pytest.mark.parametrize(
+    ("held", "found"), [((0.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 1.0), 0), ((0.0, 0.0), 0)]
+)
 def test_labels_that_evaluations_number_otherwise_are_found(tmp_path, held, found):
     made = Made(tmp_path / "run")
     for step in range(40):
@@ -520,3 +522,14 @@ def test_what_only_noise_varies_is_alike_in_evaluation(tmp_path):
             if step % 10 == 9:
                 made.step(step, _given(0.05, 1.0, target_min=-3.0, target_max=3.0), mode="eval")
         assert len(made.check("constant_output")[0]) == found
+
+
+def test_labels_that_are_all_zero_are_compared_without_an_error(tmp_path):
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        facts = {"target_min": 0.0, "target_max": 0.0, "prediction_max": 3.0}
+        made.step(step, {f"check/loss/Own/{name}": value for name, value in facts.items()})
+        if step % 10 == 9:
+            facts["target_max"] = 1.0
+            made.step(step, {f"check/loss/Own/{name}": value for name, value in facts.items()}, mode="eval")
+    assert made.check("label_range")[0] == []

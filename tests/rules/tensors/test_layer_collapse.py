@@ -47,15 +47,16 @@ def test_hidden_layer_that_lost_its_spread_is_found(tmp_path: Path, spreads: lis
 
 
 def test_branch_that_is_passed_by_is_a_notice(tmp_path: Path) -> None:
-    for seen, severity in ((0.5, Severity.NOTICE), (0.05, Severity.WARNING)):
-        made, random = Made(tmp_path / str(seen)), np.random.default_rng(0)
+    cases = ((0.5, 8, Severity.NOTICE), (0.05, 8, Severity.WARNING), (0.5, 6, Severity.WARNING))
+    for place, (seen, width, severity) in enumerate(cases):
+        made, random = Made(tmp_path / str(place)), np.random.default_rng(0)
         for step, spread in enumerate([0.6] * 8 + [0.05] * 24):
             branch, joined = (
                 np.sqrt(1 - one**2) + one * random.normal(size=(256, 8)) for one in (spread, seen)
             )
-            made.step(
-                step, WEIGHTS | {"activation/a": branch, "activation/sum": joined, "activation/b": joined}
-            )
+            first = {"activation/first": random.normal(size=(256, width))}
+            later = {"activation/a": branch, "activation/sum": joined, "activation/b": joined}
+            made.step(step, WEIGHTS | first | later)
         made.end()
         found = made.check(LayerCollapse())[0]
         assert max(one.severity for one in found) is severity
