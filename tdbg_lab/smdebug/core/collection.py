@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.smdebug.core.checks import checked
 from tdbg_lab.smdebug.core.reduction_config import ReductionConfig
 from tdbg_lab.smdebug.core.save_config import SaveConfig, SaveConfigMode
 from tdbg_lab.smdebug.exceptions import SMDebugTypeError, SMDebugValueError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tdbg_lab.smdebug.core.modes import ModeKeys
 
@@ -67,13 +69,13 @@ class Collection:
     Raises
     ------
     SMDebugTypeError
-        If a configuration is of another type.
+        If a configuration is of another type, or names or patterns are no list of texts.
     """
 
     def __init__(
         self,
         name: str,
-        include_regex: str | Iterable[str] | None = None,
+        include_regex: str | list[str] | tuple[str, ...] | set[str] | None = None,
         tensor_names: Iterable[str] | None = None,
         reduction_config: ReductionConfig | None = None,
         save_config: SaveConfig | Mapping[ModeKeys, SaveConfigMode] | None = None,
@@ -82,8 +84,8 @@ class Collection:
         self.name = name
         self.include_regex: list[str] = []
         if include_regex:
-            self.include(include_regex if isinstance(include_regex, str) else list(include_regex))
-        self._tensor_names = set(tensor_names or ())
+            self.include(list(include_regex) if isinstance(include_regex, (tuple, set)) else include_regex)
+        self.tensor_names = tensor_names or ()
         self.reduction_config = reduction_config
         self.save_config = save_config
         self.save_histogram = save_histogram
@@ -104,6 +106,8 @@ class Collection:
 
     @tensor_names.setter
     def tensor_names(self, names: Iterable[str]) -> None:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise SMDebugTypeError(f"tensor_names is {names!r}; expected a list of names of tensors.")
         self._tensor_names = set(names)
 
     @property
@@ -194,13 +198,16 @@ class Collection:
         Raises
         ------
         SMDebugValueError
-            If something is not part of a collection.
+            If it is no mapping, or something in it is not part of a collection.
         """
+        checked(params, "a collection")
         unknown = [name for name in params if name not in _FIELDS]
         if unknown:
             raise SMDebugValueError(
                 f"{unknown[0]!r} is not part of a collection; expected {', '.join(_FIELDS)}."
             )
+        if "name" not in params:
+            raise SMDebugValueError(f"A collection has no name: found {dict(params)!r:.80}.")
         patterns = params.get("include_regex") or []
         saved = params.get("save_config")
         return cls(

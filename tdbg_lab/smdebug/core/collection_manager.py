@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.smdebug.core.collection import Collection
-from tdbg_lab.smdebug.exceptions import SMDebugError, SMDebugTypeError
+from tdbg_lab.smdebug.exceptions import SMDebugError, SMDebugTypeError, SMDebugValueError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,8 +86,16 @@ class CollectionManager:
 
     @classmethod
     def load_from_string(cls, s: str, collection_class: type[Collection] = Collection) -> CollectionManager:
-        """From the JSON of `to_json_dict`."""
+        """From the JSON of `to_json_dict`.
+
+        Raises
+        ------
+        SMDebugValueError
+            If it is JSON of something else.
+        """
         value = json.loads(s)
+        if not isinstance(value, dict) or not isinstance(value.get("collections"), dict):
+            raise SMDebugValueError(f"{s!r:.80} holds no collections; expected what to_json_dict gives.")
         manager = cls(
             {name: collection_class.from_dict(one) for name, one in value["collections"].items()},
             collection_class,

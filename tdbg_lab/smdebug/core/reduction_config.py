@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.smdebug.core.checks import checked
 from tdbg_lab.smdebug.core.reductions import ALLOWED_NORMS, ALLOWED_REDUCTIONS
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
 
@@ -53,7 +54,10 @@ class ReductionConfig:
             ("abs_norms", ALLOWED_NORMS),
         ):
             given = getattr(self, name)
-            given = [] if given is None else [given] if isinstance(given, str) else list(given)
+            given = [] if given is None else [given] if isinstance(given, str) else given
+            if not isinstance(given, (list, tuple, set)):
+                raise SMDebugValueError(f"{name} is {given!r}; expected a list of {', '.join(allowed)}.")
+            given = list(given)
             wrong = [one for one in given if one not in allowed]
             if wrong:
                 raise SMDebugValueError(
@@ -105,9 +109,12 @@ class ReductionConfig:
         if params is None:
             return None
         given: dict[str, list[str]] = {"reductions": [], "abs_reductions": [], "norms": [], "abs_norms": []}
+        checked(params, "a ReductionConfig")
         names = params.get("reductions") or ""
-        listed = names.split(",") if isinstance(names, str) else list(names)
-        for name in filter(None, (one.strip() for one in listed)):
+        listed = names.split(",") if isinstance(names, str) else names
+        if not isinstance(listed, (list, tuple)):
+            raise SMDebugValueError(f"reductions is {names!r}; expected names, with commas between.")
+        for name in filter(None, (str(one).strip() for one in listed)):
             plain = name.removeprefix("abs_")
             kind = "norms" if plain.endswith(_NORM) else "reductions"
             given[("abs_" if plain != name else "") + kind].append(plain.removesuffix(_NORM))

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.smdebug.core.checks import checked
 from tdbg_lab.smdebug.core.modes import ModeKeys
 from tdbg_lab.smdebug.exceptions import SMDebugTypeError, SMDebugValueError
 
@@ -82,8 +83,9 @@ class SaveConfigMode:
         Raises
         ------
         SMDebugValueError
-            If a field is not known or has a wrong value.
+            If it is no mapping, or a field is not known or has a wrong value.
         """
+        checked(params, "a SaveConfigMode")
         unknown = [name for name in params if name not in _FIELDS]
         if unknown:
             raise SMDebugValueError(
@@ -137,13 +139,14 @@ class SaveConfig:
             given = (save_interval, start_step, end_step, save_steps)
             self.mode_save_configs = {mode: SaveConfigMode(*given) for mode in ModeKeys}  # type: ignore[arg-type]
             return
-        given_by: dict[Any, Any] = dict(mode_save_configs)
+        given_by: Any = mode_save_configs
+        checked(given_by, "a SaveConfig")
         if not all(isinstance(mode, ModeKeys) for mode in given_by) or not all(
             isinstance(one, SaveConfigMode) for one in given_by.values()
         ):
             raise SMDebugValueError(
                 "mode_save_configs maps modes to SaveConfigMode objects, such as "
-                f"{{modes.TRAIN: SaveConfigMode(save_interval=10)}}; found {dict(mode_save_configs)!r}."
+                f"{{modes.TRAIN: SaveConfigMode(save_interval=10)}}; found {dict(given_by)!r}."
             )
         self.mode_save_configs = {mode: mode_save_configs.get(mode) for mode in ModeKeys}
 
@@ -206,8 +209,9 @@ class SaveConfig:
         Raises
         ------
         SMDebugValueError
-            If a mode or a field is not known, or a value is wrong.
+            If it is no mapping, a mode or a field is not known, or a value is wrong.
         """
+        checked(params, "a SaveConfig")
         if params and set(params) <= set(_FIELDS):
             return cls.from_save_config_mode(SaveConfigMode.from_dict(params, default_values))
         modes: dict[ModeKeys, SaveConfigMode] = {}
