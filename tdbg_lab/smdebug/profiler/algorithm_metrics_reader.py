@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
+from tdbg_lab.smdebug.profiler.trace_event_file_parser import TraceEvent
 from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns, to_us
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader", "TraceEvent"]
-
-
-@dataclass(frozen=True, slots=True)
-class TraceEvent:
-    """One interval."""
-
-    event_name: str
-    event_phase: str
-    start_time: int
-    """us since the epoch."""
-    end_time: int
-    """us since the epoch."""
-    pid: int
-    """Number of the process: its rank."""
-    tid: int
-    node_id: str
-    event_args: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def duration(self) -> int:
-        """Us."""
-        return self.end_time - self.start_time
-
-    @property
-    def phase(self) -> str:
-        """The letter that Chrome's trace format has for an interval."""
-        return "X"
-
-    def to_json(self) -> str:
-        """As an event of a Chrome trace."""
-        event = {
-            "name": self.event_name,
-            "pid": self.pid,
-            "tid": self.tid,
-            "ph": self.phase,
-            "ts": self.start_time,
-            "dur": self.duration,
-        }
-        return json.dumps({**event, "args": self.event_args} if self.event_args else event)
+__all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader"]
 
 
 class LocalAlgorithmMetricsReader(MetricsReaderBase):
@@ -72,6 +32,7 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
     ) -> list[TraceEvent]:
         """Intervals that begin between two times since the epoch, by time; of one phase when it is given."""
         del file_suffix_filter
+        self.refresh_event_file_list()
         frame = self.run.spans(start_ns=to_ns(start_time, unit), end_ns=to_ns(end_time, unit))
         return _events(frame if event_type is None else frame[frame["phase"] == event_type])
 
@@ -84,6 +45,7 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
     ) -> list[TraceEvent]:
         """Intervals of the steps from the first on and before the second, by time."""
         del file_suffix_filter
+        self.refresh_event_file_list()
         frame = self.run.spans()
         frame = frame[(frame["step"] >= start_step) & (frame["step"] < end_step)]
         return _events(frame if event_type is None else frame[frame["phase"] == event_type])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
+from tdbg_lab.smdebug.profiler.system_profiler_file_parser import ProfilerSystemEvent
 from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LocalSystemMetricsReader", "S3SystemMetricsReader", "SystemMetricEvent", "described"]
+__all__ = ["LocalSystemMetricsReader", "S3SystemMetricsReader", "described"]
 
 _TYPES = (
     ("process_cpu", "cpu", "ProcessCPUUtilization"),
@@ -39,21 +39,6 @@ def described(metric: str) -> tuple[str, str]:
     return next((kind for prefix, kind in _PREFIXES if metric.startswith(prefix)), "network"), metric
 
 
-@dataclass(frozen=True, slots=True)
-class SystemMetricEvent:
-    """One reading."""
-
-    type: str
-    """``cpu``, ``gpu``, ``memory``, ``i/o`` or ``network``."""
-    name: str
-    """Of the device: ``cpu0``, ``gpu1``."""
-    dimension: str
-    value: float
-    node_id: str
-    timestamp: float
-    """Seconds since the epoch."""
-
-
 class LocalSystemMetricsReader(MetricsReaderBase):
     """Reads system metrics of a folder."""
 
@@ -67,9 +52,10 @@ class LocalSystemMetricsReader(MetricsReaderBase):
         unit: TimeUnits = TimeUnits.MICROSECONDS,
         event_type: str | None = None,
         file_suffix_filter: list[str] | None = None,
-    ) -> list[SystemMetricEvent]:
+    ) -> list[ProfilerSystemEvent]:
         """Readings between two times since the epoch, by time; of one type when it is given."""
         del file_suffix_filter  # of timelines
+        self.refresh_event_file_list()
         frame = self.samples(to_ns(start_time, unit), to_ns(end_time, unit))
         found = []
         for row in frame.to_dict("records"):
@@ -78,7 +64,9 @@ class LocalSystemMetricsReader(MetricsReaderBase):
                 name = str(row["device"]) or kind
                 node = f"algo-{int(row['rank']) + 1}"
                 found.append(
-                    SystemMetricEvent(kind, name, dimension, float(row["value"]), node, row["time_ns"] / 1e9)
+                    ProfilerSystemEvent(
+                        kind, name, dimension, float(row["value"]), node, row["time_ns"] / 1e9
+                    )
                 )
         return found
 

@@ -10,6 +10,7 @@ from tdbg_lab.smdebug.core.logger import get_logger
 from tdbg_lab.smdebug.exceptions import RuleEvaluationConditionMet, SMDebugTypeError
 from tdbg_lab.smdebug.rules.action.action import Actions
 from tdbg_lab.smdebug.rules.req_tensors import RequiredTensors
+from tdbg_lab.smdebug.trials.profiler_trial import ProfilerTrial
 from tdbg_lab.smdebug.trials.trial import Trial
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Rule(ABC):
     Parameters
     ----------
     base_trial
-        What is looked at.
+        What is looked at. A rule on a `ProfilerTrial` says what it does in `invoke`.
     action_str
         What to do when it is found, as JSON: ``{"name": "stoptraining"}``,
         ``{"name": "email", "endpoint": "mailto://..."}``, or a list of such.
@@ -55,17 +56,18 @@ class Rule(ABC):
 
     def __init__(
         self,
-        base_trial: Trial,
+        base_trial: Trial | ProfilerTrial,
         action_str: str = "",
         other_trials: Sequence[Trial] | None = None,
     ) -> None:
-        if not isinstance(base_trial, Trial):
+        if not isinstance(base_trial, (Trial, ProfilerTrial)):
             raise SMDebugTypeError(f"base_trial is {base_trial!r:.80}; expected what create_trial gives.")
-        self.base_trial = base_trial
+        trial: Any = base_trial  # a rule knows of which kind its trial is
+        self.base_trial = trial
         self.other_trials = list(other_trials or ())
-        self.trials = [base_trial, *self.other_trials]
+        self.trials = [trial, *self.other_trials]
         self.rule_name = type(self).__name__
-        self.req_tensors = RequiredTensors(base_trial, self.other_trials)
+        self.req_tensors = RequiredTensors(trial, self.other_trials)
         self.actions = Actions(action_str, rule_name=self.rule_name, run_path=base_trial.path)
         self.logger = get_logger()
         self.report: dict[str, Any] = {
@@ -92,7 +94,14 @@ class Rule(ABC):
             If the rule has found something; its actions have been done.
         StepUnavailable, NoMoreData
             If the step never comes.
+        SMDebugTypeError
+            If the trial is one of profiler data, which has no steps.
         """
+        if isinstance(self.base_trial, ProfilerTrial):
+            raise SMDebugTypeError(
+                f"Rule {self.rule_name} looks at profiler data, which has no steps to wait for; "
+                "it must have an invoke(step) of its own."
+            )
         self.base_trial.wait_for_steps([step])
         with no_refresh(self.trials):
             self.req_tensors.clear()

@@ -48,7 +48,7 @@ def metric_series(
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for event in reader.get_events(start_us, end_us):
         dimension = f"{event.dimension}-nodeid:{event.node_id}" if show_workers else event.dimension
-        name = "total" if event.name == "cpu" else event.name  # of all cores
+        name = "total" if event.name == "cpu" else event.name or event.type  # of all cores
         found.setdefault((dimension, name), []).append((event.timestamp, event.value))
     for dimension in {one for one, _ in found}:
         names = [name for one, name in found if one == dimension]
