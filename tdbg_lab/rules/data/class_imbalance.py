@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ClassImbalance"]
 
 _STEPS = 50
+_VOCABULARY = 50
+"""Classes from which they are a vocabulary, if most of them are rare: words of a text, pages of a site."""
 
 
 @rule("class_imbalance", title="Class imbalance")
@@ -30,7 +32,8 @@ class ClassImbalance(Rule):
     Imbalance alone is common and often harmless: it is a notice. It is a warning when, after `start_step`
     steps, the model predicts the rare class (or all rare ones together, where each has too few samples to be
     judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
-    So it is for a class only ten times rarer where all others are right in evaluation.
+    So it is for a class only ten times rarer where all others are right in evaluation. In a vocabulary, many
+    classes of which most are rare, to tell the common ones first is what everybody does: a notice.
     Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
     recorded there, for a class of four samples may be learnt by heart.
 
@@ -124,6 +127,8 @@ class ClassImbalance(Rule):
         if not few:
             return None
         wrong = _wrong(shown)
+        if len(present) >= _VOCABULARY and 2 * len(few) > len(present):
+            return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
         boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
         late = step >= (self.start_step / 10 if boosted else self.start_step)
         left_over = self._left_over(shown, wrong, few)

@@ -26,6 +26,8 @@ _LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
 _SCALED = 10.0
 """Ratio of the largest labels from which they are another unit, not the luck of few rows."""
 _BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
+_BELOW_ZERO = 0.1
+"""Share of the labels' range that lies below zero from which an output that ends there leaves much untold."""
 _DISTANCE = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 
 
@@ -35,7 +37,7 @@ class LabelRange(LossRule):
     """Labels are outside of what the loss allows, or of what the output can reach.
 
     Class numbers beyond the outputs, binary labels outside 0 to 1, labels that are not finite, all labels
-    ignored, or an output that ends in a sigmoid or tanh while labels lie far outside its range.
+    ignored, or an output that ends in a sigmoid, tanh or ReLU while labels lie far outside its range.
 
     Of a loss of one's own it is not known what it allows. Masks of 0 and 255 are bytes that were not divided
     by 255. And labels that evaluations have in another range are not made as those of training are: they are
@@ -101,7 +103,7 @@ class LabelRange(LossRule):
         return ""
 
     def _unreachable(self, one: Given) -> str:
-        """Whether a saturated sigmoid or tanh stands before labels that it cannot reach."""
+        """Whether a saturated sigmoid or tanh, or a ReLU, stands before labels that it cannot reach."""
         if one.name not in _DISTANCE:
             return ""
         least, largest, low, high = (
@@ -112,6 +114,8 @@ class LabelRange(LossRule):
             saturated = high > top - 0.02 or low < bottom + 0.02
             if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
                 return f"labels from {least:.3g} to {largest:.3g}, which an output behind {name} cannot reach"
+        if low == 0 < high and -least > _BELOW_ZERO * (largest - least):
+            return f"labels from {least:.3g} to {largest:.3g}, which an output behind a ReLU cannot reach"
         return ""
 
 

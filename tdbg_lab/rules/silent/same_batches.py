@@ -22,6 +22,12 @@ __all__ = ["SameBatches", "UnshuffledEpochs"]
 
 _BATCH = "check/batch"
 _MAJORITY = "^check/loss/[^/]+/majority$"
+_NUMBERS = "^check/loss/[^/]+/correlation$"
+_APART = 0.75
+"""Share of pairs of batches whose ranges have nothing in common from which labels are sorted: two sorts of
+batches in turn, real and made ones, are 4/7 at most."""
+_LEAST_SAMPLES = 8
+"""Labels of a batch from which its range holds the middle of all labels, but for one chance in a hundred."""
 _WINDOW = 128
 """Last steps in which batches that come again are looked for: three batches of up to 32 workers."""
 _FEW = 4
@@ -172,7 +178,7 @@ class UnshuffledEpochs(_BatchRule):
 
     Worth knowing only: some data must stay in order, and small data fit into one batch. But batches of one
     class each, and the class changes from batch to batch, are a warning: data are sorted by class, and what
-    was learnt of one is forgotten with the next.
+    was learnt of one is forgotten with the next. So are batches of numbers in ranges that hardly overlap.
     """
 
     batches: int = 8
@@ -201,7 +207,7 @@ class UnshuffledEpochs(_BatchRule):
         """Look at the labels of the batches, and for the period of their digests."""
         if len(run.ranks) > 1:  # what several ranks wrote is averaged
             return None
-        return self._sorted(step, run) or self._in_order(step, run)
+        return self._sorted(step, run) or self._sorted_numbers(step, run) or self._in_order(step, run)
 
     def _sorted(self, step: int, run: RunView) -> Finding | None:
         """Batches of nearly one class each, of several classes in turn."""
@@ -230,6 +236,33 @@ class UnshuffledEpochs(_BatchRule):
             )
         return None
 
+    def _sorted_numbers(self, step: int, run: RunView) -> Finding | None:
+        """Batches whose labels lie in ranges apart from one another."""
+        for key in run.tensors(Kind.CHECK, regex=_NUMBERS):
+            base = key.name.removesuffix("correlation")
+            least, largest, samples = (
+                run.scalars(base + fact).values[-self.batches :]
+                for fact in ("target_min", "target_max", "samples")
+            )
+            if not len(least) == len(largest) == len(samples) == self.batches:
+                continue
+            if samples.min() < _LEAST_SAMPLES or (least < largest).mean() < 0.5:
+                continue
+            apart = _share_apart(least, largest)
+            if apart < _APART:
+                continue
+            return self.finding(
+                step,
+                f"The labels of the last {self.batches} recorded batches lie in ranges apart "
+                f"({100 * apart:.0f} % of the pairs do not overlap): the data are sorted by label.",
+                severity=Severity.WARNING,
+                tensor=base.removeprefix("check/").rstrip("/"),
+                evidence={"pairs_apart_percent": round(100 * apart, 1), "batches_count": self.batches},
+                advice=self._ADVICE,
+                view=ViewRef("scalars", {"tensors": [f"{base}target_min", f"{base}target_max"]}),
+            )
+        return None
+
     def _in_order(self, step: int, run: RunView) -> Finding | None:
         period = _period(run.scalars(_BATCH).values, self.batches)
         if not period:
@@ -243,6 +276,12 @@ class UnshuffledEpochs(_BatchRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {}),
         )
+
+
+def _share_apart(least: NDArray[np.float64], largest: NDArray[np.float64]) -> float:
+    """Share of the pairs of ranges that have nothing in common."""
+    apart = largest[:, None] < least[None, :]
+    return 2.0 * float(apart.sum()) / (len(least) * (len(least) - 1))
 
 
 def _round_of(values: NDArray[np.float64]) -> int:

@@ -132,3 +132,13 @@ def test_class_ten_times_rarer_counts_once_all_others_are_learnt(tmp_path: Path,
     made.end()
     (finding,), _ = made.check(ClassImbalance())
     assert finding.severity is severity
+
+
+@pytest.mark.parametrize(("words", "severity"), [(100, Severity.NOTICE), (20, Severity.WARNING)])
+def test_rare_words_of_a_vocabulary_are_told_wrongly_by_everybody(tmp_path: Path, words, severity) -> None:
+    made = Made(tmp_path / "run")
+    labels = np.r_[np.zeros(600), np.repeat(np.arange(1, words), 10)]
+    record(made, 100, {"labels": labels, "predictions": np.zeros(len(labels))})
+    made.end()
+    (finding,), _ = made.check(ClassImbalance())
+    assert finding.severity is severity

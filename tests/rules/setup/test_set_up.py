@@ -54,6 +54,15 @@ class Numbers(Healthy):
         self.y = (self.y.float().unsqueeze(1) - 4.5) / 5.0
 
 
+class Counted(Numbers):
+    """Regression through a ReLU of labels that are never negative."""
+
+    def set_up(self):
+        super().set_up()
+        self.model[6][1] = nn.ReLU()
+        self.y = self.y + 0.9
+
+
 class Several(Healthy):
     """Yes and no in six columns, learnt slowly."""
 
@@ -127,7 +136,7 @@ class Residue(Numbers):
         self.y = torch.zeros_like(self.y)
 
 
-HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Several, Narrow, Rare, OwnLoss, Residue)
+HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Counted, Several, Narrow, Rare, OwnLoss, Residue)
 
 
 class SoftmaxTwice(Healthy):
@@ -182,6 +191,16 @@ class OneSided(Numbers):
 
     def make_optimizer(self):
         return torch.optim.Adam(self.model.parameters(), 1e-2)
+
+
+class Rectified(Numbers):
+    """Behind a ReLU, with labels on both sides of zero."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.model[6][1] = nn.ReLU()
 
 
 class NotBinary(Healthy):
@@ -258,7 +277,8 @@ class TooLow(Healthy):
 
 
 FAULTY = (
-    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, NotBinary, Constant, Equal),
+    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, Rectified, NotBinary),
+    *(Constant, Equal),
     *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
 )
 

@@ -411,6 +411,45 @@ def test_a_schedule_that_ends_long_before_the_training_is_found(tmp_path):
     assert "zero since step" in finding.message
 
 
+class Numbers(Loop):
+    """Regression on how much ink there is, of a heavy tail."""
+
+    steps, save_every = 40, 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.y = self.x.sum(1, keepdim=True).sub(20).div(3).exp()
+        self.y /= self.y.mean()
+        self.model[-1] = nn.Linear(self.model[-1].in_features, 1)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3)
+        self.loss = nn.MSELoss()
+
+
+class SortedNumbers(Numbers):
+    def rows(self, step):
+        return self.y[:1500, 0].argsort()[torch.arange(32 * step, 32 * step + 32) % 1500]
+
+
+class TwoSorts(Numbers):
+    """Labels of real and of made pictures in turn, as games have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.y = torch.rand(len(self.y), 1) * 0.1
+        self.y[::2] += 0.9
+
+    def rows(self, step):
+        return 2 * (super().rows(step) // 2) + (step // 2) % 2
+
+
+@pytest.mark.parametrize(
+    ("loop", "severity"), [(Numbers, []), (SortedNumbers, [Severity.WARNING]), (TwoSorts, [])]
+)
+def test_data_sorted_by_a_number_are_found(tmp_path, loop, severity):
+    found = run_rules(loop().run(tmp_path / "run"), ["unshuffled_epochs"])
+    assert [one.severity for one in found if one.severity is not Severity.NOTICE] == severity
+
+
 @pytest.mark.parametrize(("rows_each", "severity"), [(150, [Severity.WARNING]), (1, [])])
 def test_data_sorted_by_class_are_found(tmp_path, rows_each, severity):
     class Sorted(Loop):

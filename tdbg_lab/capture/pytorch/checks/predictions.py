@@ -43,12 +43,16 @@ class PredictionProbe:
     share of the commonest label, ``labels`` how many different ones there are, ``entropy`` theirs (nats,
     what a cross-entropy is when the inputs tell nothing), ``classes`` the outputs for each sample,
     ``broadcast`` whether the shapes differ so that each is spread over the other.
+
+    A loss of the program's own that is given three tensors or more of one shape is left alone: which of them
+    are labels, if any, it alone knows. A policy's likelihoods, gains and values are like that.
     """
 
     def __init__(self, engine: Engine, name: str, module: nn.Module) -> None:
         self._engine = engine
         self._base = f"loss/{name}"
         self._class = type(module).__name__
+        self._own = not type(module).__module__.startswith("torch.nn.")
         self._keys: dict[str, TensorKey] = {}
         self._ignored = getattr(module, "ignore_index", None)
 
@@ -58,6 +62,8 @@ class PredictionProbe:
             return
         prediction, target = args[0], args[1]
         if not (_plain(prediction) and _plain(target) and prediction.is_floating_point()):
+            return
+        if self._own and sum(_plain(one) and one.shape == prediction.shape for one in args) > 2:
             return
         self._record(prediction.detach(), target.detach())
 
