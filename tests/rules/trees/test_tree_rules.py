@@ -40,6 +40,9 @@ def boost(path: Path, *, noise: float, depth: int, leak: bool = False) -> Path:
 def test_deep_trees_on_noise_are_found_and_shallow_ones_on_signal_are_not(tmp_path: Path) -> None:
     (finding,), _ = check_run(boost(tmp_path / "deep", noise=6.0, depth=10), [TreeDepth()])
     assert finding.severity is Severity.WARNING
+    usual = boost(tmp_path / "usual", noise=6.0, depth=6)
+    assert check_run(usual, [TreeDepth()])[0] == [], "XGBoost's own default"
+    assert check_run(usual, [TreeDepth(min_depth=6)])[0]
     assert check_run(boost(tmp_path / "shallow", noise=0.5, depth=3), [TreeDepth()])[0] == []
 
 
