@@ -176,13 +176,18 @@ class SameBatches(_BatchRule):
 class UnshuffledEpochs(_BatchRule):
     """The same batches come in the same order each epoch: the data are not shuffled.
 
-    Worth knowing only: some data must stay in order, and small data fit into one batch. But batches of one
-    class each, and the class changes from batch to batch, are a warning: data are sorted by class, and what
-    was learnt of one is forgotten with the next. So are batches of numbers in ranges that hardly overlap.
+    A loader that does not shuffle does that, and a sampler for several processes whose epoch is never set. Of
+    less than `batches` an epoch it is worth knowing only. Where data must stay in order, mute the rule.
+
+    Data are sorted by class where batches are of one class each, and of another one from batch to batch: what
+    was learnt of one is forgotten with the next. They are sorted by number where the labels of batches lie in
+    ranges that hardly overlap.
     """
 
     batches: int = 8
-    """Batches in a row that must come again in the same order; or that must be of nearly one class each."""
+    """Batches of an epoch from which the same order is a warning; so many must be of about one class each."""
+    steps: int = 4
+    """Steps in a row that must have the batch of an epoch before."""
     classes: int = 3
     """Different classes that such batches must have been of."""
     majority: float = 0.9
@@ -196,7 +201,7 @@ class UnshuffledEpochs(_BatchRule):
     def __post_init__(self) -> None:
         """Check the threshold."""
         super().__post_init__()
-        self.require("batches", "classes", at_least=2)
+        self.require("batches", "classes", "steps", at_least=2)
         self.require("majority", above=0, at_most=1)
 
     def not_applicable(self, run: RunView) -> str:
@@ -264,14 +269,13 @@ class UnshuffledEpochs(_BatchRule):
         return None
 
     def _in_order(self, step: int, run: RunView) -> Finding | None:
-        period = _period(run.scalars(_BATCH).values, self.batches)
+        period = _period(run.scalars(_BATCH).values, self.batches, self.steps)
         if not period:
             return None
         return self.finding(
             step,
-            f"The last {max(self.batches, period)} batches came in the order of {period} batches before: "
-            "the data are not shuffled between epochs.",
-            severity=Severity.NOTICE,
+            f"Batches come in the order of {period} batches before: data are not shuffled between epochs.",
+            severity=Severity.WARNING if period >= self.batches else Severity.NOTICE,
             evidence={"batches_per_epoch_count": period},
             advice=self._ADVICE,
             view=ViewRef("scalars", {}),
@@ -293,17 +297,19 @@ def _round_of(values: NDArray[np.float64]) -> int:
     return 0
 
 
-def _period(values: NDArray[np.float64], least: int) -> int:
-    """Batches after which they come again in the same order; 0 when they do not."""
+def _period(values: NDArray[np.float64], long: int, few: int) -> int:
+    """Batches after which they come again in the same order; 0 when they do not.
+
+    Of `long` and more, `few` in a row are no luck; of less, each must have come again, and `long` of them.
+    """
     if len(values) < 4:
         return 0
     before = np.flatnonzero(values[:-1] == values[-1])
     if not len(before):
         return 0
     period = len(values) - 1 - int(before[-1])
-    length = max(least, period)
+    length = few if period >= long else long
     if period < 2 or len(values) < length + period:
         return 0
-    last = values[-length:]
-    same = np.array_equal(last, values[-length - period : len(values) - period])
-    return period if same and len(np.unique(last[-period:])) == period else 0
+    same = np.array_equal(values[-length:], values[-length - period : len(values) - period])
+    return period if same and len(np.unique(values[-period:])) == period else 0

@@ -370,14 +370,18 @@ def test_fault_is_found_soon_by_its_rule_alone(tmp_path, loop):
     assert finding.view is not None
 
 
-def test_same_order_each_epoch_is_a_notice(tmp_path):
+@pytest.mark.parametrize(
+    ("per_epoch", "severity", "first"), [(10, Severity.WARNING, 13), (5, Severity.NOTICE, 12)]
+)
+def test_same_order_each_epoch_is_found_in_the_second_one(tmp_path, per_epoch, severity, first):
     class InOrder(Loop):
         def rows(self, step):
-            return torch.arange(32 * (step % 10), 32 * (step % 10) + 32)
+            return torch.arange(32 * (step % per_epoch), 32 * (step % per_epoch) + 32)
 
     (finding,) = run_rules(InOrder().run(tmp_path / "run"), ["unshuffled_epochs"])
-    assert finding.severity is Severity.NOTICE
-    assert finding.evidence["batches_per_epoch_count"] == 10
+    assert finding.severity is severity
+    assert finding.step_first == first
+    assert finding.evidence["batches_per_epoch_count"] == per_epoch
 
 
 def test_going_back_after_the_loss_rose_is_meant(tmp_path):
