@@ -23,7 +23,7 @@ export function clearWork(): void {
     fs.rmSync(path.join(WORK, entry), {
       recursive: true,
       force: true,
-      maxRetries: 10
+      maxRetries: 20
     });
   }
 }
