@@ -108,7 +108,7 @@ def test_outage_is_recorded_in_the_spool_and_what_waits_goes_later(bucket, proxy
     thread.start()
     for _ in range(10):
         training.step()
-    state = eventually(lambda: (found := spooled.state()).problem and found)
+    state = eventually(lambda: (found := spooled.state()).problem and found.waiting_bytes and found)
     assert "cannot be reached" in state.problem
     assert state.waiting_bytes > 0
     assert state.failing_since_ns
