@@ -9,6 +9,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.info import EDITS_FILE
+from tdbg_lab.store.layout import read_bytes
+from tdbg_lab.store.limits import MAX_JSON_BYTES
 from tdbg_lab.store.remote.lock import FileLock
 from tdbg_lab.store.remote.objects import QUICK, Objects
 from tdbg_lab.store.remote.options import storage_options
@@ -92,6 +95,18 @@ class Copy:
                 raise StoreError(f"The copy of {self.url} cannot be written: {error.strerror}.") from error
             finally:
                 self._looked_s = time.monotonic()
+
+    def send_edits(self) -> None:
+        """Put the edits of the copy on the object store.
+
+        Raises
+        ------
+        RemoteError
+            If they cannot be sent.
+        OSError
+            If there are none.
+        """
+        self._objects.put(EDITS_FILE, read_bytes(self.path / EDITS_FILE, MAX_JSON_BYTES))
 
     def _pull(self) -> bool:
         self.path.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.store.info import EDITS_FILE
-from tdbg_lab.store.layout import entries, read_bytes
-from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_SEGMENT_FILE_BYTES
+from tdbg_lab.store.layout import entries
+from tdbg_lab.store.limits import MAX_SEGMENT_FILE_BYTES
 from tdbg_lab.store.remote.copying import THREADS, Copy
 from tdbg_lab.store.remote.incoming import MAX_OBJECTS, RAW_BYTES
 from tdbg_lab.store.remote.keys import RUN_KEY
@@ -35,7 +35,10 @@ _MAX_DEPTH: Final = 10
 
 
 class ForeignMirror(Copy):
-    """The copy of one store or profiler folder; arguments as `Copy`."""
+    """The copy of one store or profiler folder; arguments as `Copy`.
+
+    Edits lie beside what was written, where they disturb nobody.
+    """
 
     def send_request(self, _identity: str) -> None:
         """Such a job reads no requests.
@@ -46,18 +49,6 @@ class ForeignMirror(Copy):
             Always.
         """
         raise StoreError(f"{self.url} was written by SageMaker Debugger, whose jobs take no requests.")
-
-    def send_edits(self) -> None:
-        """Put the edits of the copy beside what was written, where they disturb nobody.
-
-        Raises
-        ------
-        RemoteError
-            If they cannot be sent.
-        OSError
-            If there are none.
-        """
-        self._objects.put(EDITS_FILE, read_bytes(self.path / EDITS_FILE, MAX_JSON_BYTES))
 
     def _is_there(self) -> bool:
         return is_foreign(self.path)

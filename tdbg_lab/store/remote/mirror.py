@@ -57,17 +57,9 @@ class Mirror(Copy):
             raise
 
     def send_edits(self) -> None:
-        """Put the edits of the copy on the object store.
-
-        Raises
-        ------
-        RemoteError
-            If they cannot be sent.
-        OSError
-            If there are none.
-        """
+        """Put the edits of the copy on the object store, and remember which they were; raises as `Copy`."""
         stamp = _stamp(self.path / EDITS_FILE)
-        self._objects.put(EDITS_FILE, read_bytes(self.path / EDITS_FILE, MAX_JSON_BYTES))
+        super().send_edits()
         self._edits = stamp
 
     def _send_request(self, key: str) -> None:
