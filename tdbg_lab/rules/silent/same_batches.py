@@ -1,4 +1,4 @@
-"""Batches that come again: within a rank, on several ranks, or in the same order each epoch."""
+"""Batches that come again: within a rank, or on several ranks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.silent.loop import LoopRule, noted
+from tdbg_lab.rules.silent.batches import BATCH, BatchRule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,16 +18,8 @@ if TYPE_CHECKING:
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["SameBatches", "UnshuffledEpochs"]
+__all__ = ["SameBatches"]
 
-_BATCH = "check/batch"
-_MAJORITY = "^check/loss/[^/]+/majority$"
-_NUMBERS = "^check/loss/[^/]+/correlation$"
-_APART = 0.75
-"""Share of pairs of batches whose ranges have nothing in common from which labels are sorted: two sorts of
-batches in turn, real and made ones, are 4/7 at most."""
-_LEAST_SAMPLES = 8
-"""Labels of a batch from which its range holds the middle of all labels, but for one chance in a hundred."""
 _WINDOW = 128
 """Last steps in which batches that come again are looked for: three batches of up to 32 workers."""
 _FEW = 4
@@ -39,19 +31,9 @@ _MANY = 8
 and L-BFGS looks at one several times."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _BatchRule(LoopRule):
-    def not_applicable(self, run: RunView) -> str:
-        """Without a digest of the batches."""
-        if why := super().not_applicable(run):
-            return why
-        why = "No digests of batches were recorded so far: they are made of inputs in CPU memory."
-        return "" if noted(run, "batch") else why
-
-
 @rule("same_batches", title="Same batches twice")
 @dataclass(frozen=True, kw_only=True)
-class SameBatches(_BatchRule):
+class SameBatches(BatchRule):
     """Several ranks train on the same batches, or each batch comes several times in a row.
 
     Workers of a data loader that all read the same part of the data do that, and ranks without a
@@ -88,7 +70,7 @@ class SameBatches(_BatchRule):
         digests: dict[int, dict[int, float]] = {}
         for rank, frames in run.rank_frames(Kind.CHECK, max(8, self.steps)).items():
             for frame in frames:
-                row = frame.get(_BATCH)
+                row = frame.get(BATCH)
                 if row is not None:
                     digests.setdefault(frame.step, {})[rank] = row.value
         several = [list(found.values()) for _, found in sorted(digests.items()) if len(found) > 1]
@@ -127,7 +109,7 @@ class SameBatches(_BatchRule):
         )
 
     def _within(self, step: int, run: RunView) -> Finding | None:
-        values = run.scalars(_BATCH).values
+        values = run.scalars(BATCH).values
         return self._again(step, values) or self._stuck(step, values) or self._few(step, values)
 
     def _few(self, step: int, values: NDArray[np.float64]) -> Finding | None:
@@ -171,123 +153,6 @@ class SameBatches(_BatchRule):
         )
 
 
-@rule("unshuffled_epochs", title="Same order each epoch")
-@dataclass(frozen=True, kw_only=True)
-class UnshuffledEpochs(_BatchRule):
-    """The same batches come in the same order each epoch: the data are not shuffled.
-
-    A loader that does not shuffle does that, and a sampler for several processes whose epoch is never set. Of
-    less than `batches` an epoch it is worth knowing only. Where data must stay in order, mute the rule.
-
-    Data are sorted by class where batches are of one class each, and of another one from batch to batch: what
-    was learnt of one is forgotten with the next. They are sorted by number where the labels of batches lie in
-    ranges that hardly overlap.
-    """
-
-    batches: int = 8
-    """Batches of an epoch from which the same order is a warning; so many must be of about one class each."""
-    steps: int = 4
-    """Steps in a row that must have the batch of an epoch before."""
-    classes: int = 3
-    """Different classes that such batches must have been of."""
-    majority: float = 0.9
-    """Share of the commonest label, median of the batches, from which they are of nearly one class."""
-
-    _ADVICE: ClassVar = (
-        "Give the DataLoader shuffle=True, or a sampler that shuffles.",
-        "With a DistributedSampler call sampler.set_epoch(epoch) before each epoch.",
-    )
-
-    def __post_init__(self) -> None:
-        """Check the threshold."""
-        super().__post_init__()
-        self.require("batches", "classes", "steps", at_least=2)
-        self.require("majority", above=0, at_most=1)
-
-    def not_applicable(self, run: RunView) -> str:
-        """Without a digest of the batches, and without labels."""
-        return "" if run.tensors(Kind.CHECK, regex=_MAJORITY) else super().not_applicable(run)
-
-    def check(self, step: int, run: RunView) -> Finding | None:
-        """Look at the labels of the batches, and for the period of their digests."""
-        if len(run.ranks) > 1:  # what several ranks wrote is averaged
-            return None
-        return self._sorted(step, run) or self._sorted_numbers(step, run) or self._in_order(step, run)
-
-    def _sorted(self, step: int, run: RunView) -> Finding | None:
-        """Batches of nearly one class each, of several classes in turn."""
-        for key in run.tensors(Kind.CHECK, regex=_MAJORITY):
-            base = key.name.removesuffix("majority")
-            most, least, largest = (
-                run.scalars(base + fact).values for fact in ("majority", "target_min", "target_max")
-            )
-            if not len(most) == len(least) == len(largest) or len(most) < self.batches:
-                continue
-            pure = least[-2 * self.batches :][(least == largest)[-2 * self.batches :]]
-            if float(np.median(most[-self.batches :])) < self.majority or len(np.unique(pure)) < self.classes:
-                continue
-            return self.finding(
-                step,
-                f"The last {self.batches} recorded batches are of nearly one class each, and of another one "
-                f"now and then ({len(np.unique(pure))} classes so far): the data are sorted by class.",
-                severity=Severity.WARNING,
-                tensor=base.removeprefix("check/").rstrip("/"),
-                evidence={
-                    "majority_share": float(np.median(most[-self.batches :])),
-                    "classes_count": len(np.unique(pure)),
-                },
-                advice=self._ADVICE,
-                view=ViewRef("scalars", {"tensors": [key.name]}),
-            )
-        return None
-
-    def _sorted_numbers(self, step: int, run: RunView) -> Finding | None:
-        """Batches whose labels lie in ranges apart from one another."""
-        for key in run.tensors(Kind.CHECK, regex=_NUMBERS):
-            base = key.name.removesuffix("correlation")
-            least, largest, samples = (
-                run.scalars(base + fact).values[-self.batches :]
-                for fact in ("target_min", "target_max", "samples")
-            )
-            if not len(least) == len(largest) == len(samples) == self.batches:
-                continue
-            if samples.min() < _LEAST_SAMPLES or (least < largest).mean() < 0.5:
-                continue
-            apart = _share_apart(least, largest)
-            if apart < _APART:
-                continue
-            return self.finding(
-                step,
-                f"The labels of the last {self.batches} recorded batches lie in ranges apart "
-                f"({100 * apart:.0f} % of the pairs do not overlap): the data are sorted by label.",
-                severity=Severity.WARNING,
-                tensor=base.removeprefix("check/").rstrip("/"),
-                evidence={"pairs_apart_percent": round(100 * apart, 1), "batches_count": self.batches},
-                advice=self._ADVICE,
-                view=ViewRef("scalars", {"tensors": [f"{base}target_min", f"{base}target_max"]}),
-            )
-        return None
-
-    def _in_order(self, step: int, run: RunView) -> Finding | None:
-        period = _period(run.scalars(_BATCH).values, self.batches, self.steps)
-        if not period:
-            return None
-        return self.finding(
-            step,
-            f"Batches come in the order of {period} batches before: data are not shuffled between epochs.",
-            severity=Severity.WARNING if period >= self.batches else Severity.NOTICE,
-            evidence={"batches_per_epoch_count": period},
-            advice=self._ADVICE,
-            view=ViewRef("scalars", {}),
-        )
-
-
-def _share_apart(least: NDArray[np.float64], largest: NDArray[np.float64]) -> float:
-    """Share of the pairs of ranges that have nothing in common."""
-    apart = largest[:, None] < least[None, :]
-    return 2.0 * float(apart.sum()) / (len(least) * (len(least) - 1))
-
-
 def _round_of(values: NDArray[np.float64]) -> int:
     """How many different batches come in turn at the end; 0 when they are not two to `_FEW` of them."""
     for count in range(2, _FEW + 1):
@@ -295,21 +160,3 @@ def _round_of(values: NDArray[np.float64]) -> int:
         if len(last) == _ROUNDS * count and np.array_equal(last[count:], last[:-count]):
             return count if len(np.unique(last)) == count else 0
     return 0
-
-
-def _period(values: NDArray[np.float64], long: int, few: int) -> int:
-    """Batches after which they come again in the same order; 0 when they do not.
-
-    Of `long` and more, `few` in a row are no luck; of less, each must have come again, and `long` of them.
-    """
-    if len(values) < 4:
-        return 0
-    before = np.flatnonzero(values[:-1] == values[-1])
-    if not len(before):
-        return 0
-    period = len(values) - 1 - int(before[-1])
-    length = few if period >= long else long
-    if period < 2 or len(values) < length + period:
-        return 0
-    same = np.array_equal(values[-length:], values[-length - period : len(values) - period])
-    return period if same and len(np.unique(values[-period:])) == period else 0
