@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import module, replace
+from benchmarks.detection.faults.parts import module, replace, under
 from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.faults.silent import NO_GRADIENT, NO_OPTIMIZER
 from benchmarks.detection.faults.third import TOO_SLOW
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
 
 NOTHING_LEFT = (*TOO_SLOW, "learning_rate_too_low", "vanishing_gradient")
-
-
-def _under(layer: str) -> str:
-    return rf"(^|[/.]){re.escape(layer)}\b"
 
 
 def unshuffled(trigger: int) -> Fault:
@@ -63,7 +58,7 @@ def embedding_anew(layer: str) -> Fault:
 
         recipe.after_optimizer.append(anew)
 
-    return Fault("embedding_anew", change, NO_OPTIMIZER, "silent", 0, _under(layer), by_construction=True)
+    return Fault("embedding_anew", change, NO_OPTIMIZER, "silent", 0, under(layer), by_construction=True)
 
 
 def gap_marked(column: int = 0, share: float = 0.1, mark: float = -999.0) -> Fault:
@@ -125,7 +120,7 @@ def maker_detached() -> Fault:
     def change(recipe: Recipe) -> None:
         recipe.options["detached"] = True
 
-    return Fault("maker_detached", change, NO_GRADIENT, "silent", 0, r"(^|[/.])maker\b", by_construction=True)
+    return Fault("maker_detached", change, NO_GRADIENT, "silent", 0, under("maker"), by_construction=True)
 
 
 def other_partners(column: int) -> Fault:

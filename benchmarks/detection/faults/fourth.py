@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import re
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import Wrapped, module, replace
+from benchmarks.detection.faults.parts import Wrapped, module, replace, under, under_or_behind
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.faults.third import COLLAPSED, TOO_SLOW
@@ -18,10 +17,6 @@ from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
-
-
-def _under(layer: str) -> str:
-    return rf"(^|[/.]){re.escape(layer)}\b"
 
 
 class _Unwatched(nn.Module):
@@ -42,7 +37,7 @@ def without_gradient(layer: str) -> Fault:
     def change(recipe: Recipe) -> None:
         replace(recipe.model, layer, _Unwatched(module(recipe, layer)))
 
-    return Fault("without_gradient", change, ("parameters_without_gradient",), "silent", 0, _under(layer),
+    return Fault("without_gradient", change, ("parameters_without_gradient",), "silent", 0, under(layer),
                  by_construction=True)  # fmt: skip
 
 
@@ -64,7 +59,7 @@ def forgotten(layer: str, columns: slice) -> Fault:
 
         recipe.criterion = Part()
 
-    return Fault("forgotten", change, ("parameters_without_gradient",), "silent", 0, _under(layer),
+    return Fault("forgotten", change, ("parameters_without_gradient",), "silent", 0, under(layer),
                  by_construction=True)  # fmt: skip
 
 
@@ -137,7 +132,7 @@ def nan_gradient(layer: str, trigger: int = 60) -> Fault:
         recipe.before_step.append(begin)
         recipe.steps = min(recipe.steps, trigger + 50)
 
-    return Fault("nan_gradient", change, ("exploding_tensor",), "sagemaker", trigger, _under(layer))
+    return Fault("nan_gradient", change, ("exploding_tensor",), "sagemaker", trigger, under(layer))
 
 
 def half_overflow(layer: str, trigger: int = 50) -> Fault:
@@ -155,7 +150,7 @@ def half_overflow(layer: str, trigger: int = 50) -> Fault:
         recipe.before_step.append(begin)
         recipe.steps = min(recipe.steps, trigger + 50)
 
-    return Fault("half_overflow", change, ("exploding_tensor",), "sagemaker", trigger, _under(layer))
+    return Fault("half_overflow", change, ("exploding_tensor",), "sagemaker", trigger, under(layer))
 
 
 def mostly_dead(layer: str, share: float = 0.75, trigger: int = 50) -> Fault:
@@ -170,10 +165,8 @@ def mostly_dead(layer: str, share: float = 0.75, trigger: int = 50) -> Fault:
 
         recipe.before_step.append(push)
 
-    parent, _, last = layer.rpartition(".")
-    after = str(int(last) + 1) if last.isdigit() else "act|relu"
-    where = rf"(^|[/.]){re.escape(parent + '.' if parent else '')}({re.escape(last)}|{after})\b"
-    return Fault("mostly_dead", change, ("dead_relu", "dead_units", "all_zero"), "sagemaker", trigger, where)
+    return Fault("mostly_dead", change, ("dead_relu", "dead_units", "all_zero"), "sagemaker", trigger,
+                 under_or_behind(layer, "act|relu"))  # fmt: skip
 
 
 def ended_early(at: int = 25) -> Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from benchmarks.detection.recipe import Recipe
 
-__all__ = ["Wrapped", "module", "replace", "swap"]
+__all__ = ["Wrapped", "module", "replace", "swap", "under", "under_or_behind"]
 
 
 def module(recipe: Recipe, name: str) -> nn.Module:
@@ -42,3 +43,15 @@ class Wrapped(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.then(self.inner(x))
+
+
+def under(layer: str) -> str:
+    """Regular expression for the tensors and modules of a layer."""
+    return rf"(^|[/.]){re.escape(layer)}\b"
+
+
+def under_or_behind(layer: str, activation: str) -> str:
+    """The same for a layer and what is behind it: the next of a sequence, or by the names it may have."""
+    parent, _, last = layer.rpartition(".")
+    after = str(int(last) + 1) if last.isdigit() else activation
+    return rf"(^|[/.]){re.escape(parent + '.' if parent else '')}({re.escape(last)}|{after})\b"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from benchmarks.detection.faults.parts import Wrapped, module, replace, swap
+from benchmarks.detection.faults.parts import Wrapped, module, replace, swap, under, under_or_behind
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
@@ -29,11 +28,8 @@ def dead_units(layer: str, trigger: int = 40) -> Fault:
 
         recipe.before_step.append(kill)
 
-    # The layer itself or the rectifier behind it.
-    parent, _, last = layer.rpartition(".")
-    after = str(int(last) + 1) if last.isdigit() else "act|relu"
-    where = rf"(^|[/.]){re.escape(parent + '.' if parent else '')}({re.escape(last)}|{after})\b"
-    return Fault("dead_units", change, ("dead_relu", "dead_units", "all_zero"), "sagemaker", trigger, where)
+    return Fault("dead_units", change, ("dead_relu", "dead_units", "all_zero"), "sagemaker", trigger,
+                 under_or_behind(layer, "act|relu"))  # fmt: skip
 
 
 def deep_sigmoid(depth: int = 8, rate: float | None = None) -> Fault:
@@ -68,8 +64,7 @@ def not_a_number(layer: str, trigger: int = 60) -> Fault:
         recipe.before_step.append(begin)
         recipe.steps = min(recipe.steps, trigger + 60)
 
-    where = rf"(^|[/.]){re.escape(layer)}\b"
-    return Fault("not_a_number", change, ("exploding_tensor",), "sagemaker", trigger, where)
+    return Fault("not_a_number", change, ("exploding_tensor",), "sagemaker", trigger, under(layer))
 
 
 def rate_explodes(rate: float = 1e6) -> Fault:
@@ -173,8 +168,7 @@ def output_zero(layer: str, trigger: int = 50) -> Fault:
         "vanishing_gradient",
         "gradient_missing",
     )
-    where = rf"(^|[/.]){re.escape(layer)}\b"
-    return Fault("output_zero", change, rules, "sagemaker", trigger, where)
+    return Fault("output_zero", change, rules, "sagemaker", trigger, under(layer))
 
 
 def unbalanced(share: float = 0.97, main: int = 0) -> Fault:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from benchmarks.detection.faults.parts import Wrapped, module, replace
+from benchmarks.detection.faults.parts import Wrapped, module, replace, under
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
@@ -21,10 +20,6 @@ NO_OPTIMIZER = ("parameters_without_optimizer",)
 
 def _silent(name, change, rules, trigger=0, where=""):
     return Fault(name, change, rules, "silent", trigger, where, by_construction=True)
-
-
-def _under(layer: str) -> str:
-    return rf"(^|[/.]){re.escape(layer)}\b"
 
 
 def no_zero_grad() -> Fault:
@@ -42,7 +37,7 @@ def detached(layer: str) -> Fault:
     def change(recipe: Recipe) -> None:
         replace(recipe.model, layer, Wrapped(module(recipe, layer), lambda x: x.detach()))
 
-    return _silent("detached", change, NO_GRADIENT, where=_under(layer))
+    return _silent("detached", change, NO_GRADIENT, where=under(layer))
 
 
 def left_out(layer: str) -> Fault:
@@ -55,7 +50,7 @@ def left_out(layer: str) -> Fault:
 
         recipe.trained = rest
 
-    return _silent("left_out", change, NO_OPTIMIZER, where=_under(layer))
+    return _silent("left_out", change, NO_OPTIMIZER, where=under(layer))
 
 
 def stale_optimizer(layer: str) -> Fault:
@@ -69,7 +64,7 @@ def stale_optimizer(layer: str) -> Fault:
 
         recipe.after_optimizer.append(anew)
 
-    return _silent("stale_optimizer", change, NO_OPTIMIZER, where=_under(layer))
+    return _silent("stale_optimizer", change, NO_OPTIMIZER, where=under(layer))
 
 
 def other_model() -> Fault:
@@ -160,7 +155,7 @@ def empty_buffer(layer: str) -> Fault:
             )
             norm.running_mean.fill_(-7e18)
 
-    return _silent("empty_buffer", change, ("uninitialised_values",), where=_under(layer))
+    return _silent("empty_buffer", change, ("uninitialised_values",), where=under(layer))
 
 
 def initialised_again(layer: str, trigger: int = 120) -> Fault:
@@ -174,7 +169,7 @@ def initialised_again(layer: str, trigger: int = 120) -> Fault:
         recipe.before_step.append(again)
         recipe.steps = trigger + 40
 
-    return _silent("initialised_again", change, ("replaced_weights",), trigger, _under(layer))
+    return _silent("initialised_again", change, ("replaced_weights",), trigger, under(layer))
 
 
 def scaler_stuck() -> Fault:

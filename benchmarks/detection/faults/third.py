@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import module, replace
+from benchmarks.detection.faults.parts import module, replace, under, under_or_behind
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.program import Fault
 
@@ -140,11 +139,9 @@ def saturated_units(layer: str, trigger: int = 60) -> Fault:
 
         recipe.before_step.append(push)
 
-    parent, _, last = layer.rpartition(".")
-    after = str(int(last) + 1) if last.isdigit() else "act|tanh"
-    where = rf"(^|[/.]){re.escape(parent + '.' if parent else '')}({re.escape(last)}|{after})\b"
     rules = ("saturated_activation", "saturated_units", "dead_units", "constant_output")
-    return Fault("saturated_units", change, rules, "sagemaker", trigger, where)
+    return Fault("saturated_units", change, rules, "sagemaker", trigger,
+                 under_or_behind(layer, "act|tanh"))  # fmt: skip
 
 
 def heavy_divergence(weight: float = 60.0) -> Fault:
@@ -179,7 +176,7 @@ def empty_weights(layer: str) -> Fault:
         recipe.steps = min(recipe.steps, 80)
 
     rules = ("uninitialised_values", "exploding_tensor", "poor_weight_initialization")
-    return Fault("empty_weights", change, rules, "silent", where=rf"(^|[/.]){re.escape(layer)}\b",
+    return Fault("empty_weights", change, rules, "silent", where=under(layer),
                  by_construction=True)  # fmt: skip
 
 
