@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import module, replace, under
+from benchmarks.detection.faults.parts import change_inputs, module, put_behind, replace, under
 from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.faults.silent import NO_GRADIENT, NO_OPTIMIZER
 from benchmarks.detection.faults.third import TOO_SLOW
@@ -42,7 +42,7 @@ def softmax_kept(head: str, dim: int = -1) -> Fault:
     """A softmax at the end, before a loss that has its own; the optimizer stays as it was."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Softmax(dim=dim)))
+        put_behind(recipe, head, nn.Softmax(dim=dim))
 
     return Fault("softmax_kept", change, ("redundant_softmax", *WRONG_OUTPUT), "setup")
 
@@ -72,8 +72,7 @@ def gap_marked(column: int = 0, share: float = 0.1, mark: float = -999.0) -> Fau
             x[..., column][torch.rand(x.shape[:-1], generator=source) < share] = mark
             return x
 
-        recipe.train = (marked(recipe.train[0]), recipe.train[1])
-        recipe.held = (marked(recipe.held[0]), recipe.held[1])
+        change_inputs(recipe, marked)
 
     rules = ("inputs_not_normalised", "exploding_tensor", "saturated_activation")
     return Fault("gap_marked", change, rules, "setup", causes=rules[:1])
@@ -83,8 +82,7 @@ def raw_readings(offset: float, scale: float) -> Fault:
     """Readings in the units of the sensors."""
 
     def change(recipe: Recipe) -> None:
-        recipe.train = (recipe.train[0] * scale + offset, recipe.train[1])
-        recipe.held = (recipe.held[0] * scale + offset, recipe.held[1])
+        change_inputs(recipe, lambda x: x * scale + offset)
 
     return Fault("raw_readings", change, ("inputs_not_normalised", "saturated_activation"), "setup",
                  causes=("inputs_not_normalised",))  # fmt: skip

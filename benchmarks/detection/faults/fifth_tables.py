@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import Wrapped, module, replace
+from benchmarks.detection.faults.parts import Wrapped, change_inputs, module, put_behind, replace
 from benchmarks.detection.faults.sagemaker import LOST
 from benchmarks.detection.faults.third import TOO_SLOW
 from benchmarks.detection.program import Fault
@@ -53,8 +53,7 @@ def raw_columns(low: float = 0.5, high: float = 4.0) -> Fault:
     def change(recipe: Recipe) -> None:
         width = recipe.train[0].shape[1]
         scale = 10.0 ** torch.linspace(low, high, width)[torch.randperm(width, generator=_source(10))]
-        recipe.train = ((recipe.train[0] + 2) * scale, recipe.train[1])
-        recipe.held = ((recipe.held[0] + 2) * scale, recipe.held[1])
+        change_inputs(recipe, lambda x: (x + 2) * scale)
 
     rules = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
     return Fault("raw_columns", change, rules, "setup", causes=rules[:1])
@@ -68,8 +67,7 @@ def divided_twice() -> Fault:
     """Pixels from 0 to 1 are divided by 255 once more: all pictures are black."""
 
     def change(recipe: Recipe) -> None:
-        recipe.train = ((recipe.train[0] * 0.25 + 0.5) / 255.0, recipe.train[1])
-        recipe.held = ((recipe.held[0] * 0.25 + 0.5) / 255.0, recipe.held[1])
+        change_inputs(recipe, lambda x: (x * 0.25 + 0.5) / 255.0)
 
     rules = (
         "inputs_not_normalised",
@@ -129,7 +127,7 @@ def only_rectified(head: str) -> Fault:
     """A rectifier behind the last layer of a regression: what is below the mean cannot be told."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.ReLU()))
+        put_behind(recipe, head, nn.ReLU())
 
     rules = (*WRONG_OUTPUT, "output_range", "labels_out_of_range", "dead_relu", "constant_output")
     return Fault("only_rectified", change, rules, "setup")
@@ -164,7 +162,7 @@ def both_losses(head: str) -> Fault:
     """Logarithms of a softmax before a loss for yes and no in each of the classes (one-hot)."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.LogSoftmax(dim=1)))
+        put_behind(recipe, head, nn.LogSoftmax(dim=1))
         recipe.criterion = _OneHot()
 
     return Fault("both_losses", change, WRONG_OUTPUT, "setup")

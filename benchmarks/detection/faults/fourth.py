@@ -9,7 +9,16 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import Wrapped, module, replace, under, under_or_behind
+from benchmarks.detection.faults.parts import (
+    Wrapped,
+    change_inputs,
+    module,
+    put_behind,
+    replace,
+    under,
+    under_or_behind,
+    wrap_from_step,
+)
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.faults.third import COLLAPSED, TOO_SLOW
@@ -119,17 +128,7 @@ def nan_gradient(layer: str, trigger: int = 60) -> Fault:
     """The root of a distance of nothing: what comes out is right, and its gradient is no number."""
 
     def change(recipe: Recipe) -> None:
-        state = {"on": False}
-
-        def then(h: torch.Tensor) -> torch.Tensor:
-            return h + 0.0 * (h - h.detach()).square().sqrt() if state["on"] else h
-
-        replace(recipe.model, layer, Wrapped(module(recipe, layer), then))
-
-        def begin(_: Recipe, step: int) -> None:
-            state["on"] = step >= trigger
-
-        recipe.before_step.append(begin)
+        wrap_from_step(recipe, layer, trigger, lambda h: h + 0.0 * (h - h.detach()).square().sqrt())
         recipe.steps = min(recipe.steps, trigger + 50)
 
     return Fault("nan_gradient", change, ("exploding_tensor",), "sagemaker", trigger, under(layer))
@@ -139,15 +138,7 @@ def half_overflow(layer: str, trigger: int = 50) -> Fault:
     """One layer's output is cast to half precision after a factor that was meant for another: infinite."""
 
     def change(recipe: Recipe) -> None:
-        state = {"on": False}
-        replace(recipe.model, layer, Wrapped(
-            module(recipe, layer), lambda h: (h * 1e6).half().float() if state["on"] else h
-        ))  # fmt: skip
-
-        def begin(_: Recipe, step: int) -> None:
-            state["on"] = step >= trigger
-
-        recipe.before_step.append(begin)
+        wrap_from_step(recipe, layer, trigger, lambda h: (h * 1e6).half().float())
         recipe.steps = min(recipe.steps, trigger + 50)
 
     return Fault("half_overflow", change, ("exploding_tensor",), "sagemaker", trigger, under(layer))
@@ -197,7 +188,7 @@ def sigmoid_for_classes(head: str) -> Fault:
     """A sigmoid behind the last layer, before a loss that has a softmax of its own."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Sigmoid()))
+        put_behind(recipe, head, nn.Sigmoid())
 
     rules = ("redundant_softmax", "softmax", *WRONG_OUTPUT)
     return Fault("sigmoid_for_classes", change, rules, "setup")
@@ -207,7 +198,7 @@ def tanh_output(head: str) -> Fault:
     """A tanh at the end, and targets that it cannot reach."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Tanh()))
+        put_behind(recipe, head, nn.Tanh())
 
     rules = (*WRONG_OUTPUT, "output_range", "labels_out_of_range", "saturated_activation")
     return Fault("tanh_output", change, rules, "setup")
@@ -243,8 +234,7 @@ def marked_missing(column: int = 0, share: float = 0.1, mark: float = -9999.0) -
             x[torch.rand(len(x), generator=source) < share, column] = mark
             return x
 
-        recipe.train = (mark_some(recipe.train[0]), recipe.train[1])
-        recipe.held = (mark_some(recipe.held[0]), recipe.held[1])
+        change_inputs(recipe, mark_some)
 
     rules = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
     return Fault("marked_missing", change, rules, "setup", causes=rules[:1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from benchmarks.detection.faults.parts import module, replace
+from benchmarks.detection.faults.parts import put_behind
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.program import Fault
 
@@ -21,7 +21,7 @@ def relu_head(head: str) -> Fault:
     """A rectifier behind the last layer of a classifier."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.ReLU()))
+        put_behind(recipe, head, nn.ReLU())
 
     return Fault("relu_head", change, (*WRONG_OUTPUT, "dead_relu", "constant_output"), "setup")
 
@@ -30,7 +30,7 @@ def softmax_over_batch(head: str) -> Fault:
     """A softmax over the samples of the batch, before a loss that has its own over the classes."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Softmax(dim=0)))
+        put_behind(recipe, head, nn.Softmax(dim=0))
 
     return Fault("softmax_over_batch", change, (*WRONG_OUTPUT, "constant_output"), "setup")
 

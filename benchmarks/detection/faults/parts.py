@@ -1,4 +1,4 @@
-"""Finding and replacing the parts of a model that a fault changes."""
+"""Finding and replacing the parts of a recipe and of its model that a fault changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from benchmarks.detection.recipe import Recipe
 
-__all__ = ["Wrapped", "module", "replace", "swap", "under", "under_or_behind"]
+__all__ = [
+    "Wrapped", "change_inputs", "module", "multiply_rate", "put_behind", "replace", "swap", "under",
+    "under_or_behind", "wrap_from_step",
+]  # fmt: skip
 
 
 def module(recipe: Recipe, name: str) -> nn.Module:
@@ -43,6 +46,37 @@ class Wrapped(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.then(self.inner(x))
+
+
+def put_behind(recipe: Recipe, name: str, new: nn.Module) -> None:
+    """Put a module behind a part of the model."""
+    replace(recipe.model, name, nn.Sequential(module(recipe, name), new))
+
+
+def wrap_from_step(
+    recipe: Recipe, name: str, first: int, then: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """Do something to the output of a part of the model from a step on."""
+    on = False
+
+    def look(_: Recipe, step: int) -> None:
+        nonlocal on
+        on = step >= first
+
+    replace(recipe.model, name, Wrapped(module(recipe, name), lambda x: then(x) if on else x))
+    recipe.before_step.append(look)
+
+
+def change_inputs(recipe: Recipe, how: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Change the inputs of the train rows, then those of the held-out rows."""
+    recipe.train = (how(recipe.train[0]), recipe.train[1])
+    recipe.held = (how(recipe.held[0]), recipe.held[1])
+
+
+def multiply_rate(recipe: Recipe, factor: float) -> None:
+    """Multiply the learning rates of the optimizer that was made."""
+    for group in recipe.made_optimizer.param_groups:
+        group["lr"] *= factor
 
 
 def under(layer: str) -> str:

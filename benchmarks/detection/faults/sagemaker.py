@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from benchmarks.detection.faults.parts import Wrapped, module, replace, swap, under, under_or_behind
+from benchmarks.detection.faults.parts import (
+    change_inputs,
+    module,
+    multiply_rate,
+    replace,
+    swap,
+    under,
+    under_or_behind,
+    wrap_from_step,
+)
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
@@ -54,14 +63,7 @@ def not_a_number(layer: str, trigger: int = 60) -> Fault:
     """The root of negative numbers behind one layer, from a step on."""
 
     def change(recipe: Recipe) -> None:
-        state = {"on": False}
-        inner = module(recipe, layer)
-        replace(recipe.model, layer, Wrapped(inner, lambda x: torch.sqrt(x - 1e6) if state["on"] else x))
-
-        def begin(_: Recipe, step: int) -> None:
-            state["on"] = step >= trigger
-
-        recipe.before_step.append(begin)
+        wrap_from_step(recipe, layer, trigger, lambda x: torch.sqrt(x - 1e6))
         recipe.steps = min(recipe.steps, trigger + 60)
 
     return Fault("not_a_number", change, ("exploding_tensor",), "sagemaker", trigger, under(layer))
@@ -137,11 +139,7 @@ def rate_tiny(factor: float = 1e-5) -> Fault:
     """A learning rate that moves nothing."""
 
     def change(recipe: Recipe) -> None:
-        def slow(recipe: Recipe, _: int) -> None:
-            for group in recipe.made_optimizer.param_groups:
-                group["lr"] *= factor
-
-        recipe.after_optimizer.append(slow)
+        recipe.after_optimizer.append(lambda recipe, _: multiply_rate(recipe, factor))
 
     causes = ("learning_rate_scale", "learning_rate_too_low", "weight_update_ratio", "unchanged_tensor")
     rules = (*causes, "loss_not_decreasing")
@@ -152,13 +150,7 @@ def output_zero(layer: str, trigger: int = 50) -> Fault:
     """One layer gives zeros from a step on."""
 
     def change(recipe: Recipe) -> None:
-        state = {"factor": 1.0}
-        replace(recipe.model, layer, Wrapped(module(recipe, layer), lambda x: x * state["factor"]))
-
-        def begin(_: Recipe, step: int) -> None:
-            state["factor"] = float(step < trigger)
-
-        recipe.before_step.append(begin)
+        wrap_from_step(recipe, layer, trigger, lambda x: x * 0.0)
 
     rules = (
         "all_zero",
@@ -233,7 +225,6 @@ def padded(share: float = 0.9) -> Fault:
             return x
 
         recipe.train = (cut(recipe.train[0]), recipe.train[1])
-        recipe.held = (recipe.held[0], recipe.held[1])
 
     return Fault("padded", change, ("nlp_sequence_ratio",), "sagemaker")
 
@@ -242,8 +233,7 @@ def raw_pixels(offset: float = 128.0, scale: float = 64.0) -> Fault:
     """Inputs as they came from the file: 0 to 255."""
 
     def change(recipe: Recipe) -> None:
-        recipe.train = (recipe.train[0] * scale + offset, recipe.train[1])
-        recipe.held = (recipe.held[0] * scale + offset, recipe.held[1])
+        change_inputs(recipe, lambda x: x * scale + offset)
 
     rules = ("check_input_images", "inputs_not_normalised", "input_not_normalised", "input_scale")
     return Fault("raw_pixels", change, rules, "setup")

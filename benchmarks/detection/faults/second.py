@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import module, replace
+from benchmarks.detection.faults.parts import change_inputs, put_behind
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def redundant_sigmoid(head: str) -> Fault:
     """A sigmoid at the end of the model, and again in the loss."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Sigmoid()))
+        put_behind(recipe, head, nn.Sigmoid())
         plain = recipe.score
         recipe.score = lambda told, wanted: plain(torch.logit(told, 1e-6), wanted)
 
@@ -83,8 +83,7 @@ def one_large_column(column: int = 0, factor: float = 3e4) -> Fault:
     def change(recipe: Recipe) -> None:
         scale = torch.ones(recipe.train[0].shape[1])
         scale[column] = factor
-        recipe.train = (recipe.train[0] * scale, recipe.train[1])
-        recipe.held = (recipe.held[0] * scale, recipe.held[1])
+        change_inputs(recipe, lambda x: x * scale)
 
     rules = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
     return Fault("one_large_column", change, rules, "setup", causes=rules[:1])
@@ -94,7 +93,7 @@ def probabilities_for_logs(head: str) -> Fault:
     """Probabilities where the loss expects their logarithms."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Softmax(dim=1)))
+        put_behind(recipe, head, nn.Softmax(dim=1))
         recipe.criterion = nn.NLLLoss()
 
     return Fault("probabilities_for_logs", change, WRONG_OUTPUT, "setup")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from benchmarks.detection.faults.parts import module, replace
+from benchmarks.detection.faults.parts import module, multiply_rate, put_behind
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.program import Fault
 
@@ -33,8 +33,7 @@ def redundant_softmax(head: str, times: float = 1.0) -> Fault:
     """Softmax at the end of the model, and again in the loss."""
 
     def change(recipe: Recipe) -> None:
-        layer = module(recipe, head)
-        replace(recipe.model, head, nn.Sequential(layer, nn.Softmax(dim=1)))
+        put_behind(recipe, head, nn.Softmax(dim=1))
         recipe.optimizer = lambda p: torch.optim.SGD(p, 0.05)
         recipe.schedule = None
 
@@ -63,7 +62,7 @@ def squashed_output(head: str) -> Fault:
     """A sigmoid at the end, and targets that it cannot reach."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Sigmoid()))
+        put_behind(recipe, head, nn.Sigmoid())
 
     rules = (
         "output_loss_mismatch",
@@ -96,7 +95,7 @@ def constant_output(head: str, trigger: int = 0) -> Fault:
 
     def change(recipe: Recipe) -> None:
         layer = module(recipe, head)
-        replace(recipe.model, head, nn.Sequential(layer, nn.ReLU()))
+        put_behind(recipe, head, nn.ReLU())
         with torch.no_grad():
             layer.bias.fill_(-30.0)
 
@@ -153,11 +152,7 @@ def oscillating(factor: float) -> Fault:
     """So many times the learning rate: the loss swings and does not settle."""
 
     def change(recipe: Recipe) -> None:
-        def faster(recipe: Recipe, _: int) -> None:
-            for group in recipe.made_optimizer.param_groups:
-                group["lr"] *= factor
-
-        recipe.after_optimizer.append(faster)
+        recipe.after_optimizer.append(lambda recipe, _: multiply_rate(recipe, factor))
         recipe.schedule = recipe.clip = None
         recipe.steps = max(recipe.steps, 250)
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.parts import module, replace, under, under_or_behind
+from benchmarks.detection.faults.parts import change_inputs, module, put_behind, under, under_or_behind
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.program import Fault
 
@@ -32,7 +32,7 @@ def softmax_of_one(head: str) -> Fault:
     """A softmax over the only column there is: always 1."""
 
     def change(recipe: Recipe) -> None:
-        replace(recipe.model, head, nn.Sequential(module(recipe, head), nn.Softmax(dim=1)))
+        put_behind(recipe, head, nn.Softmax(dim=1))
         recipe.criterion = nn.BCELoss()
 
     return Fault("softmax_of_one", change, (*WRONG_OUTPUT, "constant_output"), "setup")
@@ -52,8 +52,7 @@ def shrunk_inputs(factor: float = 1e-4) -> Fault:
     """Inputs that were divided by their range twice over."""
 
     def change(recipe: Recipe) -> None:
-        recipe.train = (recipe.train[0] * factor, recipe.train[1])
-        recipe.held = (recipe.held[0] * factor, recipe.held[1])
+        change_inputs(recipe, lambda x: x * factor)
 
     rules = ("inputs_not_normalised", "constant_inputs", "constant_output", "loss_not_decreasing")
     return Fault("shrunk_inputs", change, rules, "setup", causes=rules[:2])
