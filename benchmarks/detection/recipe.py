@@ -13,9 +13,14 @@ from torch import nn
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Recipe", "accuracy", "balanced_accuracy", "fit_of", "mean_loss"]
+__all__ = [
+    "NOTHING", "Recipe", "accuracy", "balanced_accuracy", "fit_of", "likeness", "mean_loss", "neighbours",
+    "ranked",
+]  # fmt: skip
 
 Hook = Callable[["Recipe", int], None]
+NOTHING = (torch.zeros(1), torch.zeros(1))
+"""Rows of a training that makes its own."""
 
 
 def accuracy(output: torch.Tensor, target: torch.Tensor) -> float:
@@ -40,6 +45,28 @@ def mean_loss(output: torch.Tensor, target: torch.Tensor) -> float:
     """Minus the cross-entropy, at least -20."""
     loss = float(nn.functional.cross_entropy(output.float(), target))
     return max(-20.0, -loss) if loss == loss else -20.0
+
+
+def ranked(higher: torch.Tensor, lower: torch.Tensor) -> float:
+    """How often one of the first is above one of the second, a tie counting half (area under the ROC)."""
+    apart = higher[:, None] - lower
+    return float((apart > 0).float().mean() + 0.5 * (apart == 0).float().mean())
+
+
+def neighbours(told: torch.Tensor, wanted: torch.Tensor) -> float:
+    """How well the nearest other row tells the class (0 for a batch in two views)."""
+    if len(told) != len(wanted):
+        return 0.0
+    near = torch.cdist(told.float(), told.float()) + torch.eye(len(told)) * 1e9
+    return float((wanted[near.argmin(1)] == wanted).float().mean())
+
+
+def likeness(made: torch.Tensor, real: torch.Tensor) -> float:
+    """Minus the energy distance of two clouds of points, at least -10."""
+    within = torch.cdist(made, made).mean(), torch.cdist(real, real).mean()
+    apart = 2 * torch.cdist(made, real).mean() - within[0] - within[1]
+    score = -float(apart)
+    return max(score, -10.0) if score == score else -10.0
 
 
 @dataclass

@@ -13,7 +13,7 @@ from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs import data
 from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.networks import Elbo, Variational, autoencoder, mlp
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,13 +48,6 @@ def _points(kind: str, count: int, source: torch.Generator) -> torch.Tensor:
     return place + 0.1 * torch.randn(count, 2, generator=source)
 
 
-def _distance(one: torch.Tensor, two: torch.Tensor) -> float:
-    """Energy distance of two clouds of points."""
-    return float(
-        2 * torch.cdist(one, two).mean() - torch.cdist(one, one).mean() - torch.cdist(two, two).mean()
-    )
-
-
 def _adversarial(kind: str):
     """Train both nets in turns; the recipe's model holds them, its flags say what is wrong."""
 
@@ -84,13 +77,11 @@ def _adversarial(kind: str):
                 criterion(judge(made), torch.ones(64, 1)).backward()
                 left.step()
         with torch.no_grad():
-            score = -_distance(maker(torch.randn(500, 4, generator=source)), _points(kind, 500, source))
-        return max(score, -10.0) if score == score else -10.0
+            return likeness(maker(torch.randn(500, 4, generator=source)), _points(kind, 500, source))
 
     def build(seed: int) -> Recipe:
         model = nn.ModuleDict({"maker": mlp(4, 32, 2), "judge": mlp(2, 32, 1)})
-        nothing = (torch.zeros(1), torch.zeros(1))
-        return Recipe(model, nothing, nothing, steps=160, by_hand=by_hand)
+        return Recipe(model, NOTHING, NOTHING, steps=160, by_hand=by_hand)
 
     return build
 

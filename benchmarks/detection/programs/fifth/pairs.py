@@ -23,12 +23,11 @@ from benchmarks.detection.programs.fifth.pairs_nets import (
     Verified,
     Views,
     Watching,
-    neighbours,
     verified,
 )
 from benchmarks.detection.programs.fifth.sequences_losses import Yes
 from benchmarks.detection.programs.fifth.sequences_texts import words_around
-from benchmarks.detection.recipe import Recipe, mean_loss
+from benchmarks.detection.recipe import Recipe, mean_loss, neighbours
 
 __all__ = ["TASKS"]
 

@@ -7,8 +7,10 @@ import math
 import torch
 from torch import nn
 
+from benchmarks.detection.recipe import ranked
+
 __all__ = ["Alike", "Apart", "Clicking", "Contrasted", "Leading", "Matched", "Middle", "Questions",
-           "Speakers", "Verified", "Views", "Watching", "neighbours", "verified"]  # fmt: skip
+           "Speakers", "Verified", "Views", "Watching", "verified"]  # fmt: skip
 
 
 class Watching(nn.Module):
@@ -111,14 +113,6 @@ class Contrasted(nn.Module):
         return nn.functional.cross_entropy(near, torch.arange(len(code)).roll(half))
 
 
-def neighbours(told: torch.Tensor, wanted: torch.Tensor) -> float:
-    """How well the nearest other row tells the class (batches come in two views: not asked)."""
-    if len(told) != len(wanted):
-        return 0.0
-    near = torch.cdist(told.float(), told.float()) + torch.eye(len(told)) * 1e9
-    return float((wanted[near.argmin(1)] == wanted).float().mean())
-
-
 class Matched(nn.Module):
     """Directions of measures and of words, side by side, sharpened by a learnt factor (CLIP)."""
 
@@ -212,5 +206,4 @@ class Verified(nn.Module):
 def verified(told: torch.Tensor, wanted: torch.Tensor) -> float:
     """How often two that mean the same are nearer than two that do not."""
     near = nn.functional.cosine_similarity(told[:, 0], told[:, 1])
-    apart = near[wanted > 0][:, None] - near[wanted < 0]
-    return float((apart > 0).float().mean() + 0.5 * (apart == 0).float().mean())
+    return ranked(near[wanted > 0], near[wanted < 0])

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import nn
 
-from benchmarks.detection.recipe import fit_of
+from benchmarks.detection.recipe import fit_of, ranked
 
 __all__ = ["Bell", "Divergence", "Tags", "Yes"]
 
@@ -57,17 +57,11 @@ class Tags(nn.Module):
 
 
 class Yes:
-    """Scores of yes or no."""
-
-    @staticmethod
-    def told(told: torch.Tensor, wanted: torch.Tensor) -> float:
-        """Share that is told rightly, by the sign of a logit."""
-        return float(((told > 0) == (wanted > 0.5)).float().mean())
+    """Score of yes or no."""
 
     @staticmethod
     def ranked(told: torch.Tensor, wanted: torch.Tensor) -> float:
         """How often a yes is above a no (half of the times by chance)."""
         told, yes = told.flatten().float(), wanted.flatten() > 0.5
-        apart = told[yes][:, None] - told[~yes]
-        value = float((apart > 0).float().mean() + 0.5 * (apart == 0).float().mean())
+        value = ranked(told[yes], told[~yes])
         return value if math.isfinite(value) else 0.0

@@ -15,7 +15,7 @@ from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.fifth import tables_data as data
 from benchmarks.detection.programs.fifth.tables_nets import TabularResidual, WideAndDeep, normed, tower
 from benchmarks.detection.programs.fourth import ways as w
-from benchmarks.detection.recipe import Recipe, balanced_accuracy, fit_of
+from benchmarks.detection.recipe import Recipe, balanced_accuracy, fit_of, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,7 @@ __all__ = ["TASKS", "area", "half_cosine", "with_dropout"]
 def area(told: torch.Tensor, wanted: torch.Tensor) -> float:
     """How often a yes is ranked above a no (area under the ROC curve)."""
     told, wanted = told.float().flatten().nan_to_num(), wanted.flatten() > 0.5
-    apart = told[wanted][:, None] - told[~wanted]
-    return float((apart > 0).float().mean() + 0.5 * (apart == 0).float().mean())
+    return ranked(told[wanted], told[~wanted])
 
 
 def half_cosine(steps: int, up: int = 10) -> Callable[[int], float]:

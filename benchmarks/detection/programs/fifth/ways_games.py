@@ -13,21 +13,12 @@ from benchmarks.detection.faults import sagemaker, silent
 from benchmarks.detection.loop import watched
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs.fifth import ways_data as data
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["TASKS"]
-
-NOTHING = (torch.zeros(1), torch.zeros(1))
-
-
-def _apart(one: torch.Tensor, two: torch.Tensor) -> float:
-    """How far two clouds are apart (energy distance)."""
-    return float(
-        2 * torch.cdist(one, two).mean() - torch.cdist(one, one).mean() - torch.cdist(two, two).mean()
-    )
 
 
 class NonSaturating(nn.Module):
@@ -75,8 +66,7 @@ def _play(recipe: Recipe, path: Path | None, seed: int) -> float:
     maker.eval()
     with torch.no_grad():
         made = maker(torch.randn(600, noise, generator=source))
-    score = -_apart(made, real[:600])
-    return max(score, -10.0) if score == score else -10.0
+    return likeness(made, real[:600])
 
 
 def waves_forged(seed: int) -> Recipe:

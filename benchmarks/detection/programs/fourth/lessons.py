@@ -15,7 +15,7 @@ from benchmarks.detection.programs.fourth import data, losses
 from benchmarks.detection.programs.fourth import ways as w
 from benchmarks.detection.programs.fourth.networks import Plain
 from benchmarks.detection.programs.networks import cnn, mlp
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,8 +153,7 @@ def _quickly(recipe: Recipe, path: Path | None, seed: int) -> float:
 
 
 def waves_quickly(seed: int) -> Recipe:
-    nothing = (torch.zeros(1), torch.zeros(1))
-    return Recipe(mlp(1, 40, 1, 2, nn.Tanh), nothing, nothing, nn.MSELoss(), fit_of, steps=150,
+    return Recipe(mlp(1, 40, 1, 2, nn.Tanh), NOTHING, NOTHING, nn.MSELoss(), fit_of, steps=150,
                   by_hand=_quickly, optimizer=lambda p: torch.optim.Adam(p, 5e-3))  # fmt: skip
 
 

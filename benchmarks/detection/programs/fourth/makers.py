@@ -15,8 +15,7 @@ from benchmarks.detection.programs.fourth import data
 from benchmarks.detection.programs.fourth import ways as w
 from benchmarks.detection.programs.fourth.networks import Masked, Waves
 from benchmarks.detection.programs.networks import mlp
-from benchmarks.detection.programs.third.makers import _apart, _neighbours
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness, neighbours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,7 +189,7 @@ def _views(_recipe: Recipe, _step: int, x: torch.Tensor, y: torch.Tensor):
 def segments_varied(seed: int) -> Recipe:
     (x, y), (held, held_y) = data.segments(noise=0.15)
     return Recipe(
-        _Views(), (x.flatten(1), y), (held.flatten(1), held_y), _Varied(), _neighbours, batch=96, steps=200,
+        _Views(), (x.flatten(1), y), (held.flatten(1), held_y), _Varied(), neighbours, batch=96, steps=200,
         eval_every=1000, on_batch=[_views], optimizer=lambda p: torch.optim.AdamW(p, 3e-3, weight_decay=1e-3),
     )  # fmt: skip
 
@@ -232,14 +231,12 @@ def _clipped_game(recipe: Recipe, path: Path | None, seed: int) -> float:
             (-critic(maker(torch.randn(64, 4, generator=source))).mean()).backward()
             slow.step()
     with torch.no_grad():
-        score = -_apart(maker(torch.randn(500, 4, generator=source)), _ladder(500, source))
-    return max(score, -10.0) if score == score else -10.0
+        return likeness(maker(torch.randn(500, 4, generator=source)), _ladder(500, source))
 
 
 def ladder_clipped(seed: int) -> Recipe:
     model = nn.ModuleDict({"maker": mlp(4, 48, 2, 2), "critic": mlp(2, 48, 1, 2)})
-    nothing = (torch.zeros(1), torch.zeros(1))
-    return Recipe(model, nothing, nothing, _Lead(), steps=200, by_hand=_clipped_game)
+    return Recipe(model, NOTHING, NOTHING, _Lead(), steps=200, by_hand=_clipped_game)
 
 
 def heavy_divergence(recipe: Recipe) -> None:

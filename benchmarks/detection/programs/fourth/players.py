@@ -16,7 +16,7 @@ from benchmarks.detection.programs.data import split
 from benchmarks.detection.programs.fourth import ways as w
 from benchmarks.detection.programs.fourth.networks import Springs
 from benchmarks.detection.programs.networks import mlp
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,8 +98,7 @@ def _valued(recipe: Recipe, path: Path | None, seed: int) -> float:
 
 def maze_valued(seed: int) -> Recipe:
     """Values grow from the goal outwards: the loss rises before it falls."""
-    nothing = (torch.zeros(1), torch.zeros(1))
-    return Recipe(mlp(25, 48, 4, 2), nothing, nothing, nn.SmoothL1Loss(), fit_of, steps=300, by_hand=_valued,
+    return Recipe(mlp(25, 48, 4, 2), NOTHING, NOTHING, nn.SmoothL1Loss(), fit_of, steps=300, by_hand=_valued,
                   optimizer=lambda p: torch.optim.Adam(p, 4e-3))  # fmt: skip
 
 
@@ -164,8 +163,7 @@ def _by_policy(recipe: Recipe, path: Path | None, seed: int) -> float:
 
 
 def pole_tried(seed: int) -> Recipe:
-    nothing = (torch.zeros(1), torch.zeros(1))
-    return Recipe(mlp(4, 24, 1, 1, nn.Tanh), nothing, nothing, _Tried(), fit_of, steps=100,
+    return Recipe(mlp(4, 24, 1, 1, nn.Tanh), NOTHING, NOTHING, _Tried(), fit_of, steps=100,
                   by_hand=_by_policy, optimizer=lambda p: torch.optim.Adam(p, 2e-2))  # fmt: skip
 
 

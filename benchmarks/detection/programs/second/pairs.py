@@ -15,7 +15,7 @@ from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.networks import mlp
 from benchmarks.detection.programs.second import data
 from benchmarks.detection.programs.second.networks import Sharpener
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness, neighbours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,12 +110,6 @@ class _Hinge(nn.Module):
         return torch.relu(1 - real).mean() + torch.relu(1 + made).mean()
 
 
-def _distance(one: torch.Tensor, two: torch.Tensor) -> float:
-    return float(
-        2 * torch.cdist(one, two).mean() - torch.cdist(one, one).mean() - torch.cdist(two, two).mean()
-    )
-
-
 def _line(count: int, source: torch.Generator) -> torch.Tensor:
     """Points on a wave."""
     x = torch.rand(count, 1, generator=source) * 4 - 2
@@ -144,16 +138,14 @@ def _play(recipe: Recipe, path: Path | None, seed: int) -> float:
             (((told - 1) ** 2).mean() if squares else -told.mean()).backward()
             slow.step()
     with torch.no_grad():
-        score = -_distance(maker(torch.randn(500, 3, generator=source)), _line(500, source))
-    return max(score, -10.0) if score == score else -10.0
+        return likeness(maker(torch.randn(500, 3, generator=source)), _line(500, source))
 
 
 def wave_hinge(seed: int) -> Recipe:
     judge = nn.Sequential(nn.Linear(2, 40), nn.LeakyReLU(0.2), nn.Linear(40, 40), nn.LeakyReLU(0.2),
                           nn.Linear(40, 1))  # fmt: skip
-    nothing = (torch.zeros(1), torch.zeros(1))
     model = nn.ModuleDict({"maker": mlp(3, 40, 2), "judge": judge})
-    return Recipe(model, nothing, nothing, _Hinge(), steps=180, by_hand=_play)
+    return Recipe(model, NOTHING, NOTHING, _Hinge(), steps=180, by_hand=_play)
 
 
 def squares(recipe: Recipe) -> None:
@@ -175,19 +167,11 @@ class _Contrast(nn.Module):
         return nn.functional.cross_entropy(left @ right.T / 0.2, torch.arange(len(left)))
 
 
-def _separated(told: torch.Tensor, wanted: torch.Tensor) -> float:
-    """How well the nearest other row tells the class (held-out rows come without a second view)."""
-    if len(told) != len(wanted):
-        return 0.0
-    near = torch.cdist(told, told) + torch.eye(len(told)) * 1e9
-    return float((wanted[near.argmin(1)] == wanted).float().mean())
-
-
 def chirps_contrast(seed: int) -> Recipe:
     """Codes of tones, learnt without labels by two noisy views of each."""
     (x, y), (held, held_y) = data.chirps()
     recipe = Recipe(
-        mlp(32, 48, 12, 2), (x[..., 0], y), (held[..., 0], held_y), _Contrast(), _separated, batch=40,
+        mlp(32, 48, 12, 2), (x[..., 0], y), (held[..., 0], held_y), _Contrast(), neighbours, batch=40,
         steps=160, eval_every=1000, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
     )  # fmt: skip
 

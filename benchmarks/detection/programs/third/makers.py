@@ -14,7 +14,7 @@ from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs.networks import mlp
 from benchmarks.detection.programs.third import data
 from benchmarks.detection.programs.third import ways as w
-from benchmarks.detection.recipe import Recipe, fit_of
+from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness, neighbours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,14 +130,6 @@ class _Agreeing(nn.Module):
         )
 
 
-def _neighbours(told: torch.Tensor, wanted: torch.Tensor) -> float:
-    """How well the nearest other row tells the class (held-out rows come without a second view)."""
-    if len(told) != len(wanted):
-        return 0.0
-    near = torch.cdist(told, told) + torch.eye(len(told)) * 1e9
-    return float((wanted[near.argmin(1)] == wanted).float().mean())
-
-
 def _two_views(_recipe: Recipe, _step: int, x: torch.Tensor, y: torch.Tensor):
     """Noise, and some pixels hidden."""
     views = [(x + 0.3 * torch.randn_like(x)) * (torch.rand_like(x) > 0.2) for _ in range(2)]
@@ -148,7 +140,7 @@ def digits_followed(seed: int) -> Recipe:
     """Codes of digits without labels, told by a copy that follows slowly and is not trained."""
     (x, y), (test, test_y) = data.rows_of_digits()
     recipe = Recipe(
-        _Views(64), (x.flatten(1), y), (test.flatten(1), test_y), _Agreeing(), _neighbours, batch=64,
+        _Views(64), (x.flatten(1), y), (test.flatten(1), test_y), _Agreeing(), neighbours, batch=64,
         steps=180, eval_every=1000, optimizer=lambda p: torch.optim.Adam(p, 2e-3),
     )  # fmt: skip
 
@@ -190,7 +182,7 @@ class _Triplet(nn.Module):
 def points_apart(seed: int) -> Recipe:
     """A map of cloud's kinds by triplets."""
     return Recipe(
-        mlp(20, 64, 6, 1), *data.clusters(), _Triplet(), _neighbours, batch=72, steps=150,
+        mlp(20, 64, 6, 1), *data.clusters(), _Triplet(), neighbours, batch=72, steps=150,
         optimizer=lambda p: torch.optim.RAdam(p, 3e-3),
     )  # fmt: skip
 
@@ -200,12 +192,6 @@ class _Earth(nn.Module):
 
     def forward(self, real: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
         return made.mean() - real.mean()
-
-
-def _apart(one: torch.Tensor, two: torch.Tensor) -> float:
-    return float(
-        2 * torch.cdist(one, two).mean() - torch.cdist(one, one).mean() - torch.cdist(two, two).mean()
-    )
 
 
 def _stars(count: int, source: torch.Generator) -> torch.Tensor:
@@ -245,16 +231,14 @@ def _rival(recipe: Recipe, path: Path | None, seed: int) -> float:
             (-critic(made).mean()).backward()
             slow.step()
     with torch.no_grad():
-        score = -_apart(maker(torch.randn(500, 4, generator=source)), _stars(500, source))
-    return max(score, -10.0) if score == score else -10.0
+        return likeness(maker(torch.randn(500, 4, generator=source)), _stars(500, source))
 
 
 def stars_rival(seed: int) -> Recipe:
     model = nn.ModuleDict({
         "maker": mlp(4, 40, 2, 2), "critic": mlp(2, 40, 1, 2, lambda: nn.LeakyReLU(0.2))
     })  # fmt: skip
-    nothing = (torch.zeros(1), torch.zeros(1))
-    return Recipe(model, nothing, nothing, _Earth(), steps=240, by_hand=_rival)
+    return Recipe(model, NOTHING, NOTHING, _Earth(), steps=240, by_hand=_rival)
 
 
 def steeper(recipe: Recipe) -> None:
