@@ -16,9 +16,11 @@ __all__ = [
     "Split",
     "bunch",
     "digits",
+    "floats",
     "made_regression",
     "rated",
     "rings",
+    "scaled",
     "sequences",
     "split",
     "text",
@@ -36,11 +38,21 @@ def split(inputs: torch.Tensor, targets: torch.Tensor, held: float = 0.25, seed:
     return (inputs[first], targets[first]), (inputs[rest], targets[rest])
 
 
+def floats(x: np.ndarray) -> torch.Tensor:
+    """The same numbers in single precision."""
+    return torch.tensor(x, dtype=torch.float32)
+
+
+def scaled(x: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and spread 1."""
+    return (x - x.mean(0)) / (x.std(0) + 1e-9)
+
+
 @cache
 def digits(image: bool = False) -> Split:  # noqa: FBT001, FBT002
     """8 x 8 digits, standardised over all pixels."""
     data = datasets.load_digits()
-    x = torch.tensor((data.images - 4.9) / 6.0, dtype=torch.float32)
+    x = floats((data.images - 4.9) / 6.0)
     return split(x.unsqueeze(1) if image else x.flatten(1), torch.tensor(data.target))
 
 
@@ -48,14 +60,12 @@ def digits(image: bool = False) -> Split:  # noqa: FBT001, FBT002
 def bunch(name: str) -> Split:
     """A table of scikit-learn with standardised columns; numbers are standardised as targets too."""
     data = getattr(datasets, f"load_{name}")()
-    x = (data.data - data.data.mean(0)) / (data.data.std(0) + 1e-9)
+    x = scaled(data.data)
     y = data.target
     if name in ("diabetes", "linnerud"):
         y = (y - y.mean(0)) / y.std(0)
-        return split(
-            torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32).reshape(len(y), -1)
-        )
-    return split(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
+        return split(floats(x), floats(y).reshape(len(y), -1))
+    return split(floats(x), torch.tensor(y))
 
 
 @cache
@@ -65,7 +75,7 @@ def made_regression() -> Split:
     x = random.normal(size=(1200, 8))
     y = np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.5 * x[:, 3] ** 2 + 0.1 * random.normal(size=1200)
     y = (y - y.mean()) / y.std()
-    return split(torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)[:, None])
+    return split(floats(x), floats(y)[:, None])
 
 
 @cache
@@ -80,7 +90,7 @@ def rings(classes: int = 3) -> Split:
         + random.normal(0, 0.1, (classes, each))
     )
     x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1).reshape(-1, 2) * 1.7
-    return split(torch.tensor(x, dtype=torch.float32), torch.arange(classes).repeat_interleave(each))
+    return split(floats(x), torch.arange(classes).repeat_interleave(each))
 
 
 @cache
@@ -93,7 +103,7 @@ def patterns() -> Split:
     phase = random.uniform(0, 2 * np.pi, 1200)
     x = np.sin(1.3 * np.einsum("hwc,nc->nhw", grid, way) + phase[:, None, None])
     x = (x + random.normal(0, 0.6, x.shape)) / 0.93
-    return split(torch.tensor(x[:, None], dtype=torch.float32), torch.tensor(label))
+    return split(floats(x[:, None]), torch.tensor(label))
 
 
 @cache
@@ -105,7 +115,7 @@ def waves(steps: int = 24) -> Split:
     phase = random.uniform(0, 2 * np.pi, (1000, 2, 1))
     series = np.sin(omega * time + phase).sum(1)
     x, y = series[:, :-1, None], series[:, -1:]
-    return split(torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32))
+    return split(floats(x), floats(y))
 
 
 @cache
@@ -144,7 +154,7 @@ def rated(users: int = 60, items: int = 40) -> Split:
     left, right = random.normal(size=(users, 3)), random.normal(size=(items, 3))
     u, i = random.integers(0, users, 3000), random.integers(0, items, 3000)
     y = (left[u] * right[i]).sum(1) / 1.7 + 0.2 * random.normal(size=3000)
-    return split(torch.tensor(np.stack([u, i], 1)), torch.tensor(y, dtype=torch.float32)[:, None])
+    return split(torch.tensor(np.stack([u, i], 1)), floats(y)[:, None])
 
 
 def unbalanced(data: Split, keep: Sequence[int]) -> Split:

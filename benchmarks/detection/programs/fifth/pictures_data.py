@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from benchmarks.detection.programs.data import Split, split
-from benchmarks.detection.programs.fifth.tables_data import _floats
+from benchmarks.detection.programs.data import Split, floats, split
 
 __all__ = ["SIDE", "cells", "cells_cleaned", "garments", "hands", "inked", "land", "letters", "more_letters",
            "surfaces", "worn_again"]  # fmt: skip
@@ -65,7 +64,7 @@ def _edge(far: np.ndarray) -> np.ndarray:
 
 def _channel(x: np.ndarray) -> torch.Tensor:
     """Standardised over all pixels, one channel."""
-    return _floats((x - x.mean()) / x.std())[:, None]
+    return floats((x - x.mean()) / x.std())[:, None]
 
 
 @cache
@@ -88,7 +87,7 @@ def more_letters(rows: int = 900) -> Split:
 def inked(rows: int = 1800) -> Split:
     """Sixteen letters without dirt as shares of ink, 196 numbers: told by themselves."""
     ink, _ = _written("".join(STROKES), rows, 325)
-    x = _floats(ink).flatten(1)
+    x = floats(ink).flatten(1)
     return split(x, x, seed=325)
 
 
@@ -128,7 +127,7 @@ def garments(rows: int = 2200) -> Split:
 @cache
 def worn_again(rows: int = 1800) -> Split:
     """Garments without noise: told by themselves."""
-    x = _floats(_dressed(rows, 328)[0])[:, None]
+    x = floats(_dressed(rows, 328)[0])[:, None]
     return split(x, x, seed=328)
 
 
@@ -154,7 +153,7 @@ def cells(rows: int = 2200) -> Split:
     """Is a cell infected?"""
     x, ill = _smears(rows, 329)
     x += 0.07 * np.random.default_rng(330).normal(size=x.shape)
-    return split(_channel(x), _floats(ill)[:, None], seed=329)
+    return split(_channel(x), floats(ill)[:, None], seed=329)
 
 
 @cache
@@ -191,7 +190,7 @@ def land(rows: int = 2200, side: int = 12) -> Split:
             size=(3, side, side)
         )
     x = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
-    return split(_floats(x), torch.tensor(label), seed=332)
+    return split(floats(x), torch.tensor(label), seed=332)
 
 
 @cache
@@ -230,4 +229,4 @@ def hands(rows: int = 2200, side: int = SIDE) -> Split:
     far = np.hypot(down, right)
     x = _edge(0.9 - abs(beside)) * (along > 0) * (along < random.uniform(3.5, 5.5, (rows, 1, 1)))
     x = x + 0.6 * _edge(0.6 - abs(far - 6)) + 0.2 * random.normal(size=x.shape)
-    return split(_channel(x), _floats(np.stack([np.sin(angle), np.cos(angle)], 1)), seed=334)
+    return split(_channel(x), floats(np.stack([np.sin(angle), np.cos(angle)], 1)), seed=334)

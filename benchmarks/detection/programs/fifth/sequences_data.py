@@ -7,14 +7,10 @@ from functools import cache
 import numpy as np
 import torch
 
-from benchmarks.detection.programs.data import Split, split
+from benchmarks.detection.programs.data import Split, floats, split
 
 __all__ = ["activities", "bearings", "demand", "gestures", "letters_drawn", "meters", "orbits", "rivers",
            "sales", "turbines", "visits"]  # fmt: skip
-
-
-def floats(x: np.ndarray) -> torch.Tensor:
-    return torch.tensor(x, dtype=torch.float32)
 
 
 def _smooth(random: np.random.Generator, length: int, stay: float) -> np.ndarray:

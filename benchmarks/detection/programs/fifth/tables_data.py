@@ -8,20 +8,13 @@ import numpy as np
 import torch
 
 from benchmarks.detection.programs.data import Split, split
+from benchmarks.detection.programs.data import floats as _floats
+from benchmarks.detection.programs.data import scaled as _scaled
 
 __all__ = [
     "activity", "arm", "bikes", "churn", "clinic", "collider", "concrete", "credit", "fraud", "houses",
     "kernels", "other_sensors", "terrain",
 ]  # fmt: skip
-
-
-def _floats(x: np.ndarray) -> torch.Tensor:
-    return torch.tensor(x, dtype=torch.float32)
-
-
-def _scaled(x: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and spread 1."""
-    return (x - x.mean(0)) / (x.std(0) + 1e-9)
 
 
 def _chance(score: np.ndarray) -> np.ndarray:

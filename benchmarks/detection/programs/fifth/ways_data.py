@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from benchmarks.detection.programs.data import Split, split
-from benchmarks.detection.programs.fifth.sequences_data import floats
+from benchmarks.detection.programs.data import Split, floats, split
 
 __all__ = ["incomes", "keywords", "spectra", "tracks", "waves_damped"]
 

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from sklearn import datasets
 
-from benchmarks.detection.programs.data import Split, split
-from benchmarks.detection.programs.third.data import _floats, _scaled
+from benchmarks.detection.programs.data import Split, floats, scaled, split
 
 __all__ = [
     "banners",
@@ -43,7 +42,7 @@ def grades(rows: int = 2400) -> Split:
     random = np.random.default_rng(201)
     x = random.normal(size=(rows, 8))
     score = x[:, 0] + np.sin(2 * x[:, 1]) + 0.6 * x[:, 2] * x[:, 3] + 0.3 * random.logistic(size=rows)
-    return split(_floats(x), torch.tensor(np.digitize(score, np.quantile(score, [0.15, 0.4, 0.7, 0.9]))),
+    return split(floats(x), torch.tensor(np.digitize(score, np.quantile(score, [0.15, 0.4, 0.7, 0.9]))),
                  seed=201)  # fmt: skip
 
 
@@ -54,7 +53,7 @@ def lifetimes(rows: int = 2000) -> Split:
     x = random.normal(size=(rows, 6))
     risk = 1.2 * x[:, 0] - x[:, 1] + 0.8 * np.abs(x[:, 2]) + 0.7 * x[:, 3] * x[:, 4]
     lasted, seen = random.exponential(np.exp(-risk)), random.exponential(2.0, rows)
-    return split(_floats(x), _floats(np.stack([np.minimum(lasted, seen), lasted <= seen], 1)), seed=202)
+    return split(floats(x), floats(np.stack([np.minimum(lasted, seen), lasted <= seen], 1)), seed=202)
 
 
 @cache
@@ -64,7 +63,7 @@ def waits(rows: int = 2400) -> Split:
     x = random.uniform(-1, 1, (rows, 5))
     spread = 0.15 + 0.6 / (1 + np.exp(-4 * x[:, 1]))
     y = np.exp(0.8 * x[:, 0] + 0.5 * np.sin(3 * x[:, 2]) + spread * random.normal(size=rows))
-    return split(_floats(x), _floats(y)[:, None], seed=203)
+    return split(floats(x), floats(y)[:, None], seed=203)
 
 
 @cache
@@ -74,7 +73,7 @@ def branches(rows: int = 2400) -> Split:
     y = random.uniform(0, 1, rows)
     x = y + 0.3 * np.sin(2 * np.pi * y) + 0.04 * random.normal(size=rows)
     more = random.normal(size=(rows, 2))
-    return split(_floats(_scaled(np.column_stack([x, more]))), _floats(_scaled(y[:, None])), seed=204)
+    return split(floats(scaled(np.column_stack([x, more]))), floats(scaled(y[:, None])), seed=204)
 
 
 @cache
@@ -84,7 +83,7 @@ def zeros(rows: int = 2400) -> Split:
     x = random.normal(size=(rows, 6))
     rate = np.exp(0.8 + 0.6 * x[:, 0] - 0.5 * x[:, 1] + 0.3 * np.tanh(2 * x[:, 2]))
     nothing = random.random(rows) < 1 / (1 + np.exp(0.4 + 1.5 * x[:, 3]))
-    return split(_floats(x), _floats(np.where(nothing, 0, random.poisson(rate)))[:, None], seed=205)
+    return split(floats(x), floats(np.where(nothing, 0, random.poisson(rate)))[:, None], seed=205)
 
 
 @cache
@@ -93,7 +92,7 @@ def queries(rows: int = 1600, documents: int = 10) -> Split:
     random = np.random.default_rng(206)
     x = random.normal(size=(rows, documents, 6))
     y = x[..., 0] + np.maximum(x[..., 1], x[..., 2]) + 0.5 * x[..., 3] * x[..., 4]
-    return split(_floats(x), _floats(y + 0.25 * random.normal(size=y.shape)), seed=206)
+    return split(floats(x), floats(y + 0.25 * random.normal(size=y.shape)), seed=206)
 
 
 @cache
@@ -103,7 +102,7 @@ def spirals(rows: int = 2000) -> Split:
     label, far = random.integers(0, 3, rows), random.uniform(0.15, 1, rows)
     angle = 6 * far + 2 * np.pi * label / 3
     x = np.stack([far * np.cos(angle), far * np.sin(angle)], 1) + 0.03 * random.normal(size=(rows, 2))
-    return split(_floats(_scaled(x)), torch.tensor(label), seed=207)
+    return split(floats(scaled(x)), torch.tensor(label), seed=207)
 
 
 @cache
@@ -112,7 +111,7 @@ def weak(rows: int = 6000) -> Split:
     random = np.random.default_rng(208)
     x = random.normal(size=(rows, 30))
     y = random.random(rows) < 1 / (1 + np.exp(-0.16 * x @ random.choice([-1, 1], 30)))
-    return split(_floats(x), _floats(y)[:, None], seed=208)
+    return split(floats(x), floats(y)[:, None], seed=208)
 
 
 @cache
@@ -121,9 +120,9 @@ def mixed_tasks(rows: int = 2200) -> Split:
     random = np.random.default_rng(209)
     x = random.normal(size=(rows, 10))
     hidden = np.tanh(x @ random.normal(size=(10, 5)) / 2)
-    amount = _scaled(hidden @ random.normal(size=(5, 1)) + 0.2 * random.normal(size=(rows, 1)))
+    amount = scaled(hidden @ random.normal(size=(5, 1)) + 0.2 * random.normal(size=(rows, 1)))
     kind = (hidden @ random.normal(size=(5, 3)) + 0.2 * random.normal(size=(rows, 3))).argmax(1)
-    return split(_floats(x), _floats(np.column_stack([amount, kind])), seed=209)
+    return split(floats(x), floats(np.column_stack([amount, kind])), seed=209)
 
 
 @cache
@@ -135,14 +134,14 @@ def many_labels(rows: int = 2400, labels: int = 12) -> Split:
     score += 0.3 * random.normal(size=score.shape)
     common = np.linspace(1 / 30, 1 / 3, labels)
     limits = np.array([np.quantile(score[:, k], 1 - share) for k, share in enumerate(common)])
-    return split(_floats(x), _floats(score > limits), seed=210)
+    return split(floats(x), floats(score > limits), seed=210)
 
 
 @cache
 def few_wines() -> Split:
     """Sixty wines of three growers to learn from."""
     found = datasets.load_wine()
-    (x, y), held = split(_floats(_scaled(found.data)), torch.tensor(found.target), held=0.5, seed=211)
+    (x, y), held = split(floats(scaled(found.data)), torch.tensor(found.target), held=0.5, seed=211)
     return (x[:60], y[:60]), held
 
 
@@ -152,7 +151,7 @@ def outliers(rows: int = 2000) -> Split:
     random = np.random.default_rng(212)
     x = random.uniform(-1, 1, (rows, 4))
     y = np.cos(3 * x[:, 0]) + x[:, 1] ** 2 - x[:, 2] * x[:, 3] + 0.05 * random.normal(size=rows)
-    (x, y), held = split(_floats(x), _floats(_scaled(y))[:, None], seed=212)
+    (x, y), held = split(floats(x), floats(scaled(y))[:, None], seed=212)
     source = torch.Generator().manual_seed(212)
     off = torch.rand(len(y), 1, generator=source) < 1 / 15
     return (x, y + off * 12 * torch.randn(len(y), 1, generator=source)), held
@@ -166,7 +165,7 @@ def crossed(rows: int = 2600) -> Split:
     region = 2 * (x[:, 0] > 0) + (x[:, 1] > 0)
     ways = random.normal(size=(4, 12, 4))
     score = np.einsum("ni,nik->nk", x, ways[region]) + 0.3 * random.normal(size=(rows, 4))
-    return split(_floats(x), torch.tensor(score.argmax(1)), seed=213)
+    return split(floats(x), torch.tensor(score.argmax(1)), seed=213)
 
 
 @cache
@@ -176,7 +175,7 @@ def checkers(rows: int = 3000) -> Split:
     column = random.integers(0, 4, rows)
     row = 2 * random.integers(0, 2, rows) + column % 2
     x = np.stack([column, row], 1) + random.random((rows, 2)) - 2
-    return split(_floats(x), torch.zeros(rows, 1), seed=214)
+    return split(floats(x), torch.zeros(rows, 1), seed=214)
 
 
 @cache
@@ -186,7 +185,7 @@ def quads(rows: int = 2400) -> Split:
     x = random.normal(size=(rows, 5))
     for place in range(1, 5):
         x[:, place] = np.sin(2 * x[:, place - 1]) + 0.4 * x[:, 0] + 0.3 * x[:, place]
-    return split(_floats(_scaled(x)), torch.zeros(rows, 1), seed=215)
+    return split(floats(scaled(x)), torch.zeros(rows, 1), seed=215)
 
 
 @cache
@@ -197,7 +196,7 @@ def unseen(kinds: int = 60, each: int = 40) -> Split:
     code = middle[:, None] + 0.35 * random.normal(size=(kinds, each, 4))
     bent = np.tanh(code @ random.normal(size=(4, 24))) @ random.normal(size=(24, 16))
     noise = 4.0 * random.normal(size=(kinds, each, 2)) @ random.normal(size=(2, 16))
-    x = _floats(_scaled((bent + noise).reshape(-1, 16)))
+    x = floats(scaled((bent + noise).reshape(-1, 16)))
     label = torch.arange(kinds).repeat_interleave(each)
     cut = each * 45
     return (x[:cut], label[:cut]), (x[cut:], label[cut:])
@@ -229,7 +228,7 @@ def segments(rows: int = 2400, noise: float = 0.25) -> Split:
     """Which number does a display of seven bars show? Noisy, 12 x 12, one channel."""
     pictures, label = _display(rows, 217)
     x = pictures + noise * np.random.default_rng(218).normal(size=pictures.shape)
-    return split(_floats((x - x.mean()) / x.std())[:, None], torch.tensor(label), seed=217)
+    return split(floats((x - x.mean()) / x.std())[:, None], torch.tensor(label), seed=217)
 
 
 @cache
@@ -241,7 +240,7 @@ def strokes(rows: int = 1200) -> Split:
     for one in x:
         one[random.integers(0, 12)] += 0.5
         one[:, random.integers(0, 12)] += 0.5
-    return split(_floats((x - x.mean()) / x.std())[:, None], _floats(pictures > 0.5)[:, None], seed=219)
+    return split(floats((x - x.mean()) / x.std())[:, None], floats(pictures > 0.5)[:, None], seed=219)
 
 
 def _gratings(rows: int, seed: int, side: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -261,14 +260,14 @@ def _gratings(rows: int, seed: int, side: int = 12) -> tuple[np.ndarray, np.ndar
 def gratings(rows: int = 2000) -> Split:
     """In which of six directions do waves go? Any wave length and place, in noise."""
     x, label, _ = _gratings(rows, 221)
-    return split(_floats(x)[:, None], torch.tensor(label), seed=221)
+    return split(floats(x)[:, None], torch.tensor(label), seed=221)
 
 
 @cache
 def lengths(rows: int = 2000) -> Split:
     """Waves again: are they long, middling or short, whatever their direction?"""
     x, _, rate = _gratings(rows, 224)
-    return split(_floats(x)[:, None], torch.tensor(np.digitize(rate, [1.1, 1.45])), seed=224)
+    return split(floats(x)[:, None], torch.tensor(np.digitize(rate, [1.1, 1.45])), seed=224)
 
 
 @cache
@@ -281,7 +280,7 @@ def dots(rows: int = 1600, side: int = 16) -> Split:
         for r, c in random.uniform(1, side - 2, (many, 2)):
             picture[:] += np.exp(-((row - r) ** 2 + (column - c) ** 2) / 1.5)
     x += 0.1 * random.normal(size=x.shape)
-    return split(_floats((x - x.mean()) / x.std())[:, None], _floats(count)[:, None], seed=222)
+    return split(floats((x - x.mean()) / x.std())[:, None], floats(count)[:, None], seed=222)
 
 
 @cache
@@ -303,4 +302,4 @@ def banners(rows: int = 1800, side: int = 12) -> Split:
             np.digitize(edge, [wide, 2 * wide]),
         )[kind]
         picture[:] = three[:, np.minimum(parts, 2)]
-    return split(_floats(x + 0.5 * random.normal(size=x.shape)), torch.tensor(label), seed=223)
+    return split(floats(x + 0.5 * random.normal(size=x.shape)), torch.tensor(label), seed=223)

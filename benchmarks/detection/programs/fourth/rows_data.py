@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import torch
 
-from benchmarks.detection.programs.data import Split, split
-from benchmarks.detection.programs.third.data import _floats, _letters, _scaled
+from benchmarks.detection.programs.data import Split, floats, scaled, split
+from benchmarks.detection.programs.third.data import _letters
 
 __all__ = ["bags", "graphs", "liked", "marked", "order", "pendulum", "progressions", "prose", "sensors",
            "shops", "symbols", "tones"]  # fmt: skip
@@ -27,7 +27,7 @@ def symbols(rows: int = 1600, frames: int = 20) -> Split:
             wanted[place], long = random.integers(1, 6), random.integers(1, 4)
             frame[at : at + long] = sounds[wanted[place]]
             at += long + 1
-    return split(_floats(x + 0.4 * random.normal(size=x.shape)), torch.tensor(y), seed=231)
+    return split(floats(x + 0.4 * random.normal(size=x.shape)), torch.tensor(y), seed=231)
 
 
 @cache
@@ -40,10 +40,10 @@ def pendulum(window: int = 16, ahead: int = 6) -> Split:
             push = 0.9 * np.sin(0.66 * step * 0.1)
             state = state + 0.025 * np.array([speed, push - 0.2 * speed - np.sin(angle)])
         rows.append([np.sin(state[0]), np.cos(state[0]), state[1]])
-    series = np.random.default_rng(232).normal(scale=0.02, size=(5000, 3)) + _scaled(np.array(rows))
+    series = np.random.default_rng(232).normal(scale=0.02, size=(5000, 3)) + scaled(np.array(rows))
     starts = np.arange(0, len(series) - window - ahead, 2)
-    return split(_floats(series[starts[:, None] + np.arange(window)]),
-                 _floats(series[starts + window + ahead - 1]), seed=232)  # fmt: skip
+    return split(floats(series[starts[:, None] + np.arange(window)]),
+                 floats(series[starts + window + ahead - 1]), seed=232)  # fmt: skip
 
 
 @cache
@@ -94,7 +94,7 @@ def tones(rows: int = 2000, length: int = 48) -> Split:
     waves = np.stack([1.3 * np.sin(2 * np.pi * part), np.sign(part - 0.5), 3.4 * part - 1.7,
                       1.7 * (4 * np.abs(part - 0.5) - 1)])  # fmt: skip
     x = waves[label, np.arange(rows)] + 0.35 * random.normal(size=(rows, length))
-    return split(_floats(x)[:, None], torch.tensor(label), seed=237)
+    return split(floats(x)[:, None], torch.tensor(label), seed=237)
 
 
 @cache
@@ -106,7 +106,7 @@ def sensors(rows: int = 1800, length: int = 30) -> Split:
     x[..., 0] += 4 * y[:, :1] * (time == at[:, :1])
     x[..., 1] += 1.5 * y[:, 1:2] * (time >= at[:, 1:2])
     x[..., 2] += 1.8 * y[:, 2:] * np.sin(1.6 * time) * (np.abs(time - at[:, 2:]) < 6)
-    return split(_floats(x), _floats(y), seed=238)
+    return split(floats(x), floats(y), seed=238)
 
 
 @cache
@@ -142,7 +142,7 @@ def shops(users: int = 70, shops: int = 45) -> Split:
     left, right = random.normal(size=(users, 3)), random.normal(size=(shops, 3))
     stars = 3 + random.normal(size=users)[u] * 0.5 + 0.6 * random.normal(size=shops)[s]
     stars = stars + 0.5 * (left[u] * right[s]).sum(1) + 0.3 * random.normal(size=5000)
-    return split(torch.tensor(np.stack([u, s], 1)), _floats(np.clip(np.round(stars), 1, 5) - 3)[:, None],
+    return split(torch.tensor(np.stack([u, s], 1)), floats(np.clip(np.round(stars), 1, 5) - 3)[:, None],
                  seed=241)  # fmt: skip
 
 
@@ -162,4 +162,4 @@ def graphs(rows: int = 1500, nodes: int = 12) -> Split:
                 tie[node, random.choice(max(1, nodes // 3), 2)] = 1
         mixed = random.permutation(nodes)
         tie[:] = np.maximum(tie, tie.T)[mixed][:, mixed] * (1 - np.eye(nodes))
-    return split(_floats(ties), torch.tensor(label), seed=242)
+    return split(floats(ties), torch.tensor(label), seed=242)

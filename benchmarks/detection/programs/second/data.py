@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn import datasets
 
-from benchmarks.detection.programs.data import Split, split
+from benchmarks.detection.programs.data import Split, floats, scaled, split
 
 __all__ = [
     "chains", "chirps", "clicks", "colours", "counts", "curve", "few", "flipped", "friedman2", "hastie",
@@ -17,41 +17,32 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _floats(x: np.ndarray) -> torch.Tensor:
-    return torch.tensor(x, dtype=torch.float32)
-
-
-def _scaled(x: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and spread 1."""
-    return (x - x.mean(0)) / (x.std(0) + 1e-9)
-
-
 @cache
 def quantiles() -> Split:
     """Three shells of a cloud in eight dimensions."""
     x, y = datasets.make_gaussian_quantiles(n_samples=1800, n_features=8, n_classes=3, random_state=41)
-    return split(_floats(x), torch.tensor(y))
+    return split(floats(x), torch.tensor(y))
 
 
 @cache
 def hastie() -> Split:
     """Is a point of ten dimensions far from the middle? One column of zeros and ones."""
     x, y = datasets.make_hastie_10_2(2400, random_state=42)
-    return split(_floats(x), _floats(y > 0)[:, None])
+    return split(floats(x), floats(y > 0)[:, None])
 
 
 @cache
 def friedman2() -> Split:
     """Reactance of a circuit, by parts of very different size (standardised)."""
     x, y = datasets.make_friedman2(1500, noise=40.0, random_state=43)
-    return split(_floats(_scaled(x)), _floats(_scaled(y))[:, None])
+    return split(floats(scaled(x)), floats(scaled(y))[:, None])
 
 
 @cache
 def curve() -> Split:
     """How far along an S in space a point lies."""
     x, y = datasets.make_s_curve(1500, noise=0.05, random_state=44)
-    return split(_floats(_scaled(x)), _floats(_scaled(y))[:, None])
+    return split(floats(scaled(x)), floats(scaled(y))[:, None])
 
 
 @cache
@@ -63,7 +54,7 @@ def prices() -> Split:
     flags = (random.random((1600, 2)) < 0.08).astype(float)
     y = size[:, 0] * 2 + np.sqrt(size[:, 1]) + kind @ np.array([0, 1, -1, 2, 4]) + flags @ np.array([1, -2])
     y += 0.3 * random.standard_t(3, 1600)
-    return split(_floats(np.concatenate([_scaled(size), kind, flags], 1)), _floats(_scaled(y))[:, None])
+    return split(floats(np.concatenate([scaled(size), kind, flags], 1)), floats(scaled(y))[:, None])
 
 
 @cache
@@ -72,7 +63,7 @@ def flipped() -> Split:
     x, y = datasets.make_classification(
         2400, 16, n_informative=8, n_classes=4, flip_y=0.2, class_sep=1.5, random_state=46
     )
-    return split(_floats(_scaled(x)), torch.tensor(y))
+    return split(floats(scaled(x)), torch.tensor(y))
 
 
 @cache
@@ -81,14 +72,14 @@ def counts() -> Split:
     random = np.random.default_rng(47)
     x = random.normal(size=(1600, 6))
     rate = np.exp(0.8 + 0.5 * x[:, 0] - 0.4 * x[:, 1] + 0.3 * x[:, 2] * x[:, 3])
-    return split(_floats(x), _floats(random.poisson(np.minimum(rate, 60.0)))[:, None])
+    return split(floats(x), floats(random.poisson(np.minimum(rate, 60.0)))[:, None])
 
 
 @cache
 def few() -> Split:
     """A hundred and twenty rows of four classes."""
     x, y = datasets.make_blobs(120, 5, centers=4, cluster_std=2.2, random_state=48)
-    return split(_floats(_scaled(x)), torch.tensor(y))
+    return split(floats(scaled(x)), torch.tensor(y))
 
 
 @cache
@@ -97,7 +88,7 @@ def rare() -> Split:
     random = np.random.default_rng(49)
     x = random.normal(size=(2600, 9))
     y = (x[:, 0] + x[:, 1] * x[:, 2] + 0.3 * random.normal(size=2600)) > 2.35
-    return split(_floats(x), _floats(y)[:, None])
+    return split(floats(x), floats(y)[:, None])
 
 
 def _figures(count: int, seed: int, side: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -120,7 +111,7 @@ def _drawn(masks: np.ndarray, seed: int, noise: float) -> torch.Tensor:
     """Noisy pictures with one channel, standardised."""
     random = np.random.default_rng(seed)
     x = masks * random.uniform(0.7, 1.3, (len(masks), 1, 1)) + noise * random.normal(size=masks.shape)
-    return _floats((x - x.mean()) / x.std())[:, None]
+    return floats((x - x.mean()) / x.std())[:, None]
 
 
 @cache
@@ -134,14 +125,14 @@ def shapes() -> Split:
 def places() -> Split:
     """Where is the shape? Two shares of the side."""
     masks, _, middle = _figures(1400, 52)
-    return split(_drawn(masks, 53, 0.3), _floats(middle))
+    return split(_drawn(masks, 53, 0.3), floats(middle))
 
 
 @cache
 def masks() -> Split:
     """Which pixels are the shape's?"""
     found, _, _ = _figures(1200, 54)
-    return split(_drawn(found, 55, 0.5), _floats(found)[:, None])
+    return split(_drawn(found, 55, 0.5), floats(found)[:, None])
 
 
 @cache
@@ -156,7 +147,7 @@ def colours() -> Split:
             found.append(whole[row : row + 8, column : column + 8].transpose(2, 0, 1))
             label.append(2 * place + int(row > whole.shape[0] / 2))
     x = np.stack(found)
-    return split(_floats((x - x.mean((0, 2, 3), keepdims=True)) / x.std()), torch.tensor(label))
+    return split(floats((x - x.mean((0, 2, 3), keepdims=True)) / x.std()), torch.tensor(label))
 
 
 @cache
@@ -168,7 +159,7 @@ def chirps(length: int = 32) -> Split:
     bend = (label - 1)[:, None] * random.uniform(4, 7, (1500, 1))
     phase = 2 * np.pi * ((5 * time) + bend * (time - 0.5) ** 2 + random.random((1500, 1)))
     x = np.sin(phase) + 0.3 * random.normal(size=phase.shape)
-    return split(_floats(x / x.std())[..., None], torch.tensor(label))
+    return split(floats(x / x.std())[..., None], torch.tensor(label))
 
 
 @cache
@@ -181,10 +172,10 @@ def predators(window: int = 20) -> Split:
         step = np.array([hares * (1.1 - 0.9 * foxes), foxes * (0.8 * hares - 0.9)])
         state = np.clip(state + 0.12 * step + 0.01 * random.normal(size=2), 0.05, 6.0)
         rows.append(state)
-    series = _scaled(np.log(np.stack(rows)))
+    series = scaled(np.log(np.stack(rows)))
     starts = np.arange(0, len(series) - window - 1, 2)
     cut = series[starts[:, None] + np.arange(window + 1)]
-    return split(_floats(cut[:, :-1]), _floats(cut[:, -1]))
+    return split(floats(cut[:, :-1]), floats(cut[:, -1]))
 
 
 @cache
@@ -237,7 +228,7 @@ def clicks(users: int = 80, items: int = 50) -> Split:
     u, i = random.integers(0, users, 4000), random.choice(items, 4000, p=popular / popular.sum())
     chance = 1 / (1 + np.exp(-1.8 * (left[u] * right[i]).sum(1)))
     y = random.random(4000) < chance
-    return split(torch.tensor(np.stack([u, i], 1)), _floats(y)[:, None])
+    return split(torch.tensor(np.stack([u, i], 1)), floats(y)[:, None])
 
 
 @cache
@@ -248,4 +239,4 @@ def words(vocabulary: int = 60) -> Split:
     topic = random.integers(0, 6, 2500)
     near = np.stack([[random.choice(vocabulary, p=topics[one]) for one in topic] for _ in range(2)], 1)
     far = np.stack([random.permutation(near[:, 0]), random.permutation(near[:, 1])], 1)
-    return split(torch.tensor(np.concatenate([near, far])), _floats(np.arange(5000) < 2500)[:, None])
+    return split(torch.tensor(np.concatenate([near, far])), floats(np.arange(5000) < 2500)[:, None])

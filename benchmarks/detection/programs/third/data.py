@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn import datasets
 
-from benchmarks.detection.programs.data import Split, split
+from benchmarks.detection.programs.data import Split, floats, scaled, split
 
 __all__ = [
     "arctan", "beats", "blocks", "clicks_by_field", "clusters", "community", "crescents", "descriptions",
@@ -19,25 +19,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _floats(x: np.ndarray) -> torch.Tensor:
-    return torch.tensor(x, dtype=torch.float32)
-
-
-def _scaled(x: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and spread 1."""
-    return (x - x.mean(0)) / (x.std(0) + 1e-9)
-
-
 def _numbers(x: np.ndarray, y: np.ndarray) -> Split:
     """Standardised columns, and standardised targets in a column."""
-    return split(_floats(_scaled(x)), _floats(_scaled(y))[:, None], seed=71)
+    return split(floats(scaled(x)), floats(scaled(y))[:, None], seed=71)
 
 
 @cache
 def parity(bits: int = 8, rows: int = 2400) -> Split:
     """Is the number of ones among the first three bits odd? Nothing is learnt for long, and then all."""
     x = np.random.default_rng(101).integers(0, 2, (rows, bits))
-    return split(_floats(2.0 * x - 1), torch.tensor(x[:, :3].sum(1) % 2), seed=71)
+    return split(floats(2.0 * x - 1), torch.tensor(x[:, :3].sum(1) % 2), seed=71)
 
 
 @cache
@@ -50,21 +41,21 @@ def arctan() -> Split:
 def parity_of_digits() -> Split:
     """Is a written digit odd? Pixels from 0 to 1."""
     found = datasets.load_digits()
-    return split(_floats(found.data / 16.0), _floats(found.target % 2)[:, None], seed=72)
+    return split(floats(found.data / 16.0), floats(found.target % 2)[:, None], seed=72)
 
 
 @cache
 def whole_digits() -> Split:
     """Written digits with one channel, pixels from -1 to 1."""
     found = datasets.load_digits()
-    return split(_floats(found.images / 8.0 - 1)[:, None], torch.tensor(found.target), seed=73)
+    return split(floats(found.images / 8.0 - 1)[:, None], torch.tensor(found.target), seed=73)
 
 
 @cache
 def rows_of_digits() -> Split:
     """Written digits as eight rows, one after the other."""
     found = datasets.load_digits()
-    return split(_floats((found.images - 5.0) / 6.0), torch.tensor(found.target), seed=74)
+    return split(floats((found.images - 5.0) / 6.0), torch.tensor(found.target), seed=74)
 
 
 @cache
@@ -78,7 +69,7 @@ def pairs() -> Split:
         random.choice(np.nonzero((label == label[one]) == alike)[0])
         for one, alike in zip(left, same, strict=True)
     ])  # fmt: skip
-    return split(_floats(np.stack([images[left], images[right]], 1)), _floats(same)[:, None], seed=76)
+    return split(floats(np.stack([images[left], images[right]], 1)), floats(same)[:, None], seed=76)
 
 
 @cache
@@ -86,14 +77,14 @@ def terciles() -> Split:
     """Does diabetes progress little, somewhat or much?"""
     found = datasets.load_diabetes()
     place = np.digitize(found.target, np.quantile(found.target, [1 / 3, 2 / 3]))
-    return split(_floats(_scaled(found.data)), torch.tensor(place), seed=77)
+    return split(floats(scaled(found.data)), torch.tensor(place), seed=77)
 
 
 @cache
 def malignant() -> Split:
     """Tumours; the malignant ones are one in thirteen of the train rows."""
     found = datasets.load_breast_cancer()
-    (x, y), held = split(_floats(_scaled(found.data)), torch.tensor(1 - found.target), seed=78)
+    (x, y), held = split(floats(scaled(found.data)), torch.tensor(1 - found.target), seed=78)
     keep = (y == 0) | (torch.cumsum(y, 0) <= 22)
     return (x[keep], y[keep]), held
 
@@ -101,7 +92,7 @@ def malignant() -> Split:
 @cache
 def lesions() -> Split:
     """All that was measured of tumours: nothing to be told but itself."""
-    x = _floats(_scaled(datasets.load_breast_cancer().data)).clamp(-4, 4)
+    x = floats(scaled(datasets.load_breast_cancer().data)).clamp(-4, 4)
     return split(x, x, seed=79)
 
 
@@ -111,7 +102,7 @@ def faint() -> Split:
     random = np.random.default_rng(104)
     x = random.uniform(-1, 1, (1600, 5))
     y = 1e-3 * (np.sin(3 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.5 * np.abs(x[:, 3]))
-    return split(_floats(x), _floats(y + 5e-5 * random.normal(size=1600))[:, None], seed=80)
+    return split(floats(x), floats(y + 5e-5 * random.normal(size=1600))[:, None], seed=80)
 
 
 @cache
@@ -120,7 +111,7 @@ def scatter() -> Split:
     random = np.random.default_rng(105)
     x = random.uniform(-2, 2, (2000, 3))
     y = np.sin(2 * x[:, 0]) + 0.4 * x[:, 1] + np.exp(0.8 * x[:, 2] - 1.8) * random.normal(size=2000)
-    return split(_floats(x), _floats(y)[:, None], seed=81)
+    return split(floats(x), floats(y)[:, None], seed=81)
 
 
 @cache
@@ -129,7 +120,7 @@ def noisy_yes() -> Split:
     x, y = datasets.make_classification(
         3000, 20, n_informative=6, n_redundant=2, flip_y=0.0, class_sep=1.3, random_state=106
     )
-    (x, y), held = split(_floats(_scaled(x)), torch.tensor(y), seed=82)
+    (x, y), held = split(floats(scaled(x)), torch.tensor(y), seed=82)
     wrong = torch.rand(len(y), generator=torch.Generator().manual_seed(1)) < 0.3
     return (x, torch.where(wrong, 1 - y, y)), held
 
@@ -138,7 +129,7 @@ def noisy_yes() -> Split:
 def clusters() -> Split:
     """Twelve clouds in twenty dimensions."""
     x, y = datasets.make_blobs(2400, 20, centers=12, cluster_std=5.0, random_state=107)
-    return split(_floats(_scaled(x)), torch.tensor(y), seed=83)
+    return split(floats(scaled(x)), torch.tensor(y), seed=83)
 
 
 @cache
@@ -161,7 +152,7 @@ def pieces() -> Split:
 def crescents() -> Split:
     """Points of two crescents, without labels."""
     x, _ = datasets.make_moons(2400, noise=0.08, random_state=110)
-    return split(_floats(_scaled(x)), torch.zeros(2400, 1), seed=84)
+    return split(floats(scaled(x)), torch.zeros(2400, 1), seed=84)
 
 
 @cache
@@ -170,7 +161,7 @@ def offers(arms: int = 5) -> Split:
     random = np.random.default_rng(111)
     x, taste = random.normal(size=(2400, 6)), random.normal(size=(6, arms))
     chance = 1 / (1 + np.exp(-1.5 * x @ taste))
-    return split(_floats(x), _floats(chance), seed=85)
+    return split(floats(x), floats(chance), seed=85)
 
 
 def _pictures(side: int, count: int, seed: int) -> np.ndarray:
@@ -194,7 +185,7 @@ def halls() -> Split:
             x.append(whole[row : row + 24 : 2, column : column + 24 : 2].transpose(2, 0, 1))
             label.append(2 * place + int(column > whole.shape[1] / 2))
     x = np.stack(x)
-    return split(_floats((x - x.mean((0, 2, 3), keepdims=True)) / x.std()), torch.tensor(label), seed=103)
+    return split(floats((x - x.mean((0, 2, 3), keepdims=True)) / x.std()), torch.tensor(label), seed=103)
 
 
 @cache
@@ -203,7 +194,7 @@ def topics() -> Split:
     x = _pictures(12, 1500, 114)
     bright = x.mean((1, 2, 3)) > np.median(x.mean((1, 2, 3)))
     label = 2 * (np.arange(len(x)) >= len(x) // 2) + bright
-    return split(_floats((x - x.mean((0, 2, 3), keepdims=True)) / x.std()), torch.tensor(label), seed=88)
+    return split(floats((x - x.mean((0, 2, 3), keepdims=True)) / x.std()), torch.tensor(label), seed=88)
 
 
 @cache
@@ -213,7 +204,7 @@ def wool(side: int = 40) -> Split:
     piece = whole[120 : 120 + 4 * side : 4, 260 : 260 + 4 * side : 4]
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, side)] * 2, indexing="ij"), -1).reshape(-1, 2)
     bright = piece.flatten() - piece.mean()
-    return split(_floats(grid), _floats(bright / bright.std())[:, None], held=0.2, seed=89)
+    return split(floats(grid), floats(bright / bright.std())[:, None], held=0.2, seed=89)
 
 
 @cache
@@ -229,7 +220,7 @@ def rings_of_points(points: int = 16) -> Split:
     plane = cube * [1, 1, 0] + [0, 0, 0.6] * np.sign(random.normal(size=(1600, points, 1)))
     x = np.stack([ball, cube, ring, plane])[label, np.arange(1600)]
     x = x * random.uniform(0.6, 1.4, (1600, 1, 1)) + 0.1 * random.normal(size=x.shape)
-    return split(_floats(x), torch.tensor(label), seed=91)
+    return split(floats(x), torch.tensor(label), seed=91)
 
 
 @cache
@@ -247,7 +238,7 @@ def beats(length: int = 48) -> Split:
     x = 0.3 * wave(10, 2) + 1.4 * wave(18, 1.2) + second * wave(32, 3)
     x += np.where(odd & (second[:, 0] > 0), 0.5, 0.0)[:, None] * wave(41, 2)
     x += 0.12 * random.normal(size=x.shape)
-    return split(_floats((x - x.mean()) / x.std())[:, None], _floats(odd)[:, None], seed=92)
+    return split(floats((x - x.mean()) / x.std())[:, None], floats(odd)[:, None], seed=92)
 
 
 @cache
@@ -258,9 +249,9 @@ def lorenz(window: int = 16) -> Split:
         x, y, z = state
         state = state + 0.01 * np.array([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z])
         rows.append(state)
-    series = _scaled(np.stack(rows)[400::3])
+    series = scaled(np.stack(rows)[400::3])
     starts = np.arange(0, len(series) - window - 5)
-    return split(_floats(series[starts[:, None] + np.arange(window)]), _floats(series[starts + window + 4]),
+    return split(floats(series[starts[:, None] + np.arange(window)]), floats(series[starts + window + 4]),
                  seed=93)  # fmt: skip
 
 
@@ -337,7 +328,7 @@ def clicks_by_field() -> Split:
     both = (chosen.sum(1) ** 2 - (chosen**2).sum(1)).sum(1)
     y = both + random.logistic(size=5000) > np.quantile(both, 0.84)
     x += np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return split(torch.tensor(x), _floats(y)[:, None], seed=101)
+    return split(torch.tensor(x), floats(y)[:, None], seed=101)
 
 
 @cache
@@ -350,5 +341,5 @@ def community(nodes: int = 320) -> tuple[Split, torch.Tensor, torch.Tensor]:
     ties = (known + known.T + np.eye(nodes)).astype(float)
     degree = ties.sum(1) ** -0.5
     x = 0.5 * np.eye(4)[circle] @ random.normal(size=(4, 12)) + random.normal(size=(nodes, 12))
-    whom = _floats(degree[:, None] * ties * degree)
-    return split(torch.arange(nodes), torch.tensor(circle), 0.4, seed=102), _floats(x), whom
+    whom = floats(degree[:, None] * ties * degree)
+    return split(torch.arange(nodes), torch.tensor(circle), 0.4, seed=102), floats(x), whom
