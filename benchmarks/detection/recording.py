@@ -63,7 +63,7 @@ def _parts(program: Program) -> Iterable[str]:
     yield _digest_of_code(
         "benchmarks/detection/recipe.py", "benchmarks/detection/loop.py",
         "benchmarks/detection/programs/data.py", "benchmarks/detection/programs/networks.py",
-        "benchmarks/detection/faults/parts.py",
+        "benchmarks/detection/programs/pretraining.py", "benchmarks/detection/faults/parts.py",
     )  # fmt: skip
     folder = program.task.build.__module__.split(".")[3]
     if folder in ("held", "second", "third"):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from benchmarks.detection.faults import sagemaker, setup, silent
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs import data
 from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.networks import LowRank, cnn, mlp
+from benchmarks.detection.programs.pretraining import pretrained
 from benchmarks.detection.recipe import Recipe
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["TASKS"]
 
@@ -20,20 +22,9 @@ __all__ = ["TASKS"]
 @cache
 def _trunk(kind: str) -> dict[str, torch.Tensor]:
     """Weights learnt on the digits 0 to 4."""
-    random = torch.random.get_rng_state()
-    torch.manual_seed(99)
     image = kind == "cnn"
-    model = cnn(10, 8) if image else mlp(64, 64, 10)
     (x, y), _ = data.digits(image)
-    x, y = x[y < 5], y[y < 5]
-    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
-    for start in range(150):
-        rows = torch.arange(start * 32, start * 32 + 32) % len(x)
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-        optimizer.step()
-    torch.random.set_rng_state(random)
-    return model.state_dict()
+    return pretrained(lambda: cnn(10, 8) if image else mlp(64, 64, 10), (x[y < 5], y[y < 5]), 150, seed=99)
 
 
 def frozen_trunk(seed: int) -> Recipe:

@@ -27,6 +27,7 @@ from benchmarks.detection.programs.fifth.pictures_nets import (
 from benchmarks.detection.programs.fifth.tables import area, half_cosine, with_dropout
 from benchmarks.detection.programs.fifth.tables_nets import tower
 from benchmarks.detection.programs.fourth import ways as w
+from benchmarks.detection.programs.pretraining import pretrained
 from benchmarks.detection.recipe import Recipe, fit_of
 
 if TYPE_CHECKING:
@@ -146,26 +147,18 @@ def garments_variational(seed: int) -> Recipe:
 @cache
 def _learnt(kind: str) -> dict[str, torch.Tensor]:
     """Weights of a net that was trained before: of ten letters, garments or what a phone tells."""
-    model, ((x, y), _) = {
-        "letters": lambda: (lenet(10), data.letters()),
-        "garments": lambda: (Deeper(6), data.garments()),
-        "activity": lambda: (tower(36, 6, (64, 64), nn.ReLU), tables_data.activity()),
-    }[kind]()
-    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
-    for step in range(140):
-        rows = torch.arange(step * 48, step * 48 + 48) % len(x)
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-        optimizer.step()
-    return model.state_dict()
+    make, known = {
+        "letters": (lambda: lenet(10), data.letters),
+        "garments": (lambda: Deeper(6), data.garments),
+        "activity": (lambda: tower(36, 6, (64, 64), nn.ReLU), tables_data.activity),
+    }[kind]
+    rows, _ = known()
+    return pretrained(make, rows, 140, seed=350, batch=48)
 
 
 def _before(kind: str, model: nn.Module) -> nn.Module:
-    """A net with the weights it learnt before (drawn from a seed of their own)."""
-    random = torch.random.get_rng_state()
-    torch.manual_seed(350)
+    """A net with the weights it learnt before."""
     model.load_state_dict(_learnt(kind))
-    torch.random.set_rng_state(random)
     return model
 
 

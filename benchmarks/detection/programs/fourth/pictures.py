@@ -23,6 +23,7 @@ from benchmarks.detection.programs.fourth.networks import (
     Together,
     UNet,
 )
+from benchmarks.detection.programs.pretraining import pretrained
 from benchmarks.detection.recipe import Recipe, fit_of
 
 __all__ = ["TASKS"]
@@ -83,18 +84,8 @@ def banners_growing(seed: int) -> Recipe:
 @cache
 def _learnt(kind: type[nn.Module], steps: int) -> dict[str, torch.Tensor]:
     """Weights of a net that tells gratings."""
-    random = torch.random.get_rng_state()
-    torch.manual_seed(260)
-    model = kind(1, 6)
-    (x, y), _ = data.gratings()
-    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
-    for step in range(steps):
-        rows = torch.arange(step * 48, step * 48 + 48) % len(x)
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-        optimizer.step()
-    torch.random.set_rng_state(random)
-    return model.state_dict()
+    rows, _ = data.gratings()
+    return pretrained(lambda: kind(1, 6), rows, steps, seed=260, batch=48)
 
 
 def segments_probed(seed: int) -> Recipe:

@@ -11,6 +11,7 @@ from torch import nn
 from benchmarks.detection.faults import sagemaker, second, setup, silent
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs import variants as v
+from benchmarks.detection.programs.pretraining import pretrained
 from benchmarks.detection.programs.second import data
 from benchmarks.detection.programs.second.networks import Mixer, Skipping, gentle, pooling
 from benchmarks.detection.programs.second.tables import one_cycle, right
@@ -77,19 +78,8 @@ class _Headed(nn.Module):
 @cache
 def _learnt() -> dict[str, torch.Tensor]:
     """Weights of a network that tells the first two shapes."""
-    random = torch.random.get_rng_state()
-    torch.manual_seed(98)
-    model = pooling(4)
     (x, y), _ = data.shapes()
-    x, y = x[y < 2], y[y < 2]
-    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
-    for step in range(120):
-        rows = torch.arange(step * 32, step * 32 + 32) % len(x)
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-        optimizer.step()
-    torch.random.set_rng_state(random)
-    return model.state_dict()
+    return pretrained(lambda: pooling(4), (x[y < 2], y[y < 2]), 120, seed=98, rate=5e-3)
 
 
 def shapes_headed(seed: int) -> Recipe:

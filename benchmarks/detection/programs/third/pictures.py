@@ -12,6 +12,7 @@ from benchmarks.detection.faults import held, sagemaker, second, setup, silent, 
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.networks import mlp
+from benchmarks.detection.programs.pretraining import pretrained
 from benchmarks.detection.programs.second.tables import right
 from benchmarks.detection.programs.third import data
 from benchmarks.detection.programs.third import ways as w
@@ -65,18 +66,8 @@ def clouds_of_points(seed: int) -> Recipe:
 @cache
 def _trunk() -> dict[str, torch.Tensor]:
     """Weights that tell halves of pictures."""
-    random = torch.random.get_rng_state()
-    torch.manual_seed(130)
-    model = Preactivated(4)
-    (x, y), _ = data.halls()
-    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
-    for step in range(120):
-        rows = torch.arange(step * 32, step * 32 + 32) % len(x)
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-        optimizer.step()
-    torch.random.set_rng_state(random)
-    return model.state_dict()
+    rows, _ = data.halls()
+    return pretrained(lambda: Preactivated(4), rows, 120, seed=130)
 
 
 def _learnt() -> Preactivated:
