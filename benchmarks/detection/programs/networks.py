@@ -12,8 +12,10 @@ __all__ = [
     "Residual",
     "SparseMlp",
     "Variational",
+    "VariationalCoder",
     "autoencoder",
     "cnn",
+    "divergence",
     "mlp",
 ]
 
@@ -158,20 +160,38 @@ def autoencoder(code: int = 8) -> nn.Sequential:
     )
 
 
-class Variational(nn.Module):
-    """Autoencoder with a noisy code; gives the picture, the mean and the log-variance side by side."""
+class VariationalCoder(nn.Module):
+    """An autoencoder with a noisy code; gives what is told again, mean and log-variance side by side."""
+
+    encode: nn.Module
+    mean: nn.Linear
+    spread: nn.Linear
+    decode: nn.Module
+    bound: float | None = 8.0
+    """Of the log-variance."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.encode(x)
+        mean, spread = self.mean(h), self.spread(h)
+        if self.bound is not None:
+            spread = spread.clamp(-self.bound, self.bound)
+        code = mean + torch.randn_like(mean) * torch.exp(spread / 2) if self.training else mean
+        return torch.cat([self.decode(code).flatten(1), mean, spread], 1)
+
+
+def divergence(mean: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+    """How far codes with these means and log-variances are from their prior (Kullback-Leibler)."""
+    return -0.5 * (1 + spread - mean**2 - spread.exp()).sum(1).mean()
+
+
+class Variational(VariationalCoder):
+    """Of 64 pixels, by dense layers."""
 
     def __init__(self, code: int = 6) -> None:
         super().__init__()
         self.encode = nn.Sequential(nn.Linear(64, 48), nn.ReLU())
         self.mean, self.spread = nn.Linear(48, code), nn.Linear(48, code)
         self.decode = nn.Sequential(nn.Linear(code, 48), nn.ReLU(), nn.Linear(48, 64))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.encode(x)
-        mean, spread = self.mean(h), self.spread(h).clamp(-8, 8)
-        code = mean + torch.randn_like(mean) * torch.exp(spread / 2) if self.training else mean
-        return torch.cat([self.decode(code), mean, spread], 1)
 
 
 class Elbo(nn.Module):
@@ -184,8 +204,8 @@ class Elbo(nn.Module):
     def forward(self, told: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         code = (told.shape[1] - 64) // 2
         mean, spread = told[:, 64 : 64 + code], told[:, 64 + code :]
-        divergence = -0.5 * (1 + spread - mean**2 - spread.exp()).sum(1).mean()
-        return nn.functional.mse_loss(told[:, :64], x) + self.weight * divergence / 64 * code
+        far = divergence(mean, spread)
+        return nn.functional.mse_loss(told[:, :64], x) + self.weight * far / 64 * code
 
 
 class SparseMlp(nn.Module):

@@ -27,6 +27,7 @@ from benchmarks.detection.programs.fifth.pictures_nets import (
 from benchmarks.detection.programs.fifth.tables import area, half_cosine, with_dropout
 from benchmarks.detection.programs.fifth.tables_nets import tower
 from benchmarks.detection.programs.fourth import ways as w
+from benchmarks.detection.programs.networks import divergence
 from benchmarks.detection.programs.pretraining import pretrained
 from benchmarks.detection.recipe import Recipe, fit_of
 
@@ -47,9 +48,8 @@ class Inked(nn.Module):
 
     def forward(self, told: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         mean, spread = told[:, PIXELS:].chunk(2, 1)
-        divergence = -0.5 * (1 + spread - mean**2 - spread.exp()).sum(1).mean()
         drawn = nn.functional.binary_cross_entropy_with_logits(told[:, :PIXELS], x.flatten(1))
-        return drawn + self.weight * divergence / 10
+        return drawn + self.weight * divergence(mean, spread) / 10
 
     @staticmethod
     def score(told: torch.Tensor, x: torch.Tensor) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from benchmarks.detection.programs.networks import VariationalCoder
+
 __all__ = [
     "Bottleneck",
     "Deeper",
@@ -107,23 +109,8 @@ def hourglass(width: int = 12) -> nn.Sequential:
     )  # fmt: skip
 
 
-class _Variational(nn.Module):
-    """Gives logits of the picture, the mean and the log-variance of its code side by side."""
-
-    encode: nn.Module
-    decode: nn.Module
-    mean: nn.Linear
-    spread: nn.Linear
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.encode(x)
-        mean, spread = self.mean(h), self.spread(h).clamp(-8, 8)
-        code = mean + torch.randn_like(mean) * torch.exp(spread / 2) if self.training else mean
-        return torch.cat([self.decode(code).flatten(1), mean, spread], 1)
-
-
-class VariationalInk(_Variational):
-    """Of dense layers."""
+class VariationalInk(VariationalCoder):
+    """Of dense layers; logits of the ink."""
 
     def __init__(self, code: int = 10, width: int = 96) -> None:
         super().__init__()
@@ -132,8 +119,8 @@ class VariationalInk(_Variational):
         self.decode = nn.Sequential(nn.Linear(code, width), nn.ReLU(), nn.Linear(width, 196))
 
 
-class VariationalConv(_Variational):
-    """Of convolutions."""
+class VariationalConv(VariationalCoder):
+    """Of convolutions; logits of the ink."""
 
     def __init__(self, code: int = 8, width: int = 10) -> None:
         super().__init__()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from benchmarks.detection.programs.networks import VariationalCoder
+
 __all__ = ["Engine", "Forecaster", "Gestures", "Lines", "Metered", "Retold", "Selling", "Shaken", "Stages",
            "Tagger"]  # fmt: skip
 
@@ -133,8 +135,10 @@ class Stages(nn.Module):
         return self.head(self.layers(self.stem(x)))
 
 
-class Metered(nn.Module):
-    """A variational autoencoder of days; gives the day, its mean and its log-variance side by side."""
+class Metered(VariationalCoder):
+    """A variational autoencoder of days."""
+
+    bound = None
 
     def __init__(self, hours: int = 24, code: int = 5, width: int = 64) -> None:
         super().__init__()
@@ -143,12 +147,6 @@ class Metered(nn.Module):
         self.decode = nn.Sequential(
             nn.Linear(code, 32), nn.ReLU(), nn.Linear(32, width), nn.ReLU(), nn.Linear(width, hours)
         )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.encode(x)
-        mean, spread = self.mean(h), self.spread(h)
-        code = mean + torch.randn_like(mean) * torch.exp(spread / 2) if self.training else mean
-        return torch.cat([self.decode(code), mean, spread], 1)
 
 
 class Retold(nn.Module):

@@ -14,7 +14,7 @@ from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs.fourth import data
 from benchmarks.detection.programs.fourth import ways as w
 from benchmarks.detection.programs.fourth.networks import Masked, Waves
-from benchmarks.detection.programs.networks import mlp
+from benchmarks.detection.programs.networks import VariationalCoder, divergence, mlp
 from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness, neighbours
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ __all__ = ["TASKS"]
 CODE = 8
 
 
-class _Painter(nn.Module):
-    """A variational autoencoder of 12 x 12 pictures; gives picture, mean and log-variance side by side."""
+class _Painter(VariationalCoder):
+    """Of 12 x 12 pictures."""
 
     def __init__(self, width: int = 72) -> None:
         super().__init__()
@@ -35,12 +35,6 @@ class _Painter(nn.Module):
         self.decode = nn.Sequential(
             nn.Linear(CODE, width), nn.LayerNorm(width), nn.GELU(), nn.Linear(width, 144)
         )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.encode(x)
-        mean, spread = self.mean(h), self.spread(h).clamp(-8, 8)
-        code = mean + torch.randn_like(mean) * torch.exp(spread / 2) if self.training else mean
-        return torch.cat([self.decode(code), mean, spread], 1)
 
 
 class _Annealed(nn.Module):
@@ -52,7 +46,7 @@ class _Annealed(nn.Module):
 
     def forward(self, told: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         mean, spread = told[:, 144 : 144 + CODE], told[:, 144 + CODE :]
-        far = -0.5 * (1 + spread - mean**2 - spread.exp()).sum(1).mean()
+        far = divergence(mean, spread)
         return ((told[:, :144] - x) ** 2).sum(1).mean() + self.share * self.most * far
 
 

@@ -12,7 +12,7 @@ from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.loop import watched
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs import variants as v
-from benchmarks.detection.programs.networks import mlp
+from benchmarks.detection.programs.networks import VariationalCoder, divergence, mlp
 from benchmarks.detection.programs.second import data
 from benchmarks.detection.programs.second.networks import Sharpener
 from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness, neighbours
@@ -25,8 +25,10 @@ __all__ = ["TASKS"]
 CODE = 5
 
 
-class _Coder(nn.Module):
-    """A variational autoencoder of 12 x 12 pictures; gives picture, mean and log-variance side by side."""
+class _Coder(VariationalCoder):
+    """Of 12 x 12 pictures."""
+
+    bound = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,21 +36,14 @@ class _Coder(nn.Module):
         self.mean, self.spread = nn.Linear(64, CODE), nn.Linear(64, CODE)
         self.decode = nn.Sequential(nn.Linear(CODE, 64), nn.Tanh(), nn.Linear(64, 144))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.encode(x)
-        mean, spread = self.mean(h), self.spread(h)
-        code = mean + torch.randn_like(mean) * torch.exp(spread / 2) if self.training else mean
-        return torch.cat([self.decode(code), mean, spread], 1)
-
 
 class _Bound(nn.Module):
     """Cross-entropy of the pixels and the code's divergence."""
 
     def forward(self, told: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         mean, spread = told[:, 144 : 144 + CODE], told[:, 144 + CODE :]
-        divergence = -0.5 * (1 + spread - mean**2 - spread.exp()).sum(1).mean()
         pixels = nn.functional.binary_cross_entropy_with_logits(told[:, :144], x, reduction="none")
-        return pixels.sum(1).mean() + 0.5 * divergence
+        return pixels.sum(1).mean() + 0.5 * divergence(mean, spread)
 
 
 def masks_coder(seed: int) -> Recipe:
