@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from benchmarks.detection.recipe import Recipe
 
-__all__ = ["train", "watched"]
+__all__ = ["begun", "steps_of", "train", "watched"]
 
 QUIET = {"profiler": False, "rules": "none", "if_exists": "error"}
 """No companions: the rules are asked after the fact."""
@@ -89,13 +89,27 @@ def _optimizer(recipe: Recipe) -> torch.optim.Optimizer:
     return optimizer
 
 
+def begun(recipe: Recipe) -> torch.optim.Optimizer:
+    """Make the optimizer of a training, and do what is to be done once it is there."""
+    recipe.made_optimizer = optimizer = _optimizer(recipe)
+    for hook in recipe.after_optimizer:
+        hook(recipe, -1)
+    return optimizer
+
+
+def steps_of(recipe: Recipe) -> Iterator[int]:
+    """Steps of a training, each after what is to be done before it."""
+    for step in range(recipe.steps):
+        for hook in recipe.before_step:
+            hook(recipe, step)
+        yield step
+
+
 def train(recipe: Recipe, path: Path | None, seed: int) -> float:
     """Train as a recipe says, captured into a new run directory (or not, for None); gives the final score."""
     if recipe.by_hand is not None:
         return recipe.by_hand(recipe, path, seed)
-    recipe.made_optimizer = optimizer = _optimizer(recipe)
-    for hook in recipe.after_optimizer:
-        hook(recipe, -1)
+    optimizer = begun(recipe)
     schedule = None
     if recipe.schedule is not None:
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, recipe.schedule)
@@ -103,9 +117,7 @@ def train(recipe: Recipe, path: Path | None, seed: int) -> float:
     batches = _batches(recipe, seed)
     with watched(recipe.model, optimizer, recipe.criterion, path, recipe.save_every) as handle:
         recipe.model.train()
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for step in steps_of(recipe):
             _step(recipe, handle, step, batches, optimizer, scaler)
             if schedule is not None and recipe.step_schedule:
                 schedule.step()

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import sagemaker, setup, silent
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import steps_of, watched
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs import data
 from benchmarks.detection.programs import variants as v
@@ -60,9 +60,7 @@ def _adversarial(kind: str):
         criterion = nn.BCEWithLogitsLoss()
         pair, both = {"maker": maker, "judge": judge}, {"maker": left, "judge": right}
         with watched(pair, both, criterion, path):
-            for step in range(recipe.steps):
-                for hook in recipe.before_step:
-                    hook(recipe, step)
+            for _ in steps_of(recipe):
                 real, noise = _points(kind, 64, source), torch.randn(64, 4, generator=source)
                 if recipe.zero_grad:
                     right.zero_grad()

@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.detection.faults import fifth_sequences as fifth
 from benchmarks.detection.faults import sagemaker, silent
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import begun, steps_of, watched
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs.fifth import ways_data as data
 from benchmarks.detection.recipe import NOTHING, Recipe, fit_of, likeness
@@ -47,9 +47,7 @@ def _play(recipe: Recipe, path: Path | None, seed: int) -> float:
         group["lr"] *= recipe.options.get("maker_rate", 1.0)
     both = {"maker": slow, "critic": fast}
     with watched({"maker": maker, "critic": critic}, both, recipe.criterion, path, recipe.save_every):
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             rows = real[torch.randint(len(real), (recipe.batch,), generator=source)]
             made = maker(torch.randn(recipe.batch, noise, generator=source))
             if recipe.zero_grad:
@@ -158,15 +156,11 @@ def _by_worth(recipe: Recipe, path: Path | None, seed: int) -> float:
     """Q-learning from a store of days, with a target that follows slowly (duelling DQN)."""
     source, model = torch.Generator().manual_seed(seed), recipe.model
     target = copy.deepcopy(model).requires_grad_(False)
-    recipe.made_optimizer = optimizer = recipe.optimizer(recipe.trained(model))
-    for hook in recipe.after_optimizer:
-        hook(recipe, -1)
+    optimizer = begun(recipe)
     stock, day = torch.full((32,), 5.0), torch.arange(32) % 7.0
     kept: list[torch.Tensor] = []
     with watched(model, optimizer, recipe.criterion, path, recipe.save_every) as handle:
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for step in steps_of(recipe):
             with torch.no_grad():
                 order = model(_seen(stock, day)).argmax(1).float()
             tried = torch.rand(32, generator=source) < max(0.1, 1 - step / 100)
@@ -249,14 +243,10 @@ def _likely(model: nn.Module, told: torch.Tensor, thrust: torch.Tensor) -> torch
 def _by_trying(recipe: Recipe, path: Path | None, seed: int) -> float:
     """PPO: each flight is used for four steps."""
     source, model = torch.Generator().manual_seed(seed), recipe.model
-    recipe.made_optimizer = optimizer = recipe.optimizer(recipe.trained(model))
-    for hook in recipe.after_optimizer:
-        hook(recipe, -1)
+    optimizer = begun(recipe)
     rows: tuple[torch.Tensor, ...] = ()
     with watched(model, optimizer, recipe.criterion, path, recipe.save_every) as handle:
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for step in steps_of(recipe):
             if step % 4 == 0:
                 state, thrust, reward = _flown(model, 24, source)
                 returns, later = torch.zeros_like(reward), torch.zeros(24)

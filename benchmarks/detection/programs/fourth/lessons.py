@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fourth, sagemaker, setup, silent
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import begun, steps_of, watched
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs.fourth import data, losses
 from benchmarks.detection.programs.fourth import ways as w
@@ -129,13 +129,9 @@ def _adapted(recipe: Recipe, x: torch.Tensor, y: torch.Tensor, steps: int, *, gr
 def _quickly(recipe: Recipe, path: Path | None, seed: int) -> float:
     """Parameters from which a few steps suffice for any wave (MAML): each step sees other waves."""
     source, model = torch.Generator().manual_seed(seed), recipe.model
-    recipe.made_optimizer = optimizer = recipe.optimizer(recipe.trained(model))
-    for hook in recipe.after_optimizer:
-        hook(recipe, -1)
+    optimizer = begun(recipe)
     with watched(model, optimizer, recipe.criterion, path, recipe.save_every):
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             if recipe.zero_grad:
                 optimizer.zero_grad()
             for _ in range(3):

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fourth, sagemaker, silent, third
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import steps_of, watched
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs.fourth import data
 from benchmarks.detection.programs.fourth import ways as w
@@ -208,9 +208,7 @@ def _clipped_game(recipe: Recipe, path: Path | None, seed: int) -> float:
     maker, critic = recipe.model["maker"], recipe.model["critic"]
     slow, fast = torch.optim.RMSprop(maker.parameters(), 1e-3), torch.optim.RMSprop(critic.parameters(), 3e-3)
     with watched({"maker": maker, "critic": critic}, {"maker": slow, "critic": fast}, recipe.criterion, path):
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             for _ in range(3):
                 if recipe.zero_grad:
                     fast.zero_grad()

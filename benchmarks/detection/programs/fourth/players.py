@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fourth, sagemaker, setup, silent
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import begun, steps_of, watched
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs.data import split
 from benchmarks.detection.programs.fourth import ways as w
@@ -59,14 +59,10 @@ def _valued(recipe: Recipe, path: Path | None, seed: int) -> float:
     """Double Q-learning from a store of what was tried; the target net follows every twenty steps."""
     source, model, seen = torch.Generator().manual_seed(seed), recipe.model, torch.eye(SIDE * SIDE)
     target = copy.deepcopy(model).requires_grad_(False)
-    recipe.made_optimizer = optimizer = recipe.optimizer(recipe.trained(model))
-    for hook in recipe.after_optimizer:
-        hook(recipe, -1)
+    optimizer = begun(recipe)
     place, store = _starts(24, source), []
     with watched(model, optimizer, recipe.criterion, path, recipe.save_every) as handle:
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for step in steps_of(recipe):
             with torch.no_grad():
                 best = model(seen[place]).argmax(1)
             chance = torch.rand(24, generator=source) < max(0.1, 1 - step / 120)
@@ -141,13 +137,9 @@ class _Tried(nn.Module):
 def _by_policy(recipe: Recipe, path: Path | None, seed: int) -> float:
     """Policy gradient (REINFORCE) with the mean of all poles as the baseline."""
     source, model = torch.Generator().manual_seed(seed), recipe.model
-    recipe.made_optimizer = optimizer = recipe.optimizer(recipe.trained(model))
-    for hook in recipe.after_optimizer:
-        hook(recipe, -1)
+    optimizer = begun(recipe)
     with watched(model, optimizer, recipe.criterion, path, recipe.save_every) as handle:
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             seen, done, stood = _balanced(model, 24, source)
             left = stood.float().flip(0).cumsum(0).flip(0)
             better = left - left.mean(1, keepdim=True)

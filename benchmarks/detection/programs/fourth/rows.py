@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fourth, held, sagemaker, second, setup, silent, third
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import steps_of, watched
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs.fourth import losses, rows_data
 from benchmarks.detection.programs.fourth import ways as w
@@ -117,9 +117,7 @@ def _sparsely(recipe: Recipe, path: Path | None, seed: int) -> float:
         both["sparse"] = torch.optim.SparseAdam(sparse, 3e-2)
     order = torch.Generator().manual_seed(seed)
     with watched(model, both, recipe.criterion, path, recipe.save_every) as handle:
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             rows = torch.randint(len(x), (recipe.batch,), generator=order)
             if recipe.zero_grad:
                 for one in both.values():

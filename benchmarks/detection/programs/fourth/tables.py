@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fourth, held, sagemaker, second, setup, silent, third
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import steps_of, watched
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.fourth import data, losses
@@ -121,9 +121,7 @@ def _newton(recipe: Recipe, path: Path | None, seed: int) -> float:
         line_search_fn=recipe.options.get("search"),
     )  # fmt: skip
     with watched(model, optimizer, recipe.criterion, path, recipe.save_every) as handle:
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for step in steps_of(recipe):
 
             def closure() -> torch.Tensor:
                 optimizer.zero_grad()

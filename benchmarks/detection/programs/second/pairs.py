@@ -9,7 +9,7 @@ from torch import nn
 
 from benchmarks.detection.faults import sagemaker, setup, silent
 from benchmarks.detection.faults.setup import NOT_LEARNING
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import steps_of, watched
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs import variants as v
 from benchmarks.detection.programs.networks import VariationalCoder, divergence, mlp
@@ -118,9 +118,7 @@ def _play(recipe: Recipe, path: Path | None, seed: int) -> float:
     fast = torch.optim.Adam(judge.parameters(), 2e-3, betas=(0.0, 0.9))
     squares = isinstance(recipe.criterion, _Told)
     with watched({"maker": maker, "judge": judge}, {"maker": slow, "judge": fast}, recipe.criterion, path):
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             real, noise = _line(48, source), torch.randn(48, 3, generator=source)
             made = maker(noise)
             if recipe.zero_grad:

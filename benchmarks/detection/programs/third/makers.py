@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import sagemaker, setup, silent, third
-from benchmarks.detection.loop import watched
+from benchmarks.detection.loop import steps_of, watched
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs.networks import divergence, mlp
 from benchmarks.detection.programs.third import data
@@ -214,9 +214,7 @@ def _rival(recipe: Recipe, path: Path | None, seed: int) -> float:
     fast = torch.optim.Adam(critic.parameters(), 4e-3, betas=(0.0, 0.9))
     weight = recipe.options.get("penalty", 0.3)
     with watched({"maker": maker, "critic": critic}, {"maker": slow, "critic": fast}, recipe.criterion, path):
-        for step in range(recipe.steps):
-            for hook in recipe.before_step:
-                hook(recipe, step)
+        for _ in steps_of(recipe):
             real, noise = _stars(64, source), torch.randn(64, 4, generator=source)
             made = maker(noise)
             if recipe.zero_grad:
