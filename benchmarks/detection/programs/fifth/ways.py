@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import torch
 from torch import nn
+
+from benchmarks.detection.programs.fourth.ways import by
+from benchmarks.detection.programs.variants import bf16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,15 +16,6 @@ if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
 
 __all__ = ["batches_of", "bf16", "by", "clipped", "cosine", "dropped", "one_cycle", "stepped", "warm_cosine"]
-
-
-def by(name: str, lr: float, **settings: float) -> Callable[[Recipe], None]:
-    """Another optimizer of PyTorch's, with the rate that suits it."""
-
-    def change(recipe: Recipe) -> None:
-        recipe.optimizer = lambda p: getattr(torch.optim, name)(p, lr=lr, **settings)
-
-    return change
 
 
 def batches_of(size: int, lr: float | None = None) -> Callable[[Recipe], None]:
@@ -94,8 +87,3 @@ def clipped(norm: float) -> Callable[[Recipe], None]:
         recipe.clip = norm
 
     return change
-
-
-def bf16(recipe: Recipe) -> None:
-    """Mixed precision."""
-    recipe.autocast = True
