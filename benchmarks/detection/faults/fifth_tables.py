@@ -10,6 +10,7 @@ from torch import nn
 from benchmarks.detection.faults.held import WRONG_OUTPUT
 from benchmarks.detection.faults.parts import Wrapped, change_inputs, module, put_behind, replace
 from benchmarks.detection.faults.sagemaker import LOST
+from benchmarks.detection.faults.second import NOT_SCALED
 from benchmarks.detection.faults.third import TOO_SLOW
 from benchmarks.detection.program import Fault
 
@@ -55,8 +56,7 @@ def raw_columns(low: float = 0.5, high: float = 4.0) -> Fault:
         scale = 10.0 ** torch.linspace(low, high, width)[torch.randperm(width, generator=_source(10))]
         change_inputs(recipe, lambda x: (x + 2) * scale)
 
-    rules = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
-    return Fault("raw_columns", change, rules, "setup", causes=rules[:1])
+    return Fault("raw_columns", change, NOT_SCALED, "setup", causes=NOT_SCALED[:1])
 
 
 def _source(seed: int) -> torch.Generator:

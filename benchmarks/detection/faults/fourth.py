@@ -19,13 +19,20 @@ from benchmarks.detection.faults.parts import (
     under_or_behind,
     wrap_from_step,
 )
-from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
-from benchmarks.detection.faults.setup import NOT_LEARNING
+from benchmarks.detection.faults.sagemaker import DEAD, LOST, THROWN_OFF
+from benchmarks.detection.faults.second import NOT_SCALED
+from benchmarks.detection.faults.setup import NOT_LEARNING, SHRUNK
 from benchmarks.detection.faults.third import COLLAPSED, TOO_SLOW
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
+
+ENDED = (
+    "scheduler_stepped_too_often", *TOO_SLOW, "learning_rate_too_low", "learning_rate_collapsed",
+    "learning_rate_frozen",
+)  # fmt: skip
+"""What is seen where a schedule came to its end too early."""
 
 
 class _Unwatched(nn.Module):
@@ -156,7 +163,7 @@ def mostly_dead(layer: str, share: float = 0.75, trigger: int = 50) -> Fault:
 
         recipe.before_step.append(push)
 
-    return Fault("mostly_dead", change, ("dead_relu", "dead_units", "all_zero"), "sagemaker", trigger,
+    return Fault("mostly_dead", change, DEAD, "sagemaker", trigger,
                  under_or_behind(layer, "act|relu"))  # fmt: skip
 
 
@@ -168,9 +175,8 @@ def ended_early(at: int = 25) -> Fault:
             0.5 * (1 + float(torch.cos(torch.tensor(3.14159265 * min(step, at) / at))))
         )
 
-    rules = ("scheduler_stepped_too_often", *TOO_SLOW, "learning_rate_too_low", "learning_rate_collapsed",
-             "learning_rate_frozen", "frozen_schedule", "loss_not_decreasing")  # fmt: skip
-    return Fault("ended_early", change, rules, "setup", at, causes=rules[:-1])
+    causes = (*ENDED, "frozen_schedule")
+    return Fault("ended_early", change, (*causes, "loss_not_decreasing"), "setup", at, causes=causes)
 
 
 def plateau_reversed(every: int = 12, factor: float = 0.1) -> Fault:
@@ -179,9 +185,8 @@ def plateau_reversed(every: int = 12, factor: float = 0.1) -> Fault:
     def change(recipe: Recipe) -> None:
         recipe.schedule = lambda step: factor ** (step // every)
 
-    rules = ("scheduler_stepped_too_often", *TOO_SLOW, "learning_rate_too_low", "learning_rate_collapsed",
-             "learning_rate_frozen", "loss_not_decreasing")  # fmt: skip
-    return Fault("plateau_reversed", change, rules, "setup", 2 * every, causes=rules[:-1])
+    rules = (*ENDED, "loss_not_decreasing")
+    return Fault("plateau_reversed", change, rules, "setup", 2 * every, causes=ENDED)
 
 
 def sigmoid_for_classes(head: str) -> Fault:
@@ -236,8 +241,7 @@ def marked_missing(column: int = 0, share: float = 0.1, mark: float = -9999.0) -
 
         change_inputs(recipe, mark_some)
 
-    rules = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
-    return Fault("marked_missing", change, rules, "setup", causes=rules[:1])
+    return Fault("marked_missing", change, NOT_SCALED, "setup", causes=NOT_SCALED[:1])
 
 
 def both_zero(*layers: str) -> Fault:
@@ -262,17 +266,7 @@ def decay_too_strong(rate: float = 3e-3, decay: float = 200.0) -> Fault:
         recipe.optimizer = lambda p: torch.optim.AdamW(p, rate, weight_decay=decay)
         recipe.schedule = None
 
-    rules = (
-        "loss_not_decreasing",
-        "weight_decay_dominates",
-        "vanishing_gradient",
-        "constant_output",
-        "representation_collapse",
-        "all_zero",
-        "tensor_variance",
-        "poor_weight_initialization",
-    )
-    return Fault("decay_too_strong", change, rules, "setup")
+    return Fault("decay_too_strong", change, SHRUNK, "setup")
 
 
 def rate_of_another(rate: float, name: str = "rate_of_another") -> Fault:
@@ -282,9 +276,7 @@ def rate_of_another(rate: float, name: str = "rate_of_another") -> Fault:
         recipe.optimizer = lambda p: torch.optim.Adam(p, rate)
         recipe.schedule = recipe.clip = None
 
-    rules = (*TOO_FAST, *LOST, "weight_update_ratio", "dead_relu", "dead_units", "saturated_activation",
-             "saturated_units")  # fmt: skip
-    return Fault(name, change, rules, "setup")
+    return Fault(name, change, (*THROWN_OFF, "saturated_units"), "setup")
 
 
 def raised(factor: float, trigger: int = 80) -> Fault:
@@ -301,8 +293,7 @@ def raised(factor: float, trigger: int = 80) -> Fault:
         recipe.schedule = recipe.clip = None
         recipe.steps = max(recipe.steps, trigger + 100)
 
-    rules = (*TOO_FAST, *LOST, "weight_update_ratio", "dead_relu", "dead_units", "saturated_activation")
-    return Fault("raised", change, rules, "setup", trigger)
+    return Fault("raised", change, THROWN_OFF, "setup", trigger)
 
 
 def without(part: str, **weights: float) -> Fault:

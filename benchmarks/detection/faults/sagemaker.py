@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 TOO_FAST = ("learning_rate_scale", "learning_rate_too_high", "loss_diverging", "loss_oscillating")
 LOST = ("exploding_tensor", "loss_diverging", "loss_not_decreasing", *TOO_FAST)
+THROWN_OFF = (*TOO_FAST, *LOST, "weight_update_ratio", "dead_relu", "dead_units", "saturated_activation")
+"""What steps that are much too large leave behind."""
+DEAD = ("dead_relu", "dead_units", "all_zero")
 
 
 def dead_units(layer: str, trigger: int = 40) -> Fault:
@@ -37,7 +40,7 @@ def dead_units(layer: str, trigger: int = 40) -> Fault:
 
         recipe.before_step.append(kill)
 
-    return Fault("dead_units", change, ("dead_relu", "dead_units", "all_zero"), "sagemaker", trigger,
+    return Fault("dead_units", change, DEAD, "sagemaker", trigger,
                  under_or_behind(layer, "act|relu"))  # fmt: skip
 
 

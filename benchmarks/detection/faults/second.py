@@ -15,6 +15,8 @@ from benchmarks.detection.program import Fault
 if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
 
+NOT_SCALED = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
+
 
 def zeroed_before_step() -> Fault:
     """Gradients are set to zero between backward and step: nothing but momentum is left."""
@@ -85,8 +87,7 @@ def one_large_column(column: int = 0, factor: float = 3e4) -> Fault:
         scale[column] = factor
         change_inputs(recipe, lambda x: x * scale)
 
-    rules = ("inputs_not_normalised", "learning_rate_scale", "weight_update_ratio", "exploding_tensor")
-    return Fault("one_large_column", change, rules, "setup", causes=rules[:1])
+    return Fault("one_large_column", change, NOT_SCALED, "setup", causes=NOT_SCALED[:1])
 
 
 def probabilities_for_logs(head: str) -> Fault:

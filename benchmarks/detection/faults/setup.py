@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
 
 NOT_LEARNING = ("loss_not_decreasing", "labels_shuffled", "labels_unrelated")
+SHRUNK = (
+    "loss_not_decreasing", "weight_decay_dominates", "vanishing_gradient", "constant_output",
+    "representation_collapse", "all_zero", "tensor_variance", "poor_weight_initialization",
+)  # fmt: skip
+"""What is seen where weights go to nothing."""
 
 
 def shuffled_labels() -> Fault:
@@ -248,17 +253,7 @@ def decay_kills(decay: float = 5.0) -> Fault:
         recipe.optimizer = lambda p: torch.optim.SGD(p, 0.1, weight_decay=decay)
         recipe.schedule = None
 
-    rules = (
-        "loss_not_decreasing",
-        "weight_decay_dominates",
-        "vanishing_gradient",
-        "constant_output",
-        "representation_collapse",
-        "all_zero",
-        "tensor_variance",
-        "poor_weight_initialization",
-    )
-    return Fault("decay_kills", change, rules, "setup")
+    return Fault("decay_kills", change, SHRUNK, "setup")
 
 
 def inputs_constant(trigger: int = 60) -> Fault:

@@ -9,7 +9,7 @@ from torch import nn
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
 from benchmarks.detection.faults.parts import change_inputs, module, put_behind, under, under_or_behind
-from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
+from benchmarks.detection.faults.sagemaker import THROWN_OFF
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def summed_loss() -> Fault:
     def change(recipe: Recipe) -> None:
         recipe.criterion = type(recipe.criterion)(reduction="sum")
 
-    rules = (*TOO_FAST, *LOST, "weight_update_ratio", "dead_relu", "dead_units", "saturated_activation")
-    return Fault("summed_loss", change, rules, "setup")
+    return Fault("summed_loss", change, THROWN_OFF, "setup")
 
 
 def shrunk_inputs(factor: float = 1e-4) -> Fault:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fifth_tables as fifth
+from benchmarks.detection.faults.sagemaker import DEAD
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs import boosting
 from benchmarks.detection.programs.fifth import pictures_data, tables_data
@@ -154,7 +155,7 @@ LEAKED = ("feature_importance_overweight", "overfit")
 known = third._known
 TASKS = (
     Task("keras_letters", "keras", keras_letters, {"elu": with_options(act="elu")},
-         (option("dead_units", ("dead_relu", "dead_units", "all_zero"), "sagemaker", 60, "far",
+         (option("dead_units", DEAD, "sagemaker", 60, "far",
                  killed={"far": 60}),
           option("weights_zero", CONSTANT, "setup", start="zeros"))),
     Task("keras_houses", "keras", keras_houses, {"rmsprop": with_options(optimizer="RMSprop", rate=2e-3)},
@@ -164,7 +165,7 @@ TASKS = (
     Task("keras_churn", "keras", keras_churn,
          {"adam": with_options(optimizer="Adam", settings={}, rate=1e-3)},
          (option("softmax_of_one", ONE_ANSWER, "setup", end="softmax"),
-          option("dead_units", ("dead_relu", "dead_units", "all_zero"), "sagemaker", 80, "second",
+          option("dead_units", DEAD, "sagemaker", 80, "second",
                  killed={"second": 80}))),
     Task("keras_activity", "keras", keras_activity,
          {"adam": with_options(optimizer="Adam", settings={}, rate=2e-3)},

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from benchmarks.detection.faults.sagemaker import DEAD
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs import boosting, keras_nets
 from benchmarks.detection.programs.fourth import data, rows_data
@@ -86,7 +87,7 @@ def one_side(recipe: Recipe) -> None:
 
 TASKS = (
     Task("keras_tones", "keras", keras_tones, {"tanh": with_options(act="tanh")},
-         (option("dead_units", ("dead_relu", "dead_units", "all_zero"), "sagemaker", 60, "mix",
+         (option("dead_units", DEAD, "sagemaker", 60, "mix",
                  killed={"mix": 60}),
           option("rate_explodes", keras_nets.RATE, "sagemaker", optimizer="SGD", settings={}, rate=3e4))),
     Task("keras_counts", "keras", keras_counts,

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.detection.faults.sagemaker import DEAD
 from benchmarks.detection.program import Fault, Task
 from benchmarks.detection.programs import boosting, keras_nets
 from benchmarks.detection.programs.held import trees
@@ -153,7 +154,7 @@ def _known(change: Callable[[Recipe], None], *rules: str) -> Fault:
 
 TASKS = (
     Task("keras_looking", "keras", keras_looking, {},
-         (option("dead_units", ("dead_relu", "dead_units", "all_zero"), "sagemaker", 50, "mix",
+         (option("dead_units", DEAD, "sagemaker", 50, "mix",
                  killed={"mix": 50}),
           option("symmetric", ("symmetric_initialisation", "poor_weight_initialization"), "setup",
                  start="zeros"))),
