@@ -1,15 +1,9 @@
-"""The reading API: live and sealed, growing, merged over ranks and micro-steps, and never raising."""
+"""The reading API: every form on disk, merged over ranks and micro-steps, thinned, and by name and time."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
 import sys
-import threading
-import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,11 +11,10 @@ from store.rows import KEYS, arrays, rows
 
 from tdbg_lab.errors import ConfigError, NotFoundError, StepNotFoundError
 from tdbg_lab.records import Kind, Mode, RunStatus, StatsRows, TensorKey
-from tdbg_lab.run import Run, list_runs, open_run
+from tdbg_lab.run import Run, open_run
 from tdbg_lab.stats import quantile
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
-from tdbg_lab.store.layout import read_json, write_json
-from tdbg_lab.testing import FakeTraining, block_of, fake_run
+from tdbg_lab.testing import block_of, fake_run
 
 
 @pytest.fixture(params=["live", "sealed", "mixed"])
@@ -168,41 +161,6 @@ def test_changing_an_answer_does_not_change_the_next(run):
     assert run.stats("loss", "mean")["mean"].tolist() == [float(step) for step in range(40)]
 
 
-def test_run_reads_what_is_new_when_refreshed(tmp_path):
-    path = create_run(tmp_path / "run").path
-    run = open_run(path)
-    assert run.last_step == -1
-    writer = RankWriter(path)
-    for step in range(300):  # over a rotation and its sealing
-        writer.append(rows(step))
-        assert run.refresh(), step
-        assert run.last_step == step
-    assert not run.refresh() or run.refresh() in {True, False}
-    writer.close()
-    run.refresh()
-    version = run.version
-    assert not run.refresh()
-    assert run.version == version
-    assert run.scalars("loss").values.tolist() == [float(step) for step in range(300)]
-    assert run.problems == []
-
-
-def test_sealing_changes_no_answer(tmp_path):
-    path = create_run(tmp_path / "run").path
-    writer = RankWriter(path)
-    for step in range(20):
-        writer.append(rows(step))
-    run = open_run(path)
-    before = run.to_pandas(), run.tensor("activation/b").stats(7), run.tensor("a.weight").histograms().block
-    writer.close()
-    run.refresh()
-    after = run.to_pandas(), run.tensor("activation/b").stats(7), run.tensor("a.weight").histograms().block
-    assert before[0].equals(after[0])
-    for old, new in zip(before[1:], after[1:], strict=True):
-        for name in ("count", "mean", "hist_bins", "hist_counts", "channel_mean", "channel_zero_frac"):
-            np.testing.assert_array_equal(getattr(old, name), getattr(new, name))
-
-
 @pytest.mark.parametrize("seal", [True, False])
 def test_ranks_and_micro_steps_merge_into_what_one_pass_gives(tmp_path, seal):
     path = create_run(tmp_path / "run", world_size=2).path
@@ -314,205 +272,6 @@ def test_spans_and_samples_come_by_time_and_filtered(tmp_path):
     ]
 
 
-def test_status_of_a_process_that_is_gone_is_crashed(tmp_path):
-    code = "import sys; from tdbg_lab.store import create_run; create_run(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=True)
-    assert open_run(tmp_path / "run").status == RunStatus.CRASHED
-    assert list_runs(tmp_path)[0].status == RunStatus.CRASHED
-
-
-def test_status_of_a_pid_that_was_used_again_is_crashed(tmp_path):
-    path = fake_run(tmp_path / "run", steps=1, status="crashed")
-    value = read_json(path / "run.json")
-    assert value["pid"] == os.getpid()
-    assert open_run(path).status == RunStatus.CRASHED
-
-
-def test_status_on_another_host_is_crashed_after_long_silence(tmp_path):
-    path = fake_run(tmp_path / "run", steps=2, status="running")
-    value = read_json(path / "run.json")
-    long_ago = time.time_ns() - 10**12
-    write_json(path / "run.json", {**value, "host": "elsewhere", "created_ns": long_ago})
-    assert open_run(path).status == RunStatus.RUNNING
-    for file in (path / "rank-00000").glob("*.parquet"):
-        os.utime(file, ns=(long_ago, long_ago))
-    assert open_run(path).status == RunStatus.CRASHED
-
-
-def test_open_run_of_nothing_is_not_found(tmp_path):
-    with pytest.raises(NotFoundError, match="no run at nowhere"):
-        open_run(tmp_path / "nowhere")
-
-
-def test_list_runs_finds_runs_below_the_newest_first(tmp_path):
-    for name in ("a", "group/b", "group/deep/c", ".hidden/d", "node_modules/e"):
-        create_run(tmp_path / name).set_status("finished", last_step=3)
-    (tmp_path / "link").symlink_to(tmp_path / "a")
-    (tmp_path / "file").write_text("x")
-    found = list_runs(tmp_path)
-    assert [summary.info.name for summary in found] == ["c", "b", "a"]
-    assert [summary.last_step for summary in found] == [3, 3, 3]
-    assert len(list_runs(tmp_path, limit=2)) == 2
-    assert list_runs(tmp_path / "nowhere") == []
-    assert list_runs(tmp_path / "a")[0].info.name == "a"
-
-
-def test_list_runs_knows_the_last_step_of_a_sealed_crashed_run(tmp_path):
-    fake_run(tmp_path / "run", steps=7, status="crashed")
-    (summary,) = list_runs(tmp_path)
-    assert (summary.last_step, summary.status) == (6, RunStatus.CRASHED)
-
-
-def test_list_runs_takes_a_thousand_quickly(tmp_path):
-    path = create_run(tmp_path / "run").path
-    value = read_json(path / "run.json")
-    for number in range(1000):
-        folder = tmp_path / f"run{number}"
-        folder.mkdir()
-        (folder / "run.json").write_text(
-            json.dumps({**value, "status": "finished", "ended_ns": 5, "last_step": 1})
-        )
-    begin = time.process_time()
-    assert len(list_runs(tmp_path)) == 1001
-    assert time.process_time() - begin < 2
-
-
-GARBAGE = {
-    "stats-000005.arrows": b"garbage " * 50,
-    "stats-000002.parquet": b"PAR1" + b"garbage" * 50 + b"PAR1",
-    "stats-000003.parquet": b"",
-    "stats-000004.arrows": b"",
-    "spans-000005.parquet": b"PAR1" * 9,
-    "system-000005.arrows": b"\xff\xff\xff\xff\xff\xff\xff\x7f",
-    "stats-99999999999.arrows": b"x",
-    "notes.txt": b"x",
-}
-
-
-def test_garbage_in_a_run_is_left_out_with_a_reason(tmp_path):
-    path = fake_run(tmp_path / "run", steps=5)
-    rank = path / "rank-00000"
-    for name, data in GARBAGE.items():
-        (rank / name).write_bytes(data)
-    (path / "rank-00007").write_bytes(b"a file, not a directory")
-    (path / "rank-00008").symlink_to(rank)
-    (rank / "stats-000010.parquet").symlink_to(rank / "stats-000001.parquet")
-    (rank / "stats-000011.arrows").mkdir()
-    run = open_run(path)
-    assert run.last_step == 4
-    assert run.ranks() == [0]
-    assert len(run.problems) == 5
-    assert all(str(tmp_path) not in problem for problem in run.problems)
-    assert not run.refresh()
-    assert len(run.spans()) == 20
-
-
-def test_sealed_segment_with_a_lying_index_is_left_out(tmp_path):
-    import base64
-
-    import pyarrow.parquet as pq
-
-    path = fake_run(tmp_path / "run", steps=5, findings=False)
-    good = path / "rank-00000" / "stats-000001.parquet"
-    file = pq.ParquetFile(good)
-    table, metadata = file.read(), dict(file.metadata.metadata)
-    lies = {
-        b"tdbg.runs": [base64.b64encode(np.array([[0, 0, 0, 10**9, 1]], "<i4")), b"x", b""],
-        b"tdbg.keys": [b"", b"[]", b"{}", b"[" * 100_000, b'[["a", "weight", "", "", [], [], 0]]', b"[[5]]"],
-        b"tdbg.steps": [b"", base64.b64encode(b"x" * 24), b"!"],
-        b"tdbg": [b"", b"{}", b'{"format": 1}', b'{"format": 7, "uid": "x"}'],
-    }
-    for key, values in lies.items():
-        for value in values:
-            with pq.ParquetWriter(good, table.schema) as writer:
-                writer.write_table(table)
-                writer.add_key_value_metadata({**metadata, key: bytes(value)})
-            run = open_run(path)
-            assert run.steps().tolist() == [], (key, value)
-            assert len(run.problems) == 1
-
-
-def test_sealed_segment_with_broken_pages_does_not_raise(tmp_path):
-    path = fake_run(tmp_path / "run", steps=5, findings=False)
-    good = path / "rank-00000" / "stats-000001.parquet"
-    data = bytearray(good.read_bytes())
-    data[4 : len(data) // 3] = os.urandom(len(data) // 3 - 4)
-    good.write_bytes(data)
-    run = open_run(path)
-    assert run.last_step == 4  # the index is whole
-    run.to_pandas()
-    run.overview(kind=None, column="q50")
-    run.tensor("layer0.weight").histograms()
-    assert run.problems
-
-
-def test_another_run_in_the_same_place_is_read_anew(tmp_path):
-    path = fake_run(tmp_path / "run", steps=5, layers=2)
-    run = open_run(path)
-    shutil.rmtree(path)
-    fake_run(path, steps=3, layers=1, name="other")
-    assert run.refresh()
-    assert run.info.name == "other"
-    assert run.last_step == 2
-    assert "layer1.weight" not in run.tensor_names()
-
-
-def test_threads_read_while_the_run_grows(tmp_path):
-    training = FakeTraining(tmp_path / "run", layers=1)
-    training.step()
-    run = open_run(training.path)
-    errors: list[BaseException] = []
-    done = threading.Event()
-
-    def read() -> None:
-        try:
-            while not done.is_set():
-                run.refresh()
-                steps = run.scalars("loss/CrossEntropyLoss").steps
-                assert steps.tolist() == list(range(len(steps)))
-                run.overview(kind="weight", column="q50")
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for _ in range(60):
-        training.step()
-    training.end()
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    run.refresh()
-    assert run.last_step == 60
-
-
-def test_fake_run_has_everything(tmp_path):
-    path = fake_run(tmp_path / "run", steps=20, layers=2, modes=("train", "eval"))
-    run = open_run(path)
-    absent = {Kind.BUFFER, Kind.INPUT, Kind.CUSTOM, Kind.CHECK}
-    assert {key.kind for key in run.tensors()} == set(Kind) - absent
-    assert run.modes() == [Mode.TRAIN, Mode.EVAL]
-    assert len(run.tensor("activation/layer0").stats(0).channel_mean) == 16
-    assert run.tensor("latent").value(10).shape == (64, 8)
-    assert run.tensor("latent").labels(10).shape == (64,)
-    assert len(run.findings()) == 1
-    assert len(run.rule_states()) == 2
-    assert run.status == RunStatus.FINISHED
-    assert run.problems == []
-    with pytest.raises(ValueError, match="odd"):
-        fake_run(tmp_path / "x", steps=1, status="odd")
-
-
-def test_fake_run_is_the_same_for_the_same_seed(tmp_path):
-    one, other = (open_run(fake_run(tmp_path / name, steps=3)) for name in "ab")
-    assert one.to_pandas().equals(other.to_pandas())
-    assert replace(one.info, id="", name="", created_ns=0, ended_ns=0) == replace(
-        other.info, id="", name="", created_ns=0, ended_ns=0
-    )
-
-
 def test_reading_needs_no_heavy_package():
     code = (
         "import sys, tdbg_lab.run, tdbg_lab.store, tdbg_lab.testing;"
@@ -540,82 +299,3 @@ def test_thinning_keeps_ends_and_what_is_not_finite(tmp_path):
     assert (np.diff(found.steps) > 0).all()
     again = run.overview(kind="loss", column="value", n_out=50)
     np.testing.assert_array_equal(found.steps, again.steps)
-
-
-def test_refresh_lists_a_directory_only_when_it_changed(tmp_path, monkeypatch):
-    from tdbg_lab.store import state
-
-    path = create_run(tmp_path / "run").path
-    writer = RankWriter(path, seal=False)
-    writer.append(rows(0))
-    os.utime(writer.path, ns=(10**18, 10**18))
-    run = open_run(path)
-    monkeypatch.setattr(state, "list_segments", lambda _: pytest.fail("listed though nothing changed"))
-    assert not run.refresh()
-    writer.append(rows(1))
-    assert run.refresh()
-    assert run.last_step == 1
-    monkeypatch.undo()
-    writer.close()
-    RankWriter(path, seal=False).append(rows(2))
-    assert run.refresh()
-    assert run.last_step == 2
-
-
-def test_segment_sealed_between_listing_and_reading_keeps_its_rows(tmp_path):
-    path = create_run(tmp_path / "run").path
-    writer = RankWriter(path)
-    writer.append(rows(0))
-    os.utime(writer.path, ns=(10**18, 10**18))
-    run = open_run(path)
-    writer.close()
-    os.utime(writer.path, ns=(10**18, 10**18))  # as if the listing had been made before
-    run.refresh()
-    assert run.steps().tolist() == [0]
-    run.refresh()
-    assert run.steps().tolist() == [0]
-    assert run.problems == []
-
-
-def test_sealed_segment_that_was_replaced_is_read_anew(tmp_path):
-    path = create_run(tmp_path / "run").path
-    for step in (0, 5):
-        writer = RankWriter(path)
-        writer.append(rows(step))
-        writer.close()
-        if step == 0:
-            run = open_run(path)
-            assert run.steps().tolist() == [0]
-            shutil.rmtree(writer.path)
-    assert run.refresh()
-    assert run.steps().tolist() == [5]
-
-
-def test_closed_segment_that_waits_for_sealing_does_not_keep_its_lists(tmp_path):
-    path = create_run(tmp_path / "run").path
-    writer = RankWriter(path, seal=False)
-    for step in range(260):
-        writer.append(rows(step))
-    run = open_run(path)
-    first, second = run._reader.state._stats(None)
-    assert not first._batches
-    assert len(second._batches) == 4
-    assert run.tensor("a.weight").histograms().block.count.sum() == 260 * 6
-    RankWriter(path).close()  # seals both behind the reader's back
-    assert run.tensor("a.weight").histograms().block.count.sum() == 260 * 6
-    assert run.problems == []
-    assert run.steps().tolist() == list(range(260))
-
-
-def test_problem_with_a_file_does_not_tell_its_path(tmp_path, monkeypatch):
-    from tdbg_lab.store import parquet
-
-    path = fake_run(tmp_path / "run", steps=3)
-    run = open_run(path)
-
-    def fail(file):
-        raise PermissionError(13, "Permission denied", str(file))
-
-    monkeypatch.setattr(parquet, "open_regular", fail)
-    assert run.stats("layer0.weight", "mean").empty
-    assert run.problems == ["stats-000001.parquet: Permission denied"]

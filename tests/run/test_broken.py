@@ -1,0 +1,92 @@
+"""Broken and foreign files in a run: left out with a reason, and nothing raises."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from tdbg_lab.run import open_run
+from tdbg_lab.testing import fake_run
+
+GARBAGE = {
+    "stats-000005.arrows": b"garbage " * 50,
+    "stats-000002.parquet": b"PAR1" + b"garbage" * 50 + b"PAR1",
+    "stats-000003.parquet": b"",
+    "stats-000004.arrows": b"",
+    "spans-000005.parquet": b"PAR1" * 9,
+    "system-000005.arrows": b"\xff\xff\xff\xff\xff\xff\xff\x7f",
+    "stats-99999999999.arrows": b"x",
+    "notes.txt": b"x",
+}
+
+
+def test_garbage_in_a_run_is_left_out_with_a_reason(tmp_path):
+    path = fake_run(tmp_path / "run", steps=5)
+    rank = path / "rank-00000"
+    for name, data in GARBAGE.items():
+        (rank / name).write_bytes(data)
+    (path / "rank-00007").write_bytes(b"a file, not a directory")
+    (path / "rank-00008").symlink_to(rank)
+    (rank / "stats-000010.parquet").symlink_to(rank / "stats-000001.parquet")
+    (rank / "stats-000011.arrows").mkdir()
+    run = open_run(path)
+    assert run.last_step == 4
+    assert run.ranks() == [0]
+    assert len(run.problems) == 5
+    assert all(str(tmp_path) not in problem for problem in run.problems)
+    assert not run.refresh()
+    assert len(run.spans()) == 20
+
+
+def test_sealed_segment_with_a_lying_index_is_left_out(tmp_path):
+    import base64
+
+    import pyarrow.parquet as pq
+
+    path = fake_run(tmp_path / "run", steps=5, findings=False)
+    good = path / "rank-00000" / "stats-000001.parquet"
+    file = pq.ParquetFile(good)
+    table, metadata = file.read(), dict(file.metadata.metadata)
+    lies = {
+        b"tdbg.runs": [base64.b64encode(np.array([[0, 0, 0, 10**9, 1]], "<i4")), b"x", b""],
+        b"tdbg.keys": [b"", b"[]", b"{}", b"[" * 100_000, b'[["a", "weight", "", "", [], [], 0]]', b"[[5]]"],
+        b"tdbg.steps": [b"", base64.b64encode(b"x" * 24), b"!"],
+        b"tdbg": [b"", b"{}", b'{"format": 1}', b'{"format": 7, "uid": "x"}'],
+    }
+    for key, values in lies.items():
+        for value in values:
+            with pq.ParquetWriter(good, table.schema) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata({**metadata, key: bytes(value)})
+            run = open_run(path)
+            assert run.steps().tolist() == [], (key, value)
+            assert len(run.problems) == 1
+
+
+def test_sealed_segment_with_broken_pages_does_not_raise(tmp_path):
+    path = fake_run(tmp_path / "run", steps=5, findings=False)
+    good = path / "rank-00000" / "stats-000001.parquet"
+    data = bytearray(good.read_bytes())
+    data[4 : len(data) // 3] = os.urandom(len(data) // 3 - 4)
+    good.write_bytes(data)
+    run = open_run(path)
+    assert run.last_step == 4  # the index is whole
+    run.to_pandas()
+    run.overview(kind=None, column="q50")
+    run.tensor("layer0.weight").histograms()
+    assert run.problems
+
+
+def test_problem_with_a_file_does_not_tell_its_path(tmp_path, monkeypatch):
+    from tdbg_lab.store import parquet
+
+    path = fake_run(tmp_path / "run", steps=3)
+    run = open_run(path)
+
+    def fail(file):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr(parquet, "open_regular", fail)
+    assert run.stats("layer0.weight", "mean").empty
+    assert run.problems == ["stats-000001.parquet: Permission denied"]

@@ -1,0 +1,81 @@
+"""How a run stands, and runs below a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tdbg_lab.errors import NotFoundError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.run import list_runs, open_run
+from tdbg_lab.store import create_run
+from tdbg_lab.store.layout import read_json, write_json
+from tdbg_lab.testing import fake_run
+
+
+def test_status_of_a_process_that_is_gone_is_crashed(tmp_path):
+    code = "import sys; from tdbg_lab.store import create_run; create_run(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=True)
+    assert open_run(tmp_path / "run").status == RunStatus.CRASHED
+    assert list_runs(tmp_path)[0].status == RunStatus.CRASHED
+
+
+def test_status_of_a_pid_that_was_used_again_is_crashed(tmp_path):
+    path = fake_run(tmp_path / "run", steps=1, status="crashed")
+    value = read_json(path / "run.json")
+    assert value["pid"] == os.getpid()
+    assert open_run(path).status == RunStatus.CRASHED
+
+
+def test_status_on_another_host_is_crashed_after_long_silence(tmp_path):
+    path = fake_run(tmp_path / "run", steps=2, status="running")
+    value = read_json(path / "run.json")
+    long_ago = time.time_ns() - 10**12
+    write_json(path / "run.json", {**value, "host": "elsewhere", "created_ns": long_ago})
+    assert open_run(path).status == RunStatus.RUNNING
+    for file in (path / "rank-00000").glob("*.parquet"):
+        os.utime(file, ns=(long_ago, long_ago))
+    assert open_run(path).status == RunStatus.CRASHED
+
+
+def test_open_run_of_nothing_is_not_found(tmp_path):
+    with pytest.raises(NotFoundError, match="no run at nowhere"):
+        open_run(tmp_path / "nowhere")
+
+
+def test_list_runs_finds_runs_below_the_newest_first(tmp_path):
+    for name in ("a", "group/b", "group/deep/c", ".hidden/d", "node_modules/e"):
+        create_run(tmp_path / name).set_status("finished", last_step=3)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    (tmp_path / "file").write_text("x")
+    found = list_runs(tmp_path)
+    assert [summary.info.name for summary in found] == ["c", "b", "a"]
+    assert [summary.last_step for summary in found] == [3, 3, 3]
+    assert len(list_runs(tmp_path, limit=2)) == 2
+    assert list_runs(tmp_path / "nowhere") == []
+    assert list_runs(tmp_path / "a")[0].info.name == "a"
+
+
+def test_list_runs_knows_the_last_step_of_a_sealed_crashed_run(tmp_path):
+    fake_run(tmp_path / "run", steps=7, status="crashed")
+    (summary,) = list_runs(tmp_path)
+    assert (summary.last_step, summary.status) == (6, RunStatus.CRASHED)
+
+
+def test_list_runs_takes_a_thousand_quickly(tmp_path):
+    path = create_run(tmp_path / "run").path
+    value = read_json(path / "run.json")
+    for number in range(1000):
+        folder = tmp_path / f"run{number}"
+        folder.mkdir()
+        (folder / "run.json").write_text(
+            json.dumps({**value, "status": "finished", "ended_ns": 5, "last_step": 1})
+        )
+    begin = time.process_time()
+    assert len(list_runs(tmp_path)) == 1001
+    assert time.process_time() - begin < 2
