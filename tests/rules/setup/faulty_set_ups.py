@@ -1,0 +1,148 @@
+"""Trainings of which one thing is wrongly set up each: `rule` finds it."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from .healthy_set_ups import Healthy, Numbers, Several
+
+
+class SoftmaxTwice(Healthy):
+    rule = "wrong_output"
+
+    def set_up(self):
+        self.model.append(nn.Softmax(1))
+
+
+class SigmoidFirst(Healthy):
+    rule = "wrong_output"
+
+    def set_up(self):
+        self.model.append(nn.Sigmoid())
+
+
+class NoLogSoftmax(Healthy):
+    rule, steps = "wrong_output", 40
+
+    def set_up(self):
+        self.loss = nn.NLLLoss()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class Spread(Numbers):
+    rule = "wrong_output"
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y.squeeze(1)
+
+
+class OutOfReach(Numbers):
+    rule = "label_range"
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y * 20
+
+
+class OneSided(Numbers):
+    """Behind a sigmoid, which the labels below 0 pull to its end."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.model[6][1] = nn.Sigmoid()
+        self.y = self.y * 2
+
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 1e-2)
+
+
+class Rectified(Numbers):
+    """Behind a ReLU, with labels on both sides of zero."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.model[6][1] = nn.ReLU()
+
+
+class NotBinary(Healthy):
+    rule, steps = "label_range", 60
+
+    def set_up(self):
+        self.loss = nn.BCEWithLogitsLoss()
+        self.y = 3.0 * nn.functional.one_hot(self.y, 10).float()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class Constant(Healthy):
+    rule = "constant_output"
+
+    def set_up(self):
+        with torch.no_grad():
+            self.model[4].bias.fill_(-50.0)
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class Equal(Healthy):
+    rule = "symmetric_weights"
+
+    def set_up(self):
+        nn.init.constant_(self.model[4].weight, 0.1)
+
+
+class Pictures(Healthy):
+    rule = "unscaled_inputs"
+
+    def set_up(self):
+        self.x = self.x * 255
+
+
+class Shuffled(Healthy):
+    rule, steps = "unrelated_labels", 260
+
+    def rows(self, step):
+        self.shuffled = torch.randint(0, 1500, (32,), generator=self.random)
+        return super().rows(step)
+
+    def forward(self, x, step):
+        return super().forward(self.x[self.shuffled], step)
+
+
+class ShuffledSeveral(Shuffled):
+    """That some columns are nearly always no is learnt without the inputs."""
+
+    set_up = Several.set_up
+
+
+class Empty(Healthy):
+    """From a step on nothing is read."""
+
+    rule, save_every = "constant_inputs", 2
+
+    def forward(self, x, step):
+        return super().forward(x if step < 60 else torch.zeros_like(x), step)
+
+
+class TooLow(Healthy):
+    rule = "learning_rate"
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-6)
+
+
+FAULTY = (
+    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, Rectified, NotBinary),
+    *(Constant, Equal),
+    *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
+)

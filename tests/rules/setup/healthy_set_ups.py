@@ -1,0 +1,132 @@
+"""Healthy trainings that look like wrongly set up ones: no rule on set-ups may speak of them."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from tests.rules.silent.loops import Loop
+
+
+class Healthy(Loop):
+    steps = 120
+
+    def __init__(self):
+        super().__init__()
+        self.set_up()
+
+    def set_up(self):
+        """What a subclass gets wrong."""
+
+
+class Adam(Healthy):
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 3e-3)
+
+
+class WarmUp(Healthy):
+    def before(self, step):
+        self.optimizer.param_groups[0]["lr"] = 0.1 * min(1.0, (step + 1) / 100)
+
+
+class ZeroHead(Healthy):
+    def set_up(self):
+        nn.init.zeros_(self.model[6].weight)
+
+
+class Numbers(Healthy):
+    """Regression through a tanh that can reach its labels."""
+
+    def set_up(self):
+        self.model[6] = nn.Sequential(nn.Linear(32, 1), nn.Tanh())
+        self.optimizer = self.make_optimizer()
+        self.loss = nn.MSELoss()
+        self.y = (self.y.float().unsqueeze(1) - 4.5) / 5.0
+
+
+class Counted(Numbers):
+    """Regression through a ReLU of labels that are never negative."""
+
+    def set_up(self):
+        super().set_up()
+        self.model[6][1] = nn.ReLU()
+        self.y = self.y + 0.9
+
+
+class Several(Healthy):
+    """Yes and no in six columns, some nearly always no, learnt slowly."""
+
+    steps = 260
+
+    def set_up(self):
+        self.model[6] = nn.Linear(32, 6)
+        self.optimizer = self.make_optimizer()
+        self.loss = nn.BCEWithLogitsLoss()
+        self.y = (self.y.unsqueeze(1) < torch.tensor([1, 1, 2, 9, 9, 5])).float()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.02)
+
+
+class Narrow(Healthy):
+    """Two classes, whose fresh logits are all between 0 and 1."""
+
+    def set_up(self):
+        self.model[6] = nn.Linear(32, 2)
+        with torch.no_grad():
+            self.model[6].weight.mul_(0.1)
+            self.model[6].bias.fill_(0.4)
+        self.optimizer = self.make_optimizer()
+        self.y = (self.y > 4).long()
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.02)
+
+
+class Rare(Healthy):
+    """A class that is never predicted, though its samples get larger outputs than others."""
+
+    steps, save_every = 240, 4
+
+    def set_up(self):
+        self.y = (self.y == 0).long()
+
+    def rows(self, step):
+        rows = super().rows(step)
+        few = self.y[rows].cumsum(0) <= 1
+        return rows[(self.y[rows] == 0) | few]
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=2e-3)
+
+
+class OwnLoss(Numbers):
+    """A loss that is given more than it compares with the labels."""
+
+    def set_up(self):
+        super().set_up()
+        self.model.append(Doubled())
+        self.loss = FirstHalf()
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return torch.cat([x, x, x], 1)
+
+
+class FirstHalf(nn.Module):
+    def forward(self, told, wanted):
+        return nn.functional.mse_loss(told[:, :2], wanted.expand(-1, 2))
+
+
+class Residue(Numbers):
+    """Labels that are always zero: what is learnt is a function that vanishes."""
+
+    steps, save_every = 240, 4
+
+    def set_up(self):
+        super().set_up()
+        self.y = torch.zeros_like(self.y)
+
+
+HEALTHY = (Healthy, Adam, WarmUp, ZeroHead, Numbers, Counted, Several, Narrow, Rare, OwnLoss, Residue)

@@ -1,0 +1,95 @@
+"""Healthy loops that look like faulty ones: no rule on silent errors may speak of them."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from .loops import Loop
+
+
+class Healthy(Loop):
+    pass
+
+
+class Accumulating(Loop):
+    def reset(self, step):
+        if step % 3 == 0:
+            super().reset(step)
+
+    def move(self, step):
+        if step % 3 == 2:
+            super().move(step)
+
+
+class Clipping(Loop):
+    def move(self, step):
+        nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        super().move(step)
+
+
+class Averaging(Loop):
+    """Evaluates with averaged weights, then puts the own ones back."""
+
+    def evaluate(self, step):
+        own = {name: value.clone() for name, value in self.model.state_dict().items()}
+        with torch.no_grad():
+            for one in self.model.parameters():
+                one.mul_(0.99)
+        super().evaluate(step)
+        self.model.load_state_dict(own)
+
+
+class FineTuning(Loop):
+    def make_optimizer(self):
+        self.model[0].requires_grad_(requires_grad=False)
+        self.model[1].requires_grad_(requires_grad=False)
+        return torch.optim.Adam([one for one in self.model.parameters() if one.requires_grad])
+
+
+class Scheduled(Loop):
+    def before(self, step):
+        if self.schedule is None:
+            self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 1)
+        if step and step % 10 == 0:
+            self.schedule.step()
+
+
+class Epochs(Loop):
+    def rows(self, step):
+        order = torch.randperm(320, generator=torch.Generator().manual_seed(step // 10))
+        return order[32 * (step % 10) : 32 * (step % 10 + 1)]
+
+
+class OneBatch(Loop):
+    def rows(self, step):
+        return torch.arange(200)
+
+
+class LookingAhead(Loop):
+    """Every fifth step the weights go half of the way back to where they were five steps ago."""
+
+    steps = 90
+
+    def before(self, step):
+        if step % 5:
+            return
+        with torch.no_grad():
+            for one, slow in zip(self.model.parameters(), getattr(self, "slow", ()), strict=False):
+                one.lerp_(slow, 0.5)
+        self.slow = [one.detach().clone() for one in self.model.parameters()]
+
+
+class EndingAtZero(Loop):
+    """The schedule ends with the training."""
+
+    steps = 60
+
+    def before(self, step):
+        self.optimizer.param_groups[0]["lr"] = 0.1 * max(0.0, 1 - step / 55)
+
+
+HEALTHY = (
+    *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
+    *(LookingAhead, EndingAtZero),
+)
