@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -19,9 +20,6 @@ NO_TORCH = (
     'The quickstart trains with PyTorch, which is not installed: pip install "tdbg-lab[torch]" - '
     "or see the panel without it: tdbg demo --synthetic"
 )
-
-_WORKSPACE = "tdbg-demo"
-"""JupyterLab keeps what was open by workspace: the demo begins tidy, and leaves the user's own alone."""
 
 
 @click.command("demo")
@@ -41,6 +39,7 @@ _WORKSPACE = "tdbg-demo"
 def command(port: int, folder: Path, *, no_browser: bool, synthetic: bool) -> int:
     """Open JupyterLab on the quickstart."""
     from tdbg_lab.demo.notebooks import copy_examples
+    from tdbg_lab.demo.workspace import prepare_workspace
 
     if not synthetic and importlib.util.find_spec("torch") is None:
         raise MissingDependencyError(NO_TORCH)
@@ -50,6 +49,8 @@ def command(port: int, folder: Path, *, no_browser: bool, synthetic: bool) -> in
     else:
         copy_examples(folder)
         _warm_up()
+    with contextlib.suppress(OSError):  # what JupyterLab cannot keep, it begins with each time
+        prepare_workspace()
     click.echo(f"The demo is in {folder}. Press Ctrl+C twice to end it.")
     training = _start_training(folder / "runs" / "synthetic") if synthetic else None
     try:
@@ -72,7 +73,9 @@ def _start_training(path: Path) -> subprocess.Popen[bytes]:
 
 def _jupyter(folder: Path, port: int, *, browser: bool, notebook: bool) -> int:
     """Run JupyterLab until it ends; its exit code."""
-    page = f"/lab/workspaces/{_WORKSPACE}" + ("/tree/quickstart.ipynb" if notebook else "")
+    from tdbg_lab.demo.workspace import WORKSPACE
+
+    page = f"/lab/workspaces/{WORKSPACE}" + ("/tree/quickstart.ipynb" if notebook else "")
     options = [
         f"--ServerApp.root_dir={folder}",
         f"--ServerApp.port={port}",

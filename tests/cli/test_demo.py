@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -11,8 +12,9 @@ from tdbg_lab.run import open_run
 
 
 @pytest.fixture
-def started(monkeypatch):
-    """Calls of JupyterLab, which is not started."""
+def started(tmp_path, monkeypatch):
+    """Calls of JupyterLab, which is not started, and keeps its workspaces in a folder of the test."""
+    monkeypatch.setenv("JUPYTERLAB_WORKSPACES_DIR", str(tmp_path / "workspaces"))
     calls = []
     monkeypatch.setattr(demo, "_jupyter", lambda *args, **kwargs: calls.append((args, kwargs)) or 0)
     return calls
@@ -33,6 +35,19 @@ def test_demo_opens_the_quickstart(tmp_path, monkeypatch, started, capsys):
     ((folder, port), options), *_ = started
     assert (folder / "quickstart.ipynb").exists()
     assert (port, options) == (9000, {"browser": False, "notebook": True})
+
+
+def test_workspace_of_the_demo_shows_the_side_bar_first_and_is_the_users_then(tmp_path):
+    from tdbg_lab.demo.workspace import prepare_workspace
+
+    assert prepare_workspace(tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert (
+        json.loads(file.read_text())["data"]["layout-restorer:data"]["left"]["current"] == "tdbg-lab-sidebar"
+    )
+    file.write_text("{}")
+    assert not prepare_workspace(tmp_path)
+    assert file.read_text() == "{}"
 
 
 def test_demo_without_torch_says_what_to_do(tmp_path, monkeypatch, started, capsys):
