@@ -30,6 +30,8 @@ from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
+from benchmarks.detection.programs.sixth import pictures as pictured
+from benchmarks.detection.programs.sixth import tables as tabled
 from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
 from benchmarks.detection.programs.third import rows as read
@@ -57,19 +59,31 @@ HELD_OUT = "held_out"
 SETS_OF_PROGRAMS = {
     HELD_OUT: SetOfPrograms(
         "Held-out programs",
-        "other data, networks, optimizers and schedules than those of the earlier sets; written by people "
-        "who had not read the rules. Tasks of each family took turns in being tuned on or held out; these "
-        "were asked about once, and what is mended after that does not change their figures.",
+        "other data, networks, losses and schedules than those of the earlier sets; written by people who "
+        "had not read the rules; faults of the kinds that the rules are to find. Tasks of each family took "
+        "turns in being tuned on or held out; these were asked about once, and what is mended after that "
+        "does not change their figures.",
+        seeds=2,
+    ),
+    "sixth_tuned": SetOfPrograms(
+        "The tuned half of the sixth set",
+        "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
+        seeds=2,
+    ),
+    "held_out_fifth": SetOfPrograms(
+        "Programs of the fifth held-out set",
+        "were held out in the last report; their misses and false alarms were looked at since, and rules "
+        "mended.",
         seeds=2,
     ),
     "fifth_tuned": SetOfPrograms(
         "The tuned half of the fifth set",
-        "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
+        "rules were tuned on them before the fifth held-out set was asked about.",
         seeds=2,
     ),
     "held_out_fourth": SetOfPrograms(
         "Programs of the fourth held-out set",
-        "were held out in the last report; their misses and false alarms were looked at since, and rules "
+        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
         "mended.",
         seeds=2,
     ),
@@ -106,8 +120,11 @@ def tasks() -> list[Task]:
         *_whole("held_out_third", told, looked_at, read, makers, frameworks),
         *_whole("held_out_fourth", asked, lessons, shown, heard, made, players, brought),
         *_turns(
-            "fifth_tuned", HELD_OUT, counted, painted, borrowed, followed, attended, compared, halved, played
+            "fifth_tuned",
+            "held_out_fifth",
+            *(counted, painted, borrowed, followed, attended, compared, halved, played),
         ),
+        *_turns("sixth_tuned", HELD_OUT, tabled, pictured),
     ]
 
 
