@@ -30,8 +30,10 @@ from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
+from benchmarks.detection.programs.sixth import boosting as boosted
 from benchmarks.detection.programs.sixth import pictures as pictured
 from benchmarks.detection.programs.sixth import tables as tabled
+from benchmarks.detection.programs.sixth import tuning as adapted
 from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
 from benchmarks.detection.programs.third import rows as read
@@ -124,7 +126,7 @@ def tasks() -> list[Task]:
             "held_out_fifth",
             *(counted, painted, borrowed, followed, attended, compared, halved, played),
         ),
-        *_turns("sixth_tuned", HELD_OUT, tabled, pictured),
+        *_turns("sixth_tuned", HELD_OUT, tabled, pictured, adapted, boosted),
     ]
 
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.detection.faults.parts import change_inputs
 from benchmarks.detection.faults.sagemaker import LOST, TOO_FAST
 from benchmarks.detection.program import Fault
 
 if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
 
-__all__ = ["log_of_nothing", "missing_targets", "swapped_arguments", "too_long", "truncated",
-           "weights_upside_down"]  # fmt: skip
+__all__ = ["log_of_nothing", "missing_targets", "rounds_without_end", "swapped_arguments", "tiny_rounds",
+           "too_long", "truncated", "weights_upside_down"]  # fmt: skip
 
 
 def log_of_nothing(column: int = 0, share: float = 0.03) -> Fault:
@@ -47,8 +48,7 @@ def truncated() -> Fault:
         def cut(x: torch.Tensor) -> torch.Tensor:
             return ((x - x.amin()) / (x.amax() - x.amin())).floor()
 
-        recipe.train = (cut(recipe.train[0]), recipe.train[1])
-        recipe.held = (cut(recipe.held[0]), recipe.held[1])
+        change_inputs(recipe, cut)
 
     rules = ("inputs_constant", "all_zero", "check_input_images", "inputs_not_normalised", "constant_output")
     return Fault("truncated", change, rules, "setup", causes=rules[:4])
@@ -73,6 +73,26 @@ def too_long(times: int = 10) -> Fault:
         recipe.schedule = None
 
     return Fault("too_long", change, ("overtraining", "overfit"), "sagemaker")
+
+
+def rounds_without_end(times: int) -> Fault:
+    """Rounds go on long after they help, at the rate that is usual for few of them."""
+
+    def change(recipe: Recipe) -> None:
+        recipe.steps *= times
+        recipe.options |= {"eta": 0.5}
+
+    return Fault("rounds_without_end", change, ("overtraining", "overfit"), "sagemaker")
+
+
+def tiny_rounds(eta: float = 1e-3) -> Fault:
+    """A rate for thousands of rounds, and a few dozen of them: hardly anything is learnt."""
+
+    def change(recipe: Recipe) -> None:
+        recipe.options |= {"eta": eta}
+
+    rules = ("loss_not_decreasing", "learning_rate_scale", "learning_rate_too_low")
+    return Fault("tiny_rounds", change, rules, "sagemaker")
 
 
 def weights_upside_down() -> Fault:

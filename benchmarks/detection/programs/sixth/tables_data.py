@@ -10,7 +10,7 @@ import torch
 from benchmarks.detection.programs.data import Split, split
 from benchmarks.detection.programs.fifth.tables_data import _floats, _scaled
 
-__all__ = ["amounts", "chances", "classes", "cooling", "few", "plant"]
+__all__ = ["amounts", "chances", "classes", "cooling", "few", "moved", "plant"]
 
 
 def _mixed(random: np.random.Generator, rows: int, numbers: int, kinds: int) -> np.ndarray:
@@ -103,3 +103,13 @@ def cooling(rows: int = 2400) -> Split:
     y = _scaled(y) + 0.15 * random.normal(size=y.shape)
     x = np.column_stack([compact, glass, wall, height, south, sun, people])
     return split(_floats(_scaled(x)), _floats(_scaled(y)), seed=602)
+
+
+def moved(found: Split, rows: int = 1400) -> Split:
+    """The same columns of other devices: stretched, shifted and mixed a little; fewer rows to learn from."""
+    random = np.random.default_rng(603)
+    width = found[0][0].shape[1]
+    mix = _floats(np.diag(random.uniform(0.6, 1.5, width)) + 0.12 * random.normal(size=(width, width)))
+    shift = _floats(0.5 * random.normal(size=width))
+    (x, y), (held_x, held_y) = found
+    return (x[:rows] @ mix + shift, y[:rows]), (held_x @ mix + shift, held_y)
