@@ -241,6 +241,47 @@ def test_steps_a_scaler_leaves_out_are_known_and_do_not_count(attach, fused):
     assert not handle.problems
 
 
+def test_a_scaler_that_leaves_out_every_step_is_counted_at_the_end(attach):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    handle = attach(model, optimizer=optimizer)
+    for _ in range(3):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(2, 4)).mean() * torch.inf).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    handle.detach()
+    assert handle.run.scalars("optimizer/skipped_steps").values.tolist() == [3]
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_steps_left_out_before_the_first_one_is_made_are_seen_as_they_happen(attach, given):
+    original = torch.amp.GradScaler.step
+    model = nn.Linear(4, 1)
+    optimizer, other = (torch.optim.SGD(one.parameters(), lr=0.01) for one in (model, nn.Linear(4, 1)))
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    handle = attach(model, optimizer=optimizer if given else None)
+    for step in range(7):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(2, 4)).mean() * (float("inf") if step < 6 else 1.0)).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        scaler.step(optimizer)
+        other.param_groups[0]["params"][0].grad = torch.full((1, 4), torch.inf)
+        scaler.step(other)
+        scaler.update()
+    handle.detach()
+    run = handle.run
+    assert run.stats("check/skipped_in_a_row", "max")["max"].max() == 6
+    assert run.stats("check/discarded_gradients", "max")["max"].max() == 0, "that was the scaler's doing"
+    assert run.scalars("optimizer/skipped_steps").values[-1] == 6, "those of other models do not count"
+    if given:
+        norms = run.scalars("optimizer/grad_norm").values
+        assert norms == pytest.approx([5**0.5]), "before clipping, of the gradients that were used"
+    assert torch.amp.GradScaler.step is original
+
+
 def test_autocast_outputs_have_their_own_dtype(attach):
     model = nn.Linear(4, 2)
     handle = attach(model)

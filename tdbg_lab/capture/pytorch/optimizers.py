@@ -7,6 +7,7 @@ them steps a second time.
 from __future__ import annotations
 
 from functools import partial
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -37,7 +38,8 @@ class OptimizerWatch:
         self._engine = engine
         self.parameters = parameters
         self._updates = UpdateProbe(engine)
-        self.scalers = ScalerWatch(engine, self.on_skipped)
+        self.scalers = ScalerWatch(engine, self.on_skipped, self._concerns)
+        self._skipped_told = 0
         self._unclipped: dict[str, float] = {}
         """Norm of the gradients of each optimizer before they were clipped in this step."""
         self._clipping = ClipWatch(self._before_clipping)
@@ -76,6 +78,8 @@ class OptimizerWatch:
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
         self.scalers.detach()
+        if self._engine.open and self._skipped_told != self.scalers.skipped:  # no step was made since
+            self._engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._clipping.detach()
         if self.checks is not None:
             self.checks.detach()
@@ -106,7 +110,9 @@ class OptimizerWatch:
             self._close()
         first = not self._stepped
         engine.before_step()
-        self.scalers.look_for(optimizer)
+        self.scalers.stepped()
+        if self._skipped_told != self.scalers.skipped:
+            engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
         due = engine.mask
         if self.checks is not None:
@@ -146,11 +152,11 @@ class OptimizerWatch:
         elif engine.rootless:
             engine.watch_layers()
 
-    def on_skipped(self, optimizer: Optimizer, total: int) -> None:
+    def on_skipped(self, optimizer: Optimizer) -> None:
         """A GradScaler left out a step because of infinite gradients."""
         engine = self._engine
         engine.enter_train_step()
-        self._add_skipped(total)
+        self._unclipped.clear()  # those gradients are gone
         if self.checks is not None:
             self.checks.skipped(optimizer, self.scalers.in_a_row, self.scalers.scale)
         if engine.mask and optimizer in self._names:
@@ -159,10 +165,19 @@ class OptimizerWatch:
             record = partial(self.parameters.record, values=False, gradients_of=self._owned)
             engine.guard.run("parameters", record, live, engine.mask)
 
-    def _add_skipped(self, total: int) -> None:
+    def _concerns(self, optimizer: Optimizer) -> bool:
+        """Whether an optimizer is ours, or will be with its first step: it moves parameters of the model."""
+        if self._names:
+            return optimizer in self._names
+        known = {id(value) for _, value in self.parameters.live()}
+        return any(id(one) in known for group in optimizer.param_groups for one in group["params"])
+
+    def _add_skipped(self) -> None:
+        """The steps left out so far, once in a step: several rows of it would merge to their mean."""
+        self._skipped_told = self.scalers.skipped
         key, membership = self._engine.key("optimizer/skipped_steps", Kind.OPTIMIZER)
         if membership.mask:
-            self._engine.recorder.add_scalar(key, float(total))
+            self._engine.recorder.add_scalar(key, float(self.scalers.skipped))
 
     def _note_fused_skip(self, optimizer: Optimizer, due: int) -> None:
         """A fused optimizer is called, and leaves its step out itself: that still counts as a step."""
@@ -174,7 +189,7 @@ class OptimizerWatch:
             found
         ) > 0:  # no waiting for a device
             self.scalers.skipped += 1
-            self._add_skipped(self.scalers.skipped)
+            self._add_skipped()
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -196,10 +211,12 @@ class OptimizerWatch:
         live = self.parameters.live()
         for optimizer, name in self._names.items():
             owned = self._ids(optimizer, live, first=len(self._names) == 1)
-            if name not in self._unclipped and not clipped.isdisjoint(owned):
-                norm = self._norm_now(owned)
-                if norm is not None:
-                    self._unclipped[name] = norm
+            # Of two clippings the first counts; what was not finite stays so: those gradients were dropped.
+            if isfinite(self._unclipped.get(name, inf)) or clipped.isdisjoint(owned):
+                continue
+            norm = self._norm_now(owned)
+            if norm is not None:
+                self._unclipped[name] = norm
 
     def _norm_now(self, owned: set[int]) -> float | None:
         """L2 norm of the gradients as they are; None without any."""

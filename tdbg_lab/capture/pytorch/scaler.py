@@ -1,13 +1,12 @@
 """GradScalers: which steps they left out because gradients were infinite.
 
-A scaler that leaves a step out does not call the optimizer, so no hook fires. The scaler is found
-once, on the call stack of the first step it does make, and its ``step`` is watched from then on.
+A scaler that leaves a step out does not call the optimizer, so no hook fires. ``GradScaler.step`` itself is
+watched, from the first step on: a scaler often leaves out its first ones, until it has found its scale.
 """
 
 from __future__ import annotations
 
-import sys
-from math import log
+import functools
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod, ref
 
@@ -15,7 +14,6 @@ from torch.amp import GradScaler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
 
     from torch.optim import Optimizer
 
@@ -23,91 +21,78 @@ if TYPE_CHECKING:
 
 __all__ = ["ScalerWatch"]
 
-_MAX_FRAMES = 16
-
 
 class ScalerWatch:
-    """Watches the scalers that step our optimizers."""
+    """Watches scalers make optimizers step.
 
-    def __init__(self, engine: Engine, on_skipped: Callable[[Optimizer, int], None]) -> None:
+    Parameters
+    ----------
+    on_skipped
+        Called with an optimizer whose step was left out, if it is one of `ours`. A method, held weakly,
+        like `ours`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        on_skipped: Callable[[Optimizer], None],
+        ours: Callable[[Optimizer], bool],
+    ) -> None:
         self._engine = engine
         self._on_skipped = WeakMethod(on_skipped)
-        self._looked: set[int] = set()
-        self._scalers: list[ref[GradScaler]] = []
+        self._ours = WeakMethod(ours)
+        self._scaler: ref[GradScaler] | None = None
         self._steps_seen = 0
         self.skipped = 0
         """Steps left out so far."""
         self._last_step = -1
         self.in_a_row = 0
         """Steps left out since the last that was made."""
+        self._original = GradScaler.step
+        self._telling = _telling(self._original, WeakMethod(self._watch))
+        GradScaler.step = self._telling  # type: ignore[method-assign]
 
-    def look_for(self, optimizer: Optimizer) -> None:
-        """Note that `optimizer` steps; the first time, find the scaler that makes it step."""
+    def stepped(self) -> None:
+        """Note that an optimizer of ours steps."""
         self._steps_seen += 1
-        if id(optimizer) in self._looked:
+
+    def _watch(self, scaler: GradScaler, optimizer: Optimizer, step: Callable[[], Any]) -> Any:
+        """Let `scaler` step, and see whether it did."""
+        fused = getattr(optimizer, "_step_supports_amp_scaling", False)
+        seen = self._steps_seen
+        result = step()
+        if seen == self._steps_seen and not fused and self._engine.open:
+            self._engine.guard.run("optimizer/skipped_steps", self._skip, scaler, optimizer)
+        return result
+
+    def _skip(self, scaler: GradScaler, optimizer: Optimizer) -> None:
+        ours, tell = self._ours(), self._on_skipped()
+        if ours is None or tell is None or not ours(optimizer):
             return
-        self._looked.add(id(optimizer))
-        scaler = _on_stack(sys._getframe(1))  # noqa: SLF001
-        if scaler is not None and all(one() is not scaler for one in self._scalers):
-            self._watch(scaler)
-            before = _skipped_before(scaler)
-            if before:
-                self._skip(optimizer, before)
-
-    def _watch(self, scaler: GradScaler) -> None:
-        original = scaler.step
-        self._scalers.append(ref(scaler))
-
-        def step(optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            fused = getattr(optimizer, "_step_supports_amp_scaling", False)
-            seen = self._steps_seen
-            result = original(optimizer, *args, **kwargs)
-            if seen == self._steps_seen and not fused and self._engine.open:
-                self._engine.guard.run("optimizer/skipped_steps", self._skip, optimizer, 1)
-            return result
-
-        scaler.step = step  # type: ignore[method-assign]
-
-    def _skip(self, optimizer: Optimizer, count: int) -> None:
-        self.skipped += count
-        self.in_a_row = count if self._last_step != self._steps_seen else self.in_a_row + count
+        self._scaler = ref(scaler)
+        self.skipped += 1
+        self.in_a_row = 1 if self._last_step != self._steps_seen else self.in_a_row + 1
         self._last_step = self._steps_seen
-        tell = self._on_skipped()
-        if tell is not None:
-            tell(optimizer, self.skipped)
+        tell(optimizer)
 
     @property
     def scale(self) -> float:
-        """Scale of the scaler that was found last; 0.0 without one. Waits for its device."""
-        scaler = next((one for weak in reversed(self._scalers) if (one := weak()) is not None), None)
+        """Scale of the scaler that left out a step last; 0.0 without one. Waits for its device."""
+        scaler = None if self._scaler is None else self._scaler()
         return 0.0 if scaler is None else float(scaler.get_scale())
 
     def detach(self) -> None:
-        """Give the scalers back as they were."""
-        for one in self._scalers:
-            scaler = one()
-            if scaler is not None:
-                scaler.__dict__.pop("step", None)
-        self._scalers.clear()
+        """Put the method back as it was, unless somebody has replaced ours meanwhile. Idempotent."""
+        if GradScaler.step is self._telling:
+            GradScaler.step = self._original  # type: ignore[method-assign]
 
 
-def _on_stack(frame: FrameType | None) -> GradScaler | None:
-    """The scaler whose ``step`` is running, if one is."""
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            return None
-        if frame.f_code.co_name == "step":
-            found = frame.f_locals.get("self")
-            if isinstance(found, GradScaler):
-                return found
-        frame = frame.f_back
-    return None
+def _telling(original: Any, weak: WeakMethod[Any]) -> Any:
+    @functools.wraps(original)
+    def step(self: GradScaler, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        watch = weak()
+        if watch is None:
+            return original(self, optimizer, *args, **kwargs)
+        return watch(self, optimizer, functools.partial(original, self, optimizer, *args, **kwargs))
 
-
-def _skipped_before(scaler: GradScaler) -> int:
-    """Steps left out before we saw the scaler: each lowered the scale by the same factor."""
-    scale, start = scaler.get_scale(), float(scaler._init_scale)  # noqa: SLF001
-    factor = scaler.get_backoff_factor()
-    if not 0 < scale < start or not 0 < factor < 1:
-        return 0
-    return round(log(scale / start) / log(factor))
+    return step
