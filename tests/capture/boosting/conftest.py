@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-
-from tdbg_lab.capture import open_handles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    yield
-    for handle in open_handles():
-        handle.detach()
 
 
 @pytest.fixture(scope="session")
