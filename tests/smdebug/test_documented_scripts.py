@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.smdebug.predecessor import PREDECESSOR, needs_predecessor
+
 pytest.importorskip("torch")
 SCRIPTS = Path(__file__).parent / "scripts"
 REPOSITORY = Path(__file__).parents[2]
@@ -24,7 +26,6 @@ DIFFERS = (
     "both",  # ours is a subclass of what is raised there
     "collection names",  # there only those known when the collections were exported
 )
-REAL = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
 
 
 def run(interpreter, script, *args):
@@ -134,12 +135,12 @@ def close(one, other, where):
         assert one == other, f"{where}: {one!r} here, {other!r} there"
 
 
-@pytest.mark.skipif(not REAL, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@needs_predecessor
 def test_real_library_gives_the_same_answers(ours, changed, digits, tmp_path):
     out = tmp_path / "run"
-    close(ours["train_digits"], run(REAL, SCRIPTS / "train_digits.py", out, digits), "train")
+    close(ours["train_digits"], run(PREDECESSOR, SCRIPTS / "train_digits.py", out, digits), "train")
     for name in ("rule_digits", "analyse_digits"):
-        theirs = run(REAL, SCRIPTS / f"{name}.py", out)
+        theirs = run(PREDECESSOR, SCRIPTS / f"{name}.py", out)
         foreign = run(sys.executable, changed[name], out)  # its store, opened here
         for differs in DIFFERS:
             theirs.pop(differs, None)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
-import os
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,15 +16,13 @@ from tdbg_lab.smdebug.profiler import (
     SystemProfilerEventParser,
     TensorboardProfilerEvents,
 )
+from tests.smdebug.predecessor import answers_of_both, needs_predecessor
+from tests.smdebug.profiler_files import RECORDED, write_readings
 
-REAL = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
-RECORDED = Path(__file__).parents[1] / "data" / "smdebug" / "profiler" / "framework"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 TIMELINE = next(RECORDED.glob("pevents/*/*_pythontimeline.json"))
-READINGS = [
-    {"Type": "cpu", "Name": "cpu0", "Dimension": "CPUUtilization", "Value": 5.0, "Timestamp": 1795260930.5},
-    {"Type": "gpu", "Name": "gpu0", "Dimension": "GPUUtilization", "Value": 9.0, "Timestamp": 1795260931.5},
-    {"Type": "memory", "Dimension": "MemoryUsedPercent", "Value": 40.0, "Timestamp": 1795260932.5},
-]
 ANSWERS = """
 import importlib, json, sys
 profiler = importlib.import_module(sys.argv[1])
@@ -50,14 +45,6 @@ print("answers", json.dumps([
     [e.name for e in system.get_events_within_time_range(0, 2e15, event_type="gpu")],
 ]))
 """
-
-
-def write_readings(folder: Path, end: str = "") -> Path:
-    path = folder / "system" / "incremental" / "2026112111" / "1795260900.algo-1.json"
-    path.parent.mkdir(parents=True)
-    lines = (json.dumps({**reading, "NodeId": "algo-1"}) + "\n" for reading in READINGS)
-    path.write_text("".join(lines) + end)
-    return path
 
 
 def write_events(path: Path, events: list[dict]) -> Path:
@@ -148,12 +135,8 @@ def test_last_reading_may_be_still_written_but_no_other(tmp_path):
         SystemProfilerEventParser().read_events_from_file(write_readings(tmp_path / "broken", "{}\n{}\n"))
 
 
-@pytest.mark.skipif(not REAL, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@needs_predecessor
 def test_answers_are_those_of_the_predecessor(tmp_path):
-    files = [str(TIMELINE), str(write_readings(tmp_path, '{"Type": "cp'))]
-    told = []
-    for python, module in ((REAL, "smdebug.profiler"), (sys.executable, "tdbg_lab.smdebug.profiler")):
-        command = [python, "-c", ANSWERS, module, *files]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        told.append(next(line for line in done.stdout.splitlines() if line.startswith("answers")))
-    assert told[0] == told[1]
+    files = str(TIMELINE), str(write_readings(tmp_path, '{"Type": "cp'))
+    theirs, ours = answers_of_both(ANSWERS, "smdebug.profiler", *files)
+    assert theirs == ours

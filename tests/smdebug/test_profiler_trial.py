@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -20,9 +17,9 @@ from tdbg_lab.smdebug.exceptions import (
 from tdbg_lab.smdebug.rules import Rule, invoke_rule
 from tdbg_lab.smdebug.trials import ProfilerTrial, create_trial
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
-from tests.smdebug.test_profiler_parsers import RECORDED, write_readings
+from tests.smdebug.predecessor import answers_of_both, needs_predecessor
+from tests.smdebug.profiler_files import RECORDED, write_readings
 
-REAL = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
 START = 1_700_000_000 * 10**6
 ANSWERS = """
 import importlib, json, sys, time
@@ -134,15 +131,11 @@ def test_trial_without_data_and_rule_without_steps_are_told(run, tmp_path):
         invoke_rule(OnlySteps(create_trial(run.path, profiler=True)))
 
 
-@pytest.mark.skipif(not REAL, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@needs_predecessor
 def test_answers_are_those_of_the_predecessor(tmp_path):
     folder = tmp_path / "profiler-output"
     write_readings(folder)
     shutil.copytree(RECORDED / "pevents", folder / "framework" / "pevents")
     (folder / "framework" / "training_job_end.ts").touch()
-    told = []
-    for python, module in ((REAL, "smdebug"), (sys.executable, "tdbg_lab.smdebug")):
-        command = [python, "-c", ANSWERS, module, str(folder), str(tmp_path / "out")]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        told.append(next(line for line in done.stdout.splitlines() if line.startswith("answers")))
-    assert told[0] == told[1]
+    theirs, ours = answers_of_both(ANSWERS, "smdebug", str(folder), str(tmp_path / "out"))
+    assert theirs == ours

@@ -8,7 +8,6 @@ read by it anew.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,11 @@ from tdbg_lab.errors import StepNotFoundError
 from tdbg_lab.records import Kind, Mode, RunStatus
 from tdbg_lab.run import open_run
 from tdbg_lab.store.smdebug import SmdebugStore
+from tests.smdebug.predecessor import PREDECESSOR, needs_predecessor
 from tests.store.smdebug.test_run import FRAMEWORKS
 from tests.store.smdebug.writing import DTYPES, StoreWriter
 
 DATA = Path(__file__).parents[2] / "data" / "smdebug"
-PEER = os.environ.get("TDBG_SMDEBUG_PYTHON", "")
 OTHERS = ("xgboost", "mxnet", "tensorflow", "tensorflow_tape", "session", "estimator")
 STORES = ("pytorch", "reductions", "shapes", "workers", "dtypes", *OTHERS)
 UNREADABLE = {"int8": "|u1"}
@@ -76,19 +75,22 @@ def test_store_reads_as_smdebug_reads_it(name: str) -> None:
     check(DATA, name)
 
 
-@pytest.mark.skipif(not PEER, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@needs_predecessor
 @pytest.mark.timeout(600)
 def test_store_recorded_now_reads_as_smdebug_reads_it(tmp_path: Path) -> None:
     names = ("pytorch", "reductions", "dtypes")
     done = subprocess.run(
-        [PEER, str(DATA / "record.py"), str(tmp_path), *names], capture_output=True, text=True, check=False
+        [PREDECESSOR, str(DATA / "record.py"), str(tmp_path), *names],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     for name in names:
         check(tmp_path, name)
 
 
-@pytest.mark.skipif(not PEER, reason="TDBG_SMDEBUG_PYTHON names no interpreter with smdebug")
+@needs_predecessor
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_written_store_reads_as_smdebug_reads_it(tmp_path: Path, framework: str) -> None:
@@ -104,7 +106,7 @@ def test_written_store_reads_as_smdebug_reads_it(tmp_path: Path, framework: str)
             writer.write(step, tensors, mode=mode, mode_step=mode_step, worker=worker)
     writer.end()
     done = subprocess.run(
-        [PEER, str(DATA / "record.py"), "--describe", str(writer.path)],
+        [PREDECESSOR, str(DATA / "record.py"), "--describe", str(writer.path)],
         capture_output=True,
         text=True,
         check=False,
