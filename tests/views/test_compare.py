@@ -8,7 +8,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.run import open_run
 from tdbg_lab.testing import fake_run
 from tdbg_lab.views import Param, Preparation, call_view, view
-from tests.views.test_time_views import made
+from tests.views.timed import made
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from plotly import graph_objects as go
 from tdbg_lab.errors import StoreError
 from tdbg_lab.views.report import write_page, write_report
 from tdbg_lab.views.tables import slow_step_table
-from tests.views.test_time_views import made
+from tests.views.timed import made
 
 
 class _Page(html.parser.HTMLParser):
