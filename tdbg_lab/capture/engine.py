@@ -208,6 +208,13 @@ class Engine:
             else:
                 layers.take_off()
 
+    def pass_layers(self) -> None:
+        """Nothing of a layer can be seen in the forward that has begun."""
+        self.module_mask = 0
+        layers = None if self.layers is None else self.layers()
+        if layers is not None:
+            layers.take_off()
+
     def _enter(self, mode: Mode, micro: int, step: int | None = None) -> None:
         step = self.step if step is None else step
         self.guard.step = step

@@ -225,6 +225,58 @@ def test_evaluation_of_a_compiled_model_is_seen_when_its_pass_is_saved(attach):
     assert backend.runs == 12
 
 
+def test_forwards_of_a_model_compiled_in_place_are_seen_without_compiling_our_hooks(attach):
+    """PyTorch calls hooks of such a model one by one, and compiles those that it may look into."""
+    backend, model, criterion = Counting(), Small(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.compile(backend=backend)
+    frames = compiled_frames()[0]
+    handle = attach(model, optimizer=optimizer, loss=criterion, save_every=4)
+    for index in range(9):
+        x, y = batch(index)
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            criterion(model(x), y)
+        model.train()
+    assert compiled_frames()[0] - frames == 2, "its forward, trained and evaluated"
+    handle.detach()
+    run = handle.run
+    assert run.steps(tensor="check/batch").tolist() == list(range(9))
+    assert run.steps(tensor="activation/first", mode="train").tolist() == [0, 4, 8]
+    assert len(run.steps(tensor="loss/CrossEntropyLoss", mode="train")) == 9
+    assert len(run.steps(tensor="loss/CrossEntropyLoss", mode="eval")) == 9
+    assert {one.probe for one in handle.problems} <= {"compiled evaluation"}
+
+
+@pytest.mark.parametrize("order", ["compiled first", "attached first"])
+def test_a_model_that_pytorch_does_not_compile_in_place_is_not_compiled_for_our_hooks(attach, order):
+    """It leaves its own classes alone, unless hooks hang on them."""
+
+    def go(capture):
+        torch.manual_seed(3)
+        backend = Counting()
+        model = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU(), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if order == "compiled first":
+            model.compile(backend=backend)
+        handle = attach(model, optimizer=optimizer, save_every=3) if capture else None
+        if order == "attached first":
+            model.compile(backend=backend)
+        train(model, optimizer, 9)
+        if handle is not None:
+            handle.detach()
+            assert handle.run.steps(tensor="activation/1").tolist() == [0, 3, 6]
+            assert handle.run.steps(tensor="gradient/1.weight").tolist() == [0, 3, 6]
+            assert not handle.problems
+        return backend.compiled
+
+    assert go(capture=False) == 0, "what PyTorch does without us"
+    assert go(capture=True) == 0
+
+
 def test_a_stance_of_the_user_is_left_alone(attach):
     from torch._dynamo import eval_frame
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._compile import _disable_dynamo
 
+from tdbg_lab.capture.guard import Guard
+from tdbg_lab.capture.pytorch.frames import compiler, leave_out
 from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.stance import EagerStance
 
 __all__ = ["BoundaryHook", "ModuleHook", "StepHook", "inert", "make_inert"]
 
@@ -83,9 +86,12 @@ class BoundaryHook(_Hook):
     Inside compiled code it only notes that it was there, which costs no guard and no graph break. (The
     compiler must find ``torch.compiler.is_dynamo_compiling`` by that name: imported alone, it is false to it
     where a function of several graphs calls us. The flag says the same of an export, which it does not see.)
+
+    PyTorch calls the hooks of a model that is compiled in place one by one. The compiler is told to leave
+    them as they are there: it would compile each, and look its guards through at every step.
     """
 
-    __slots__ = ("after", "compiled", "engine", "function", "probe")
+    __slots__ = ("after", "compiled", "engine", "function", "probe", "stance")
 
     def __init__(
         self,
@@ -94,6 +100,8 @@ class BoundaryHook(_Hook):
         probe: str,
         function: Callable[..., None],
         after: Callable[[], None] | None = None,
+        *,
+        stance: EagerStance | None = None,
     ) -> None:
         super().__init__(owner)
         self.engine = engine
@@ -101,8 +109,12 @@ class BoundaryHook(_Hook):
         self.function = function
         self.after = after
         """Called unguarded: it may stop the training."""
+        self.stance = stance
+        """Is told whether compiled code runs around the hook."""
         self.compiled = False
         """Whether compiled code has passed here, unseen."""
+        if after is not None:
+            leave_out(after)
 
     def __call__(self, *values: Any) -> None:
         """Whatever the framework passes is passed on."""
@@ -112,6 +124,9 @@ class BoundaryHook(_Hook):
         engine = self.engine
         if not engine.open:
             return
+        if self.stance is not None:
+            compiling = compiler()
+            self.stance.within = compiling is not None and compiling is not False
         if CAN_CAPTURE and capturing():
             engine.guard.notice("CUDA graph", _GRAPH)
             return
@@ -136,6 +151,11 @@ class StepHook(BoundaryHook):
     def pass_compiled(self, values: tuple[Any, ...]) -> None:
         """Called within compiled code."""
         _outside(self, values)
+
+
+leave_out(BoundaryHook.__call__, deeply=False)
+for _called in (capturing, Guard.run, Guard.notice):
+    leave_out(_called)
 
 
 @_disable_dynamo  # `torch.compiler.disable` would load the compiler at once

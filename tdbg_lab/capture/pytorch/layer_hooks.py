@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
-    from tdbg_lab.capture.pytorch.hook import ModuleHook
+    from tdbg_lab.capture.pytorch.hook import BoundaryHook, ModuleHook
 
 __all__ = ["LayerHooks"]
 
@@ -21,7 +21,7 @@ class _Place:
 
     __slots__ = ("_before", "_handle", "_hook")
 
-    def __init__(self, handle: RemovableHandle, hook: ModuleHook) -> None:
+    def __init__(self, handle: RemovableHandle, hook: ModuleHook | BoundaryHook) -> None:
         self._handle = handle
         self._hook = hook
         self._before: frozenset[int] = frozenset()
@@ -75,7 +75,7 @@ class LayerHooks:
     def __len__(self) -> int:
         return len(self._places)
 
-    def add(self, handle: RemovableHandle, hook: ModuleHook) -> None:
+    def add(self, handle: RemovableHandle, hook: ModuleHook | BoundaryHook) -> None:
         """Take charge of a hook that hangs on its module."""
         self._places.append(_Place(handle, hook))
 

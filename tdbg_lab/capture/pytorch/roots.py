@@ -18,13 +18,26 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
     from tdbg_lab.capture.pytorch.stance import EagerStance
 
-__all__ = ["RootProbe"]
+__all__ = ["RootProbe", "compiled_for_hooks", "in_place"]
+
+
+def in_place(model: nn.Module) -> bool:
+    """Whether ``model.compile()`` was called."""
+    return getattr(model, "_compiled_call_impl", None) is not None
+
+
+def compiled_for_hooks(model: nn.Module) -> bool:
+    """Whether a model that is compiled in place is compiled only if hooks hang on it.
+
+    PyTorch leaves the forward of its own classes alone, such as `nn.Sequential`, unless they have some.
+    """
+    return in_place(model) and type(model).__module__.startswith(("torch.nn.", "torch.ao."))
 
 
 class RootProbe:
     """Begins and ends the forwards of one model."""
 
-    __slots__ = ("_engine", "_functional", "_hooked", "_loss", "_name", "_stance", "_watch")
+    __slots__ = ("_engine", "_functional", "_held", "_hooked", "_loss", "_name", "_stance", "_watch")
 
     def __init__(
         self,
@@ -44,6 +57,8 @@ class RootProbe:
         self._loss = LossProbe(engine, self._name)
         self._hooked = hooked
         """Whether layers are hooked at all."""
+        self._held = False
+        """Whether the stance was held already when the forward began."""
 
     def begin(self, module: nn.Module, args: Any, kwargs: Any = None) -> None:
         """Pre-hook of the model."""
@@ -57,12 +72,26 @@ class RootProbe:
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)
-        if not engine.module_mask:
+        self._held = self._stance.holds
+        if self._stance.within:
+            self._stance.early = True
+        if engine.module_mask:
+            self._begin_layers(module)
+
+    def _begin_layers(self, module: nn.Module) -> None:
+        """Something of a layer is due in this forward."""
+        engine, stance = self._engine, self._stance
+        stance.take()
+        if stance.within:
+            engine.pass_layers()
+            if not module.training:
+                self._say_late()
             return
-        self._stance.take()
+        if in_place(module):
+            stance.early = True
         if engine.depth == 1:
             engine.layers_seen = False
-            if engine.module_mask & self._functional.mask and self._stance.sure:
+            if engine.module_mask & self._functional.mask and stance.sure:
                 self._functional.begin()
 
     def end(self, module: nn.Module, _args: Any, output: Any) -> None:
@@ -75,13 +104,21 @@ class RootProbe:
                 self._functional.end()
             if self._hooked and not engine.layers_seen and output is not None:
                 self._say_unseen()
-        if self._stance.holds and not (self._watch and module.training):
-            self._stance.leave()  # else the loss, which may be compiled, is still to come
+        stance = self._stance
+        if stance.holds and not (self._watch and (module.training or (self._held and stance.early))):
+            stance.leave()  # else the loss, which may be compiled, is still to come, or all of the next step
         engine.end_forward()
         if type(output) is not torch.Tensor:
             loss = own_loss(output)
             if loss is not None:
                 self._loss.add(loss)
+
+    def _say_late(self) -> None:
+        self._engine.guard.notice(
+            "compiled evaluation",
+            f"an evaluation of {self._name} runs as compiled code, in which no layer is called, so their "
+            "outputs are not seen there",
+        )
 
     def _say_unseen(self) -> None:
         self._engine.guard.notice(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -19,7 +20,7 @@ from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
-from tdbg_lab.capture.pytorch.roots import RootProbe
+from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.ranks import SilentWriter, default_place
@@ -104,7 +105,11 @@ class TorchSession:
         self._stance = EagerStance(allowed=engine.plan.config.run_eager)
         self._layers = LayerHooks(fixed=not self._stance.allowed)  # compiled code is called with them
         engine.layers = ref(self._layers)
+        self._resting = LayerHooks(fixed=not self._stance.allowed)
+        """Hooks of roots that must not hang where nothing of a layer is due."""
+        self._rested = False
         self._roots: WeakKeyDictionary[nn.Module, RootProbe] = WeakKeyDictionary()
+        self._root_hooks: WeakKeyDictionary[nn.Module, tuple[RemovableHandle, ...]] = WeakKeyDictionary()
         self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
         self._loss_probes: dict[str, LossProbe] = {}
         self._objective = LossProbe(engine, "objective")
@@ -140,10 +145,11 @@ class TorchSession:
         if not optimizers and models:
             hook = StepHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
-        if any(getattr(one, "_compiled_call_impl", None) is not None for one in models.values()):
-            engine.see_parts()
+        self._stance.early = any(map(in_place, models.values()))
         if engine.mask & engine.module_bits:  # whether a first forward is seen is not known yet
             self._stance.take()
+        elif self._stance.early:
+            self._prepare()
 
     # -- roots ------------------------------------------------------------------------------------
 
@@ -152,10 +158,14 @@ class TorchSession:
             self.engine, model, self.watch, self._stance, self._functional, hooked=len(self._layers) > 0
         )
         self._roots[model] = root
-        before = BoundaryHook(owner, self.engine, "steps", root.begin, None if self.watch else self._check)
-        self._removable.append(model.register_forward_pre_hook(before, with_kwargs=True))
-        after = BoundaryHook(owner, self.engine, "steps", root.end)
-        self._removable.append(model.register_forward_hook(after, always_call=True))
+        hook = partial(BoundaryHook, owner, self.engine, "steps", stance=self._stance)
+        before, after = hook(root.begin, None if self.watch else self._check), hook(root.end)
+        handles = (
+            model.register_forward_pre_hook(before, with_kwargs=True),
+            model.register_forward_hook(after, always_call=True),
+        )
+        self._removable += handles
+        self._root_hooks[model] = handles
 
     def _check(self) -> None:
         """Without an optimizer the boundary of a step is the next forward."""
@@ -195,12 +205,37 @@ class TorchSession:
         if self.engine.phases is not None or self.engine.rootless:
             self.engine.step_ends()
         self.watch.after(optimizer, args, kwargs)
-        if self.engine.rootless and self.engine.module_mask:
-            self._stance.take()
+        if self._stance.early or self.engine.rootless:
+            self._prepare()
         for hook in self._losses:
             if hook.compiled and not self._told:
                 self._told = True
                 self.engine.guard.notice("compiled losses", _COMPILED_LOSS)
+
+    def _prepare(self) -> None:
+        """Get ready for the next step: compiled code will be running around its forwards."""
+        engine, stance = self.engine, self._stance
+        due = engine.module_mask
+        if stance.early:
+            due |= engine.due_at(engine.step) & engine.module_bits
+            self._rest_roots(due=due != 0)
+        if due:
+            stance.within = False
+            stance.take()
+
+    def _rest_roots(self, *, due: bool) -> None:
+        """Have no hooks on models that would be compiled because of them, unless a layer is due."""
+        if not self._rested:
+            self._rested = True
+            for model, handles in self._root_hooks.items():
+                for handle in handles if compiled_for_hooks(model) else ():
+                    hook = (handle.hooks_dict_ref() or {}).get(handle.id)
+                    if hook is not None:
+                        self._resting.add(handle, hook)
+        if due:
+            self._resting.hang()
+        else:
+            self._resting.take_off()
 
     def _at_step_end(self) -> None:
         owner = self._owner()
@@ -273,6 +308,7 @@ class TorchSession:
         self._loaders.detach()
         self._copies.detach()
         self._layers.remove()
+        self._resting.remove()
         self._remove(self._removable)
         if not self._in_step_hook:
             self._remove(self._step_hooks)

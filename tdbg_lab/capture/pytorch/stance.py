@@ -49,13 +49,17 @@ class EagerStance:
     while holding it lets it go.
     """
 
-    __slots__ = ("allowed", "holds")
+    __slots__ = ("allowed", "early", "holds", "within")
 
     def __init__(self, *, allowed: bool = True) -> None:
         self.allowed = allowed and hasattr(torch.compiler, "set_stance")
         """Whether compiled code may be made to run eagerly."""
         self.holds = False
         """Whether it is held now."""
+        self.within = False
+        """Whether compiled code is running now, for which the stance comes too late."""
+        self.early = False
+        """Whether models are called within compiled code: the stance must be taken at the end of a step."""
 
     def __del__(self) -> None:
         """Leave."""
@@ -63,7 +67,7 @@ class EagerStance:
 
     def take(self) -> None:
         """Run compiled code eagerly from now on. Without a compiler in use, nothing happens."""
-        if self.holds or not self.allowed or "torch._dynamo" not in sys.modules:
+        if self.holds or self.within or not self.allowed or "torch._dynamo" not in sys.modules:
             return
         try:
             _PROCESS.take()
