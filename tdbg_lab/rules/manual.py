@@ -9,6 +9,8 @@ import textwrap
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tdbg_lab.rules.thresholds import type_of
+
 if TYPE_CHECKING:
     from tdbg_lab.rules.base import Rule
 
@@ -38,7 +40,7 @@ def thresholds_of(cls: type[Rule]) -> list[Threshold]:
     for base in reversed(cls.__mro__):
         helps |= _field_docs(base)
     return [
-        Threshold(one.name, str(one.type), _simple(one.default), helps.get(one.name, ""))
+        Threshold(one.name, type_of(one), _simple(one.default), helps.get(one.name, ""))
         for one in sorted(fields(cls), key=lambda one: one.name not in own)
         if one.name != "actions"
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.rules.base import Rule
 from tdbg_lab.rules.choice import as_mapping, choice_of
+from tdbg_lab.rules.thresholds import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -265,7 +266,7 @@ def _changed(one: Rule, values: Mapping[str, Any]) -> Rule:
         if name not in known or name == "actions":
             names = ", ".join(sorted(set(known) - {"actions"}))
             raise ConfigError(f"{one.name} has no parameter {name!r}; it has {names}.")
-        changes[name] = _parsed(f"{one.name}.{name}", value, str(known[name].type))
+        changes[name] = _parsed(f"{one.name}.{name}", value, type_of(known[name]))
     return replace(one, **changes)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
+    from dataclasses import Field
+
     from tdbg_lab.rules.base import Rule
 
-__all__ = ["check_range", "check_types"]
+__all__ = ["check_range", "check_types", "type_of"]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -21,6 +24,17 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "None": (type(None),),
 }
+
+
+def type_of(field: Field[Any]) -> str:
+    """How the type of a threshold is written, ``float | None``; a module may postpone annotations or not."""
+    annotation: Any = field.type
+    if isinstance(annotation, str):
+        return annotation
+    parts = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    return " | ".join(
+        "None" if one is NoneType else one.__name__ if type(one) is type else str(one) for one in parts
+    )
 
 
 def check_types(rule: Rule) -> None:
@@ -33,7 +47,7 @@ def check_types(rule: Rule) -> None:
     """
     for one in fields(rule):
         value = getattr(rule, one.name)
-        kinds = [part.strip() for part in str(one.type).split("|")]
+        kinds = [part.strip() for part in type_of(one).split("|")]
         if not all(kind in _TYPES for kind in kinds):
             continue  # a type of the rule's own
         where = f"{rule.name}.{one.name}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, make_dataclass
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding, Kind, RuleStatus
 from tdbg_lab.rules import DeadRelu, Needs, Rule, check_run, resolve_rules, rule
+from tdbg_lab.rules.manual import thresholds_of
 from tdbg_lab.rules.runner import Runner
 from tdbg_lab.store import read_findings, read_rule_states
 
@@ -184,6 +185,23 @@ def test_two_rules_of_one_name_are_told() -> None:
 def test_wrong_thresholds_are_told(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         resolve_rules(["dead_relu"], {"dead_relu": values})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "told"),
+    [
+        (float, "a number"),
+        (int, "int"),
+        (float | None, "a number or None"),
+        (Union[int, None], "int or None"),  # noqa: UP007
+    ],
+)
+def test_types_are_told_where_annotations_are_not_postponed(annotation: Any, told: str) -> None:
+    limit = ("limit", annotation, field(default=1))
+    cls = make_dataclass("Mine", [limit], bases=(Rule,), frozen=True, kw_only=True)
+    with pytest.raises(ConfigError, match=f"mine.limit is 'a'; expected {told}."):
+        cls(limit="a")
+    assert thresholds_of(cls)[0].type == told.replace("a number", "float").replace("or", "|")
 
 
 def test_rule_needs_kind_of_its_own(made: Made) -> None:
