@@ -31,6 +31,7 @@ from benchmarks.detection.programs.held import pictures, sequences, tabular, tre
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
 from benchmarks.detection.programs.sixth import boosting as boosted
+from benchmarks.detection.programs.sixth import keras_nets as fitted
 from benchmarks.detection.programs.sixth import pictures as pictured
 from benchmarks.detection.programs.sixth import tables as tabled
 from benchmarks.detection.programs.sixth import tuning as adapted
@@ -126,7 +127,7 @@ def tasks() -> list[Task]:
             "held_out_fifth",
             *(counted, painted, borrowed, followed, attended, compared, halved, played),
         ),
-        *_turns("sixth_tuned", HELD_OUT, tabled, pictured, adapted, boosted),
+        *_turns("sixth_tuned", HELD_OUT, tabled, pictured, adapted, boosted, fitted),
     ]
 
 

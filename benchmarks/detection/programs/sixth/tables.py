@@ -173,7 +173,7 @@ TASKS = (
     Task("symptoms_ticked", "dense", symptoms_ticked, {"dropout": with_dropout(0.25)},
          (second.redundant_sigmoid("6"), silent.no_zero_grad())),
     Task("routes_gated", "dense", routes_gated, {"bf16": v.bf16},
-         (fourth.raised(200.0, 90), silent.stale_optimizer("5"))),
+         (fourth.raised(200.0, 90), second.zeroed_before_step())),
     Task("plant_output", "regression", plant_output, {"rmsprop": w.by("RMSprop", 2e-3)},
          (third.saturated_units("2", 80), held.rolled_labels())),
     Task("cooling_loads", "regression", cooling_loads, {"batches": ways.batches_of(96)},

@@ -49,7 +49,7 @@ def _fit(recipe: Recipe, path: Path | None, seed: int) -> float:
     for name, step in option.get("killed", {}).items():
         callbacks.insert(0, keras_nets._killer(keras, model.get_layer(name), step))
     model.fit(x, y, batch_size=option["batch"], epochs=option["epochs"], verbose=0, callbacks=callbacks,
-              validation_data=(held_x, held_y))  # fmt: skip
+              validation_data=(held_x, held_y), shuffle=option.get("shuffle", True))  # fmt: skip
     recipe.steps = int(model.optimizer.iterations)
     told = torch.from_numpy(np.nan_to_num(model.predict(held_x, verbose=0)))
     return option["score"](told, recipe.held[1])
