@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.errors import NotFoundError, StoreError
+from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 from tdbg_lab.requests import Requests
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
@@ -80,8 +80,12 @@ def open_run(path: str | Path, *, storage_options: Mapping[str, Any] | None = No
     StoreError
         If an object store cannot be read.
     ConfigError
-        If the address or an option is wrong.
+        If the place, the address or an option is wrong.
     """
+    if not isinstance(path, (str, Path)):
+        raise ConfigError(
+            f"{path!r:.80} is no place of a run; give its directory, or its address on an object store."
+        )
     if not is_url(path):
         return Run(path)
     from tdbg_lab.store.remote.opening import open_mirror
@@ -133,7 +137,7 @@ class Run(Requests):
             self._source = source_of(self.path)
             self._info = self._source.info()
         except OSError as error:
-            raise NotFoundError(f"There is no run at {self.path.name}: run.json is missing.") from error
+            raise NotFoundError(f"There is no run at {self.path.name}: {_why_none(self.path)}.") from error
         except ValueError as error:
             raise NotFoundError(f"{self.path.name} is not a run of this version: {error}.") from error
         self._reader = self._source.reader()
@@ -478,6 +482,13 @@ class Run(Requests):
             return False
         self._found = (stamp, read_findings(self.path), read_rule_states(self.path))
         return True
+
+
+def _why_none(path: Path) -> str:
+    """Why a directory is no run."""
+    if next(path.glob("*/run.json"), None) is not None:
+        return "it is a folder of runs, which tdbg_lab.list_runs tells"
+    return "run.json is missing"
 
 
 def _only(frame: pd.DataFrame, **wanted: Sequence[str] | None) -> pd.DataFrame:
