@@ -82,11 +82,7 @@ def open_run(path: str | Path, *, storage_options: Mapping[str, Any] | None = No
     ConfigError
         If the place, the address or an option is wrong.
     """
-    if not isinstance(path, (str, Path)):
-        raise ConfigError(
-            f"{path!r:.80} is no place of a run; give its directory, or its address on an object store."
-        )
-    if not is_url(path):
+    if not is_url(_place(path)):
         return Run(path)
     from tdbg_lab.store.remote.opening import open_mirror
 
@@ -106,7 +102,7 @@ def list_runs(
     ConfigError
         If the address or an option is wrong.
     """
-    if not is_url(root):
+    if not is_url(_place(root)):
         return find_runs(Path(root), limit)
     from tdbg_lab.store.remote.catalog import find_remote_runs
 
@@ -145,8 +141,9 @@ class Run(Requests):
         self.refresh()
 
     def __repr__(self) -> str:
-        tensors = len(self._reader.state.names.keys)
-        return f"<Run {self.info.name}: {self.status}, {tensors} tensors, step {self.last_step}>"
+        tensors = len(self.tensor_names())
+        where = f"step {self.last_step}" if self.last_step >= 0 else "no steps"
+        return f"<Run {self.info.name}: {self.status}, {tensors} tensors, {where}>"
 
     def refresh(self) -> bool:
         """Read what is new; True when anything changed."""
@@ -272,7 +269,7 @@ class Run(Requests):
                 return Tensor(self._reader, names.keys[names.ids[name]])
             if name in self._reader.raw.names():
                 return Tensor(self._reader, TensorKey(name, Kind.CUSTOM))
-        raise NotFoundError(f"There is no tensor {name[:200]!r} in run {self.info.name}.")
+        raise NotFoundError(f"There is no tensor {str(name)[:200]!r} in run {self.info.name}.")
 
     def scalars(self, name: str, *, mode: Mode | str | None = None, rank: int | None = None) -> Series:
         """A scalar over steps.
@@ -489,6 +486,21 @@ def _why_none(path: Path) -> str:
     if next(path.glob("*/run.json"), None) is not None:
         return "it is a folder of runs, which tdbg_lab.list_runs tells"
     return "run.json is missing"
+
+
+def _place(path: Any) -> str | Path:
+    """A path or an address.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else.
+    """
+    if isinstance(path, str | Path):
+        return path
+    raise ConfigError(
+        f"{path!r:.80} is no place of a run; give its directory, or its address on an object store."
+    )
 
 
 def _only(frame: pd.DataFrame, **wanted: Sequence[str] | None) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.companions import check_rules
+from tdbg_lab.capture.given import check_given
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.config import CaptureConfig
@@ -41,6 +42,7 @@ def attach(
     tags: Sequence[str] = (),
     notes: str = "",
     if_exists: IfExists = "new",
+    first_step: int = 0,
     sample_rows: int | None = None,
     profiler: bool = True,
     profile_steps: tuple[int, int] | None = None,
@@ -84,6 +86,9 @@ def attach(
     if_exists
         ``"new"`` makes ``first-2`` beside an existing ``first``, ``"resume"`` continues it,
         ``"error"`` raises.
+    first_step
+        Number of the first step, where training goes on from a checkpoint. A run that is resumed goes
+        on after its own last step where that is later.
     sample_rows
         Rows of raw values to keep, where a collection does not say.
     profiler
@@ -138,6 +143,18 @@ def attach(
         sample_interval_s=sample_interval_s,
     )
     check_rules(rules)
+    check_given(
+        {
+            "store": store,
+            "name": name,
+            "hyperparameters": hyperparameters,
+            "tags": tags,
+            "notes": notes,
+            "if_exists": if_exists,
+            "first_step": first_step,
+            "actions": actions,
+        }
+    )
     if _is_keras(model):
         from tdbg_lab.capture.keras.attaching import attach_keras
 
@@ -152,6 +169,7 @@ def attach(
             actions=actions,
             profiler=profiler,
             if_exists=if_exists,
+            first_step=first_step,
             strict=strict,
             checkpoint=checkpoint,
             on_stop=on_stop,
@@ -173,6 +191,7 @@ def attach(
         facts,
         ranks=ranks,
         if_exists=if_exists,
+        first_step=first_step,
         phases=profiler,
         strict=strict,
         checkpoint=checkpoint,

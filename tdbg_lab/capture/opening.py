@@ -60,6 +60,7 @@ def open_handle(
     place: Place | None = None,
     ranks: Ranks | None = None,
     if_exists: IfExists = "new",
+    first_step: int = 0,
     phases: bool = True,
     strict: bool = False,
     checkpoint: Callable[[StopReason], object] | None = None,
@@ -98,7 +99,8 @@ def open_handle(
         path = remote.path
     if duty.chief:
         folder = _new_folder(path, settings, facts, place, if_exists)
-        first_step = _first_step(folder.path) if if_exists == "resume" else 0
+        if if_exists == "resume":
+            first_step = max(first_step, _first_step(folder.path))
     else:
         folder, first_step = _joined(path, meeting, remote, place)
     if remote is not None:

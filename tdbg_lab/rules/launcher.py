@@ -60,7 +60,7 @@ def launch(
     made = resolve_rules(rules)
     if not made:
         return None
-    data = pack(made, _actions(actions))
+    data = pack(made, check_actions(actions))
     command = [sys.executable, "-m", "tdbg_lab.rules", str(run_path), "--rules", "none", "--custom-stdin"]
     if stop_on is not None:
         command += ["--stop-on", stop_on]
@@ -77,7 +77,7 @@ def launch(
     return process
 
 
-def _actions(given: Any) -> tuple[Action, ...]:
+def check_actions(given: Any) -> tuple[Action, ...]:
     """Actions as a tuple, checked.
 
     Raises

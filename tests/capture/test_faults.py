@@ -14,6 +14,7 @@ import torch
 from capture_training import Net, train
 from torch import nn
 
+import tdbg_lab as tdbg
 from tdbg_lab.capture import cost, plan, recorder
 from tdbg_lab.capture.pytorch import last_measured, losses, modules, optimizers, parameters, scaler, updates
 from tdbg_lab.errors import StoreError, TdbgError
@@ -195,12 +196,58 @@ def test_read_only_directory_is_refused_before_training(attach, tmp_path):
 def test_attaching_to_something_else_is_refused_with_a_sentence(attach):
     from tdbg_lab.errors import CaptureError, ConfigError
 
-    with pytest.raises(CaptureError, match="model is of type str; expected a Module"):
+    with pytest.raises(CaptureError, match=r"model is of type str; expected a torch\.nn\.Module"):
         attach("resnet")
+    with pytest.raises(
+        CaptureError, match=r"model is the class Net; expected an instance of it: Net\(\.\.\.\)"
+    ):
+        attach(Net)
+    with pytest.raises(CaptureError, match="model is empty"):
+        attach([])
+    with pytest.raises(CaptureError, match=r"model is of type int; expected a torch\.nn\.Module\."):
+        attach([1])
+    with pytest.raises(CaptureError, match=r"loss is of type function.*handle\.log_loss"):
+        attach(Net(), loss=torch.nn.functional.mse_loss)
     with pytest.raises(CaptureError, match="optimizer '0' is of type int"):
         attach(Net(), optimizer=[1, 2])
     with pytest.raises(ConfigError, match="save_every"):
         attach(Net(), save_every=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"store": 5}, "store is 5 (int); expected the folder of a run, or s3://"),
+        ({"store": ""}, "store is '' (str); expected the folder"),
+        ({"if_exists": "overwrite"}, "if_exists is 'overwrite' (str); expected 'new', 'resume' or 'error'."),
+        ({"name": 5}, "name is 5 (int); expected a text."),
+        ({"tags": "abc"}, "tags is 'abc' (str); expected a list of texts, such as ['baseline']."),
+        ({"hyperparameters": [1]}, "hyperparameters is [1] (list); expected a mapping"),
+        ({"first_step": -1}, "first_step is -1 (int); expected the number of a step, 0 or more."),
+        ({"actions": "stop"}, "actions holds str; expected actions, such as StopTraining()."),
+    ],
+)
+def test_what_is_wrong_about_the_run_is_said_before_anything_is_made(tmp_path, monkeypatch, given, sentence):
+    from tdbg_lab.errors import ConfigError
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        tdbg.attach(Net(), **{"store": "run", **given})
+    assert sentence in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_steps_of_a_training_that_goes_on_are_numbered_from_its_checkpoint(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, first_step=100)
+    train(model, optimizer, 3)
+    handle.detach()
+    assert handle.run.steps().tolist() == [100, 101, 102]
+    again = attach(model, optimizer=optimizer, first_step=50, if_exists="resume")
+    train(model, optimizer, 2)
+    again.detach()
+    assert again.run.steps().tolist() == [100, 101, 102, 103, 104], "never twice the same step"
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 
-from tdbg_lab.run import open_run
+from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.testing import fake_run
 
 GARBAGE = {
@@ -90,3 +92,25 @@ def test_problem_with_a_file_does_not_tell_its_path(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "open_regular", fail)
     assert run.stats("layer0.weight", "mean").empty
     assert run.problems == ["stats-000001.parquet: Permission denied"]
+
+
+@pytest.mark.parametrize("given", [5, None, b"runs", ["runs"]])
+def test_what_is_no_place_is_refused_in_one_sentence(given):
+    for read in (open_run, list_runs):
+        with pytest.raises(ConfigError, match="is no place of a run; give its directory"):
+            read(given)
+
+
+def test_folder_of_runs_is_told_from_a_folder_without_one(tmp_path):
+    with pytest.raises(NotFoundError, match=r"run\.json is missing"):
+        open_run(tmp_path)
+    fake_run(tmp_path / "first", steps=1)
+    with pytest.raises(NotFoundError, match="it is a folder of runs"):
+        open_run(tmp_path)
+
+
+def test_what_a_run_says_of_itself_counts_its_tensors_by_name(tmp_path):
+    run = open_run(fake_run(tmp_path / "run", steps=3, modes=("train", "eval")))
+    assert repr(run) == f"<Run run: finished, {len(run.tensor_names())} tensors, step 2>"
+    with pytest.raises(NotFoundError, match="There is no tensor '3'"):
+        run.tensor(3)

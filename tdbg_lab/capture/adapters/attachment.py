@@ -56,8 +56,12 @@ class Attachment:
         optimizer: Any = None,
         loss: Any = None,
         hyperparameters: Mapping[str, Any] | None = None,
+        first_step: int = 0,
     ) -> None:
-        """A training begins; `hyperparameters` are the library's own, the user's win over them."""
+        """A training begins, or goes on at `first_step`.
+
+        `hyperparameters` are the library's own, the user's win over them.
+        """
         if self.attached:
             self.end(RuntimeError("the training did not reach its end"))
         settings = dict(self._settings)
@@ -68,6 +72,7 @@ class Attachment:
                 optimizer=optimizer,
                 loss=loss,
                 hyperparameters={**(hyperparameters or {}), **(given or {})},
+                first_step=first_step,
                 on_stop=lambda _reason: self._stop(),
                 **settings,
             )

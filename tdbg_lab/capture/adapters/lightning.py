@@ -68,11 +68,12 @@ class LightningCallback(_pl.Callback):  # type: ignore[misc, name-defined]
     # -- what the Trainer calls -------------------------------------------------------------------
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Attach."""
+        """Attach; after a checkpoint the steps go on where it was made."""
         self.attachment.begin(
             pl_module,
             optimizer=list(trainer.optimizers),
             hyperparameters=_hyperparameters(trainer, pl_module),
+            first_step=_steps_made(trainer, pl_module),
         )
         if self.attachment.handle is None:
             return
@@ -159,6 +160,12 @@ class _Logger(_pl.loggers.logger.Logger):  # type: ignore[misc, name-defined]
         """Log with the last forward of the loop that is running; our own count of steps holds."""
         mode = Mode.EVAL if self._trainer.validating else Mode.TRAIN
         self.attachment.log(metrics, mode)
+
+
+def _steps_made(trainer: Any, pl_module: Any) -> int:
+    """Steps of a checkpoint; by hand the Trainer counts those of each optimizer."""
+    made = int(trainer.global_step)
+    return made if pl_module.automatic_optimization else made // max(1, len(trainer.optimizers))
 
 
 def _hyperparameters(trainer: Any, pl_module: Any) -> dict[str, Any]:

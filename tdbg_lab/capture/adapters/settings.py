@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tdbg_lab.capture.companions import check_rules
+from tdbg_lab.capture.given import check_given
 from tdbg_lab.config import CaptureConfig, load_config
 from tdbg_lab.errors import ConfigError
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.stopping import StopReason
 
 __all__ = ["AttachSettings", "checked_settings"]
+
+_CAPTURE = ("save_every", "collections", "sample_rows", "profile_steps", "sample_interval_s")
 
 
 class AttachSettings(TypedDict, total=False):
@@ -34,6 +37,8 @@ class AttachSettings(TypedDict, total=False):
     if_exists: str
     sample_rows: int | None
     profiler: bool
+    profile_steps: tuple[int, int] | None
+    sample_interval_s: float | None
     ranks: Any
     strict: bool
     checkpoint: Callable[[StopReason], object] | None
@@ -56,10 +61,11 @@ def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
             raise ConfigError(
                 f"{owner} has no setting {key!r}; expected one of {', '.join(sorted(known))}{hint}."
             )
-    capture = {key: settings[key] for key in ("save_every", "collections", "sample_rows") if key in settings}
+    capture = {key: settings[key] for key in _CAPTURE if key in settings}
     config = settings.get("config")
     if isinstance(config, str | Path):  # read once: the program may change its directory
         config = load_config(config)
     CaptureConfig.build(config, **capture)
     check_rules(settings.get("rules"))
+    check_given(settings)
     return {**settings, "config": config} if config is not None else dict(settings)

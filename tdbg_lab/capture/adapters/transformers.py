@@ -57,14 +57,15 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
 
     # -- what the Trainer calls -------------------------------------------------------------------
 
-    def on_train_begin(self, args: Any, _state: Any, control: Any, **kwargs: Any) -> None:
-        """Attach."""
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Attach; after a checkpoint the steps go on where it was made."""
         self._control = control
         model = kwargs.get("model")
         self.attachment.begin(
             model,
             optimizer=_bare(kwargs.get("optimizer")),
             hyperparameters=_hyperparameters(args, model),
+            first_step=int(state.global_step),
         )
 
     def on_step_end(self, _args: Any, _state: Any, control: Any, **_kwargs: Any) -> None:

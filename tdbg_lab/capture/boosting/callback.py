@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tdbg_lab.capture.boosting.collections import boosting_collections
 from tdbg_lab.capture.boosting.session import BoostingSession, Data
 from tdbg_lab.capture.companions import check_rules
+from tdbg_lab.capture.given import check_given
 from tdbg_lab.capture.opening import Place, RunFacts, accompany, open_handle
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError, ConfigError, TdbgError
@@ -95,6 +96,17 @@ class BoostingCallback:
             config, save_every=save_every, collections=collections, defaults=boosting_collections()
         )
         check_rules(rules)
+        check_given(
+            {
+                "store": store,
+                "name": name,
+                "hyperparameters": hyperparameters,
+                "tags": tags,
+                "notes": notes,
+                "if_exists": if_exists,
+                "actions": actions,
+            }
+        )
         self._store = store
         self._given = {Mode.TRAIN: ("train", train), Mode.EVAL: ("validation", validation)}
         for what, data in self._given.values():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 
 from tdbg_lab.capture.companions import check_rules
+from tdbg_lab.capture.given import check_given
 from tdbg_lab.capture.keras.hyperparameters import hyperparameters
 from tdbg_lab.capture.keras.opening import open_keras
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
@@ -84,6 +85,17 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             config, save_every=save_every, collections=collections, sample_rows=sample_rows
         )
         check_rules(rules)
+        check_given(
+            {
+                "store": store,
+                "name": name,
+                "hyperparameters": hyperparameters,
+                "tags": tags,
+                "notes": notes,
+                "if_exists": if_exists,
+                "actions": actions,
+            }
+        )
         self._backend = supported_backend()
         self._store: str | Path | None = store
         self._known: dict[str, Any] = {"name": name, "tags": tags, "notes": notes}

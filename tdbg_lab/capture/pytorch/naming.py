@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from torch import nn
+from torch.optim import Optimizer
 
 from tdbg_lab.capture.things import by_name
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "ModuleSite",
@@ -26,6 +25,16 @@ __all__ = [
 ]
 
 _WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"}
+_KINDS: dict[type, str] = {nn.Module: "a torch.nn.Module", Optimizer: "a torch.optim.Optimizer"}
+_CALLBACKS = {
+    "xgboost": "tdbg_lab.XGBoostCallback",
+    "lightgbm": "tdbg_lab.LightGBMCallback",
+    "transformers": "tdbg_lab.TransformersCallback",
+    "lightning": "tdbg_lab.LightningCallback",
+    "pytorch_lightning": "tdbg_lab.LightningCallback",
+    "ignite": "tdbg_lab.IgniteHandler",
+}
+"""What captures the training of other libraries' estimators and trainers."""
 _WHOLE = (nn.MultiheadAttention,)
 """Modules that use their children without calling them."""
 
@@ -76,15 +85,26 @@ def named(things: Any, what: str, of: type) -> dict[str, Any]:
         Something in it is not of type `of`.
     """
     given = by_name(things, of)
-    if given is None:
-        raise CaptureError(
-            f"{what} is of type {type(things).__name__}; "
-            f"expected a {of.__name__}, a mapping or a list of them."
-        )
+    kind = _KINDS[of]
+    if given is None or (what == "model" and not given and things is not None):
+        raise CaptureError(_refusal(what, things, f"{kind}, a mapping or a list of them"))
     for name, one in given.items():
         if not isinstance(one, of):
-            raise CaptureError(f"{what} {name!r} is of type {type(one).__name__}; expected a {of.__name__}.")
+            raise CaptureError(_refusal(f"{what} {name!r}" if name else what, one, kind))
     return given
+
+
+def _refusal(what: str, thing: Any, expected: str) -> str:
+    """One sentence about something that is given by mistake, and what to give instead where that is known."""
+    if isinstance(thing, type):
+        return f"{what} is the class {thing.__name__}; expected an instance of it: {thing.__name__}(...)."
+    if isinstance(thing, Mapping | list | tuple) and not thing:
+        return f"{what} is empty; expected {expected}."
+    callback = _CALLBACKS.get(type(thing).__module__.partition(".")[0])
+    instead = f"; {callback} captures this one" if callback else ""
+    if what.startswith("loss") and callable(thing):
+        instead = "; log what a function returns by handle.log_loss(name, value)"
+    return f"{what} is of type {type(thing).__name__}; expected {expected}{instead}."
 
 
 def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:

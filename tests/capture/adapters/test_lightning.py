@@ -83,11 +83,11 @@ def watch(**settings):
     )
 
 
-def fit(module, *callbacks, val=True, **options):
+def fit(module, *callbacks, val=True, checkpoint=None, **options):
     known = {"max_epochs": 2, "logger": False, "accelerator": "cpu", "enable_checkpointing": False}
     known |= {"enable_progress_bar": False, "enable_model_summary": False, "log_every_n_steps": 2}
     trainer = pl.Trainer(callbacks=list(callbacks), **{**known, **options})
-    trainer.fit(module, data(), data(12) if val else None)
+    trainer.fit(module, data(), data(12) if val else None, ckpt_path=checkpoint)
     return trainer
 
 
@@ -201,6 +201,16 @@ def test_exception_detaches_and_passes(hooks):
     assert (run.status, run.info.error) == ("failed", "ZeroDivisionError: broken batch")
     assert hooks(made) == 0
     assert "training_step" not in vars(made)
+
+
+def test_fit_from_a_checkpoint_counts_on_from_its_step(tmp_path):
+    for kind in (Classifier, Gan):
+        first, second = watch(), watch()
+        fit(module(kind), first, max_epochs=1).save_checkpoint(tmp_path / kind.__name__)
+        fit(module(kind), second, max_epochs=2, checkpoint=tmp_path / kind.__name__)
+        made, goes_on = (one.handle.run.steps(mode="train").tolist() for one in (first, second))
+        assert made[0] == 0
+        assert goes_on == [len(made) + step for step in made]
 
 
 def test_weights_and_checkpoint_places_are_the_same_with_and_without(tmp_path):

@@ -218,12 +218,24 @@ def test_run_directory_that_cannot_be_made_leaves_training_alone(tmp_path, caplo
     assert "nothing is captured; the training goes on" in caplog.text
 
 
+def test_training_from_a_checkpoint_counts_on_from_its_step():
+    trainer(gpt2(), save_strategy="steps", save_steps=2).train()
+    callback = watch(profile_steps=(3, 4))
+    trainer(gpt2(), callback).train(resume_from_checkpoint="out/checkpoint-2")
+    run = callback.handle.run
+    assert run.steps(mode="train").tolist() == [2, 3]
+    assert run.scalars("loss").steps.tolist() == [3], "where the Trainer says so: at the end of its 4th step"
+    assert [profile.first_step for profile in run.profiles()] == [3]
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         ({"save_evry": 5}, r"has no setting 'save_evry'; expected one of .* \(did you mean 'save_every'\?\)"),
         ({"save_every": 0}, r"save_every is 0 \(int\)"),
         ({"model": 1}, "has no setting 'model'"),
+        ({"store": 5}, r"store is 5 \(int\); expected the folder of a run"),
+        ({"profile_steps": (5, 1)}, r"profile_steps is \(5, 1\)"),
     ],
 )
 def test_wrong_setting_is_said_when_the_callback_is_made(settings, sentence):

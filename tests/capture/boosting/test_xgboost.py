@@ -355,6 +355,7 @@ def test_data_of_a_wrong_kind_are_refused_at_once(data, sentence):
         ({"sample_rows": 0}, "sample_rows is 0; expected a number of rows"),
         ({"collections": ["tree"]}, "which is not a known collection; expected one of metrics, losses"),
         ({"save_every": "x"}, "save_every"),
+        ({"if_exists": "overwrite"}, "if_exists is 'overwrite'"),
     ],
 )
 def test_wrong_settings_are_refused_at_once(argument, sentence):
@@ -377,7 +378,8 @@ def test_directory_that_cannot_be_made_is_said_and_training_goes_on(tmp_path, ma
     callback = tdbg.XGBoostCallback(tmp_path / "file" / "run", profiler=False)
     booster = xgboost.train(XGB, matrix, 2, callbacks=[callback])
     assert booster.num_boosted_rounds() == 2
-    assert "this training is not recorded. Cause: Cannot make run directory run" in caplog.text
+    where = tmp_path / "file" / "run"
+    assert f"this training is not recorded. Cause: Cannot make run directory {where}" in caplog.text
     with pytest.raises(tdbg.TdbgError, match="has seen no training yet"):
         _ = callback.run
 
