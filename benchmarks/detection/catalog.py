@@ -30,11 +30,17 @@ from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
+from benchmarks.detection.programs.sixth import attention as heeded
 from benchmarks.detection.programs.sixth import boosting as boosted
 from benchmarks.detection.programs.sixth import keras_nets as fitted
+from benchmarks.detection.programs.sixth import pairs as matched
 from benchmarks.detection.programs.sixth import pictures as pictured
+from benchmarks.detection.programs.sixth import sequences as traced
 from benchmarks.detection.programs.sixth import tables as tabled
 from benchmarks.detection.programs.sixth import tuning as adapted
+from benchmarks.detection.programs.sixth import ways_games as opposed
+from benchmarks.detection.programs.sixth import ways_precision as rounded
+from benchmarks.detection.programs.sixth import ways_tasks as shared
 from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
 from benchmarks.detection.programs.third import rows as read
@@ -127,7 +133,12 @@ def tasks() -> list[Task]:
             "held_out_fifth",
             *(counted, painted, borrowed, followed, attended, compared, halved, played),
         ),
-        *_turns("sixth_tuned", HELD_OUT, tabled, pictured, adapted, boosted, fitted),
+        *_turns(
+            "sixth_tuned",
+            HELD_OUT,
+            *(tabled, pictured, adapted, boosted, fitted),
+            *(traced, heeded, matched, opposed, rounded, shared),
+        ),
     ]
 
 
