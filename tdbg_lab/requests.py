@@ -13,6 +13,7 @@ from tdbg_lab.records import RunStatus
 from tdbg_lab.store import control
 from tdbg_lab.store.profile_requests import list_profile_requests
 from tdbg_lab.store.settings import SET, SettingChange, SettingRecord, read_setting_records
+from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,9 +49,12 @@ class Requests:
 
         Raises
         ------
+        ConflictError
+            If the run is not running.
         StoreError
             If it cannot be written.
         """
+        self._must_run("stop")
         return self._request("stop", reason, by)
 
     def request_setting(
@@ -171,6 +175,8 @@ class Requests:
         return read_setting_records(self.path)
 
     def _must_run(self, what: str) -> None:
+        if is_foreign(self.path):
+            return  # what is asked for is refused with a better reason
         if self.status is not RunStatus.RUNNING:
             raise ConflictError(f"The run {self.info.name!r} is {self.status}: there is nothing to {what}.")
 

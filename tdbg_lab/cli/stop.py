@@ -30,8 +30,6 @@ def command(run: str, reason: str, wait_s: float) -> None:
     from tdbg_lab.records import RunStatus
 
     opened = find_run(run)
-    if opened.status is not RunStatus.RUNNING:
-        raise ConflictError(f"The run {opened.info.name!r} is {opened.status}: there is nothing to stop.")
     opened.request_stop(reason=reason, by=user())
     deadline = time.monotonic() + wait_s
     while wait_s and opened.status is RunStatus.RUNNING:

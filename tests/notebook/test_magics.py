@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tdbg_lab.notebook import load_ipython_extension, unload_ipython_extension
+from tdbg_lab.records import RunStatus
 from tdbg_lab.run import open_run
+from tdbg_lab.store import create_run
 from tdbg_lab.store.control import pending
 
 
@@ -59,6 +61,13 @@ def test_magic_stop_leaves_a_request_in_the_run(shell, capsys, training):
     (request,) = pending(training.path)
     assert (request.kind, request.reason, request.by) == ("stop", "seen enough", "notebook")
     assert capsys.readouterr().out == "Asked the run 'fake' to stop at the end of its current step.\n"
+
+
+def test_magic_stop_says_of_a_run_that_has_ended_that_it_has(shell, capsys, tmp_path):
+    create_run(tmp_path / "over").set_status(RunStatus.FINISHED)
+    shell.run_cell("%tdbg stop --run over")
+    assert "The run 'over' is finished: there is nothing to stop." in capsys.readouterr().err
+    assert pending(tmp_path / "over") == []
 
 
 def test_magic_rules_says_what_each_rule_found(shell, capsys, training):
