@@ -170,10 +170,19 @@ class Handle:
         key, membership = engine.key(name, Kind.CUSTOM, dtype=dtype, shape=shape)
         if not membership.mask & engine.mask:
             return
-        engine.recorder.add([key], summary(tensor))
+        block = summary(tensor)
+        engine.recorder.add([key], block)
+        if block.reasons and block.reasons[0]:
+            engine.guard.notice(f"record/{name}", f"{name} is recorded without numbers: {block.reasons[0]}")
         if membership.raw_mask & engine.mask:
             engine.recorder.add_raw(name, rows_of(tensor, membership.sample_rows))
-            if labels is not None:
+            rows = shape[0] if shape else 1
+            if labels is not None and len(labels) != rows:
+                engine.guard.notice(
+                    f"record/{name}/labels",
+                    f"the labels of {name} are left out: there are {len(labels)} for {rows} rows",
+                )
+            elif labels is not None:
                 coded = label_rows(labels, membership.sample_rows, self._label_codes.setdefault(name, {}))
                 engine.recorder.add_raw(f"{name}/labels", coded)
 

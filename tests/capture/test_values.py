@@ -359,6 +359,20 @@ def test_recorded_arrays_numbers_and_bfloat16_are_taken(attach):
     assert not handle.problems
 
 
+def test_what_cannot_be_recorded_is_said(attach):
+    handle = attach(nn.Linear(2, 2), collections=["custom"], strict=False)
+    handle.record("text", "abc")
+    handle.record("rows", torch.ones(3, 2), labels=[1])
+    handle.record("number", 2.0, labels=[1])
+    handle.detach()
+    told = {one.probe: one.message for one in handle.problems}
+    assert told.keys() == {"record/text", "record/rows/labels"}
+    assert told["record/rows/labels"] == "the labels of rows are left out: there are 1 for 3 rows"
+    assert told["record/text"].startswith("text is recorded without numbers: ")
+    assert handle.run.tensor("rows").labels(0) is None
+    assert handle.run.tensor("rows").value(0).shape == (3, 2)
+
+
 def test_outputs_of_rectifiers_are_marked_whatever_their_modules_are_called(attach):
     model = nn.Sequential(
         nn.Linear(4, 3), nn.ReLU(), nn.ReLU6(), nn.Threshold(0, 0), nn.Threshold(0.5, 0), nn.LeakyReLU()

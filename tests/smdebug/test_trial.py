@@ -29,7 +29,7 @@ from tdbg_lab.smdebug.exceptions import (  # noqa: E402
     TensorUnavailable,
     TensorUnavailableForStep,
 )
-from tdbg_lab.smdebug.trials import LocalTrial, create_trial  # noqa: E402
+from tdbg_lab.smdebug.trials import LocalTrial, create_trial, waiting  # noqa: E402
 from tdbg_lab.smdebug.trials.rows import reduced  # noqa: E402
 from tdbg_lab.stats import summarize  # noqa: E402
 
@@ -113,16 +113,22 @@ def test_wait_for_steps_returns_when_they_come(growing, tmp_path):
         trial.wait_for_steps([1])
 
 
-def test_create_trial_waits_for_a_run(growing, tmp_path):
+def test_create_trial_waits_for_a_run_and_says_so(growing, tmp_path, monkeypatch):
     hook, step = growing
     found = []
-    waiting = threading.Thread(target=lambda: found.append(create_trial(tmp_path / "run")), daemon=True)
-    waiting.start()
+    told = []
+    monkeypatch.setattr(waiting, "_SAY_AFTER_S", 0.15)
+    monkeypatch.setattr(waiting._log, "warning", lambda *words: told.append(words[-1]))
+    thread = threading.Thread(target=lambda: found.append(create_trial(tmp_path / "rum")), daemon=True)
+    thread.start()
+    thread.join(0.6)
+    assert told == [f"a run at {tmp_path / 'rum'}"], "once, of a name that may be wrong"
     step()
     hook.close()
-    waiting.join(60)
+    (tmp_path / "run").rename(tmp_path / "rum")
+    thread.join(60)
     assert found[0].steps() == [0]
-    assert has_training_ended(str(tmp_path / "run"))
+    assert has_training_ended(str(tmp_path / "rum"))
 
 
 def test_training_that_saved_nothing_is_told(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from tdbg_lab.smdebug.core.access_layer.utils import has_training_ended
 from tdbg_lab.smdebug.exceptions import MissingCollectionFiles
 from tdbg_lab.smdebug.trials.record import open_record
 from tdbg_lab.smdebug.trials.trial import Trial
+from tdbg_lab.smdebug.trials.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tdbg_lab.smdebug.trials.record import Record
 
 __all__ = ["LocalTrial"]
-
-_POLL_S = 0.1
 
 
 class LocalTrial(Trial):
@@ -53,10 +51,11 @@ class LocalTrial(Trial):
 
 
 def _wait_for(path: Path) -> Record:
+    waiting = Waiting(f"a run at {path}")
     while True:
         try:
             return open_record(path)
         except NotFoundError:
             if has_training_ended(str(path)):
                 raise MissingCollectionFiles from None
-        time.sleep(_POLL_S)
+        waiting.pause()

@@ -14,6 +14,7 @@ from tdbg_lab.smdebug.core.logger import get_logger
 from tdbg_lab.smdebug.exceptions import NoMoreProfilerData, SMDebugRuntimeError
 from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader
 from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+from tdbg_lab.smdebug.trials.waiting import Waiting
 
 if TYPE_CHECKING:
     from tdbg_lab.smdebug.profiler.system_profiler_file_parser import ProfilerSystemEvent
@@ -135,8 +136,9 @@ class ProfilerTrial:
 
 
 def _wait_for(path: str) -> tuple[LocalSystemMetricsReader, LocalAlgorithmMetricsReader]:
+    waiting = Waiting(f"system metrics or phases at {path}", poll_s=_POLL_S)
     while True:
         try:
             return LocalSystemMetricsReader(path), LocalAlgorithmMetricsReader(path)
         except NotFoundError:
-            time.sleep(_POLL_S)
+            waiting.pause()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.smdebug.trials.record import open_record
 from tdbg_lab.smdebug.trials.trial import Trial
+from tdbg_lab.smdebug.trials.waiting import Waiting
 from tdbg_lab.store.remote import StoreUrl
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ class S3Trial(Trial):
 def _wait_for(url: StoreUrl) -> Copy:
     from tdbg_lab.store.remote.opening import open_mirror
 
+    waiting = Waiting(f"a run at {url}", poll_s=_POLL_S)
     while True:
         try:
             return open_mirror(url)
         except NotFoundError:
-            time.sleep(_POLL_S)
+            waiting.pause()
