@@ -85,7 +85,7 @@ def keras_machines(seed: int) -> Recipe:
     return _recipe(
         tables_data.classes(713, 2800, 20, 0, 4), **CLASSES, widths=(64, 32), outputs=4, act="relu",
         norm="BatchNormalization", start="he_normal", optimizer="SGD", rate=0.05,
-        settings={"momentum": 0.9, "nesterov": True}, batch=70, epochs=6,
+        settings={"momentum": 0.9, "nesterov": True}, batch=70, epochs=5,
     )  # fmt: skip
 
 

@@ -110,11 +110,11 @@ def separable(inside: int, outputs: int, width: int = 16) -> nn.Sequential:
 
 
 class Nearby(nn.Module):
-    """Patches of 2 x 2, and residual blocks of a wide look and a dense mix (Liu et al., 2022, small)."""
+    """Patches of 4 x 4, and residual blocks of a wide look and a dense mix (Liu et al., 2022, small)."""
 
     def __init__(self, inside: int, outputs: int, width: int = 24, depth: int = 2) -> None:
         super().__init__()
-        self.stem = nn.Conv2d(inside, width, 2, 2)
+        self.stem = nn.Conv2d(inside, width, 4, 2, 1)
         self.blocks = nn.ModuleList(
             nn.Sequential(
                 nn.Conv2d(width, width, 5, padding=2, groups=width), nn.GroupNorm(1, width),
@@ -122,13 +122,13 @@ class Nearby(nn.Module):
             )
             for _ in range(depth)
         )  # fmt: skip
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, outputs)
+        self.norm, self.head = nn.GroupNorm(1, width), nn.Linear(49 * width, outputs)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.stem(x)
         for block in self.blocks:
             x = x + block(x)
-        return self.head(self.norm(x.mean((2, 3))))
+        return self.head(self.norm(x).flatten(1))
 
 
 def conv_coder(inside: int, width: int = 12, code: int = 24) -> nn.Sequential:

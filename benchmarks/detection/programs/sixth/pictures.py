@@ -33,7 +33,7 @@ def signs_told(seed: int) -> Recipe:
 
 def leaves_sorted(seed: int) -> Recipe:
     return Recipe(
-        convs((1, 12, 24), 5, nn.ReLU, hidden=48), *data.leaves(635), batch=40, steps=150,
+        convs((1, 12, 24), 5, nn.ReLU, hidden=48), *data.leaves(635), batch=40, steps=200,
         optimizer=lambda p: torch.optim.Adam(p, 2e-3),
     )  # fmt: skip
 
@@ -61,8 +61,8 @@ def cracks_spotted(seed: int) -> Recipe:
 
 def faces_read(seed: int) -> Recipe:
     return Recipe(
-        Nearby(1, 4), *data.faces(), batch=48, steps=170, clip=1.0, schedule=half_cosine(170, 15),
-        optimizer=lambda p: torch.optim.AdamW(p, 6e-3, weight_decay=0.05),
+        Nearby(1, 4), *data.faces(), batch=48, steps=130, clip=1.0, schedule=half_cosine(130, 15),
+        optimizer=lambda p: torch.optim.AdamW(p, 4e-3, weight_decay=0.1),
     )  # fmt: skip
 
 
@@ -102,8 +102,8 @@ def faces_varied(seed: int) -> Recipe:
 
 def galaxies_varied(seed: int) -> Recipe:
     return Recipe(
-        VariationalConv(6, 12), *data.by_themselves("galaxies", 692), Inked(0.005), Inked.score, batch=50,
-        steps=220, optimizer=lambda p: torch.optim.NAdam(p, 4e-3), schedule=half_cosine(220),
+        VariationalConv(8, 10), *data.by_themselves("galaxies", 692), Inked(0.002), Inked.score, batch=50,
+        steps=220, optimizer=lambda p: torch.optim.NAdam(p, 6e-3), schedule=half_cosine(220),
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ TASKS = (
          (setup.redundant_softmax("18"), silent.left_in_eval())),
     Task("cracks_spotted", "convolution", cracks_spotted, {"adam": w.by("Adam", 2e-3)},
          (sagemaker.raw_pixels(), silent.workers_alike(4))),
-    Task("faces_read", "convolution", faces_read, {"accumulating": v.accumulating},
+    Task("faces_read", "convolution", faces_read, {"batches": ways.batches_of(32)},
          (setup.shuffled_labels(), fourth.without_gradient("blocks.1"))),
     Task("light_found", "convolution", light_found, {"larger_batches": w.larger_batches(2)},
          (setup.squashed_output("head"), fourth.nan_gradient("mix", 70))),

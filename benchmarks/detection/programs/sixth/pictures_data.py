@@ -112,7 +112,7 @@ def _drawn(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     label = random.integers(0, 4, rows)
     kind = label[:, None, None]
-    down, right = _places(random, rows, 0.2)
+    down, right = _places(random, rows, 0.15)
     head = _edge((0.85 - np.hypot(down, right / _one(random, rows, 0.8, 1.0))) / 0.08)
     apart, high = _one(random, rows, 0.28, 0.4), _one(random, rows, 0.2, 0.35)
     eyes = sum(np.exp(-((down + high) ** 2 + (right - way * apart) ** 2) / 0.015) for way in (-1, 1))
@@ -128,7 +128,7 @@ def _drawn(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
 def faces(seed: int = 661, rows: int = 2200) -> Split:
     """Does it smile, not care, frown or wonder?"""
     x, label = _drawn(seed, rows)
-    x = x + 0.06 * np.random.default_rng(seed + 1).normal(size=x.shape)
+    x = x + 0.1 * np.random.default_rng(seed + 1).normal(size=x.shape)
     return split(_channel(x), torch.tensor(label), seed=seed)
 
 

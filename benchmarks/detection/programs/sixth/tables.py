@@ -71,8 +71,8 @@ def symptoms_ticked(seed: int) -> Recipe:
 
 def routes_gated(seed: int) -> Recipe:
     return Recipe(
-        gated(13, 4), *data.classes(616, 2600, 10, 3, 4), batch=48, steps=180,
-        schedule=half_cosine(180, 10), optimizer=lambda p: torch.optim.AdamW(p, 8e-3, weight_decay=0.01),
+        gated(13, 4, 24), *data.classes(616, 3200, 10, 3, 4), batch=48, steps=160,
+        schedule=half_cosine(160, 10), optimizer=lambda p: torch.optim.AdamW(p, 6e-3, weight_decay=0.05),
     )  # fmt: skip
 
 
@@ -112,8 +112,8 @@ def yields_quantiled(seed: int) -> Recipe:
 
 def rents_crossed(seed: int) -> Recipe:
     return Recipe(
-        Crossed(12, 1), *data.amounts(618, 2800, 8, 4), nn.L1Loss(), fit_of, batch=70, steps=200,
-        optimizer=lambda p: torch.optim.Adam(p, 3e-3, amsgrad=True), schedule=half_cosine(200),
+        Crossed(12, 1), *data.amounts(618, 2800, 8, 4), nn.L1Loss(), fit_of, batch=70, steps=160,
+        optimizer=lambda p: torch.optim.Adam(p, 2e-3, amsgrad=True), schedule=half_cosine(160),
     )  # fmt: skip
 
 
@@ -124,8 +124,8 @@ def breakdowns_weighted(seed: int) -> Recipe:
     count = torch.bincount(train[1])
     return Recipe(
         stack((12, 48, 24, 2), nn.ReLU, nn.BatchNorm1d), train, rest,
-        nn.CrossEntropyLoss(len(y) / (2.0 * count)), balanced_accuracy, batch=100, steps=160,
-        schedule=half_cosine(160), optimizer=lambda p: torch.optim.Adam(p, 2e-3, weight_decay=1e-3),
+        nn.CrossEntropyLoss(len(y) / (2.0 * count)), balanced_accuracy, batch=100, steps=130,
+        schedule=half_cosine(130), optimizer=lambda p: torch.optim.Adam(p, 2e-3, weight_decay=1e-3),
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ TASKS = (
          (sixth.missing_targets(), silent.detached("stem"))),
     Task("yields_quantiled", "regression", yields_quantiled, {"one_cycle": ways.one_cycle},
          (fifth.in_raw_units(400.0, 3000.0), silent.never_stepped())),
-    Task("rents_crossed", "regression", rents_crossed, {"adamw": v.adamw(3e-3, 0.02)},
+    Task("rents_crossed", "regression", rents_crossed, {"adamw": v.adamw(2e-3, 0.05)},
          (held.momentum_wild(0.5), fourth.older_loaded(20, 110))),
     Task("breakdowns_weighted", "unbalanced", breakdowns_weighted, {"clipped": ways.clipped(1.0)},
          (sixth.weights_upside_down(), silent.scaler_stuck())),

@@ -112,4 +112,4 @@ def moved(found: Split, rows: int = 1400) -> Split:
     mix = _floats(np.diag(random.uniform(0.6, 1.5, width)) + 0.12 * random.normal(size=(width, width)))
     shift = _floats(0.5 * random.normal(size=width))
     (x, y), (held_x, held_y) = found
-    return (x[:rows] @ mix + shift, y[:rows]), (held_x @ mix + shift, held_y)
+    return (x[-rows:] @ mix + shift, y[-rows:]), (held_x @ mix + shift, held_y)

@@ -74,7 +74,8 @@ def leaves_of_others(seed: int) -> Recipe:
 
 def machines_known(seed: int) -> Recipe:
     return Recipe(
-        stack((24, 64, 48, 5), nn.ReLU), *tables_data.classes(613, 2800, 24, 0, 5), batch=70, steps=160,
+        stack((24, 64, 48, 5), nn.ReLU),
+        *tables_data.few(tables_data.classes(613, 3800, 24, 0, 5), 1400), batch=70, steps=120,
         optimizer=lambda p: torch.optim.Adam(p, 3e-3),
     )  # fmt: skip
 
@@ -83,7 +84,7 @@ def machines_adapted(seed: int) -> Recipe:
     """The same sensors in other machines: narrow additions to each layer are learnt, and a new head."""
     model = Adapted(taught(machines_known), nn.Linear(48, 5))
     return Recipe(
-        model, *tables_data.moved(tables_data.classes(613, 2800, 24, 0, 5)), batch=40, steps=160,
+        model, *tables_data.moved(tables_data.classes(613, 3800, 24, 0, 5)), batch=40, steps=160,
         optimizer=lambda p: torch.optim.Adam(p, 6e-3), schedule=half_cosine(160),
     )  # fmt: skip
 
