@@ -69,6 +69,8 @@ class LiveView:
         self._thread: threading.Thread | None = None
         self.drawings = 0
         self._pending = True
+        self._refused: TdbgError | None = None
+        """Why it could not be drawn the last time."""
         self._still_s = 0.0
         self._still_version = -1
         self._places: list[Any] = []
@@ -89,8 +91,16 @@ class LiveView:
         return self._thread is not None and self._thread.is_alive()
 
     def show(self) -> None:
-        """Display the view in the current cell and follow the run."""
+        """Display the view in the current cell and follow the run.
+
+        Raises
+        ------
+        TdbgError
+            If it cannot be drawn as asked, of a run that has ended.
+        """
         self._turn()
+        if self._refused is not None and self._ended():
+            raise self._refused
         text = f"{self.view.title} of run {self.run.info.name}"
         self._places = [
             display(
@@ -136,12 +146,12 @@ class LiveView:
         with self._lock:
             if not (changed or self._pending):
                 return False
-            self._pending = False
+            self._pending, self._refused = False, None
             self.params.update(self._controls.follow(self.run))
             try:
                 figure = call_view(self.run, self.view.name, self._asked())
             except TdbgError as error:
-                self._pending = True  # it may have to do with what is not written yet
+                self._pending, self._refused = True, error  # it may have to do with what is not written yet
                 self._say(str(error))
                 return False
             figure.layout.uirevision = repr(sorted(self.params.items(), key=str))

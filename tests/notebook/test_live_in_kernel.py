@@ -142,6 +142,18 @@ def test_live_view_is_replaced_when_its_cell_runs_again_and_closes_for_good(kern
     assert _of(messages, "comm_close")
 
 
+def test_view_that_can_never_be_drawn_is_refused_in_a_sentence(kernel):
+    kernel.run(SHOW)
+    messages = kernel.run(
+        "for _ in range(5): training.step()\n"
+        "training.end('finished')\n"
+        "%tdbg show histograms --tensor layer9\n"
+    )
+    assert _of(messages, "display_data") == []
+    said = _of(messages, "stream")[-1]["text"]
+    assert said.startswith("Parameter 'tensor': the run has no tensor 'layer9'. Did you mean")
+
+
 def test_live_view_survives_a_run_directory_that_goes_away(kernel):
     kernel.run(SHOW)
     messages = kernel.run(
