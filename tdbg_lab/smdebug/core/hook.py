@@ -25,6 +25,7 @@ from tdbg_lab.smdebug.core.reduction_config import ReductionConfig
 from tdbg_lab.smdebug.core.save_config import SaveConfig, SaveConfigMode
 from tdbg_lab.smdebug.core.saving import Decision, SavePlan
 from tdbg_lab.smdebug.core.singleton_utils import set_hook
+from tdbg_lab.smdebug.core.state_store import StateStore
 from tdbg_lab.smdebug.exceptions import SMDebugTypeError, SMDebugValueError
 from tdbg_lab.stats import summarize
 from tdbg_lab.stats.block import scalar_block
@@ -96,7 +97,9 @@ class BaseHook:
         include_workers: str = "one",
     ) -> None:
         self.logger = get_logger()
-        self.out_dir = verify_and_get_out_dir(out_dir)
+        self._state_store = StateStore()
+        self.training_run = self._state_store.training_run
+        self.out_dir = verify_and_get_out_dir(out_dir, resumed=self.training_run > 0)
         self.tensorboard_dir = get_tensorboard_dir(export_tensorboard, tensorboard_dir, self.out_dir)
         self.dry_run = dry_run
         self.save_all = save_all
@@ -110,8 +113,8 @@ class BaseHook:
         self.save_config = default if save_config is None else SaveConfig.parse(save_config)
         self.save_config.merge_default_save_config(default)
         self.mode = ModeKeys.GLOBAL
-        self.mode_steps = {ModeKeys.GLOBAL: -1}
-        self.step = -1
+        self.last_saved_step, self.mode_steps = self._state_store.start()
+        self.step = self.init_step = self.mode_steps[ModeKeys.GLOBAL]
         self.worker = f"worker_{rank()}"
         self.collection_manager = CollectionManager(
             {name: self.collection_class(name, list(of)) for name, of in self.default_collections.items()},
@@ -298,8 +301,13 @@ class BaseHook:
         self._guard.run("steps", self._enter_step, self._plan, at)
 
     def _enter_step(self, plan: SavePlan, at: Mode) -> None:
+        if self._state_store.watching and not (self.dry_run or is_off() or rank()):
+            self._guard.run(
+                "checkpoints", self._state_store.note, self.step, self.last_saved_step, self.mode_steps
+            )
         self.step += 1
         self.mode_steps[self.mode] += 1
+        self.mode_steps[ModeKeys.GLOBAL] = self.step
         self._at = at
         self._place = self.mode, self.mode_steps[self.mode]
         due = plan.due(*self._place)
@@ -344,10 +352,11 @@ class BaseHook:
     def _end_step(self) -> None:
         """The step is over: what was kept of it is written."""
         recording = self._recording
-        if recording is None or self.step < 0 or not self._due:
+        if recording is None or self.step == self.init_step or not self._due:
             return
         self._guard.run("custom", self._hold_custom, recording)
         recording.end_step(self.step, *self._place, at=self._at)
+        self.last_saved_step = self.step
         self._due = ()
 
     def _hold_custom(self, recording: Recording) -> None:
@@ -400,7 +409,7 @@ class BaseHook:
             self._due = ("scalars",)  # numbers are saved beside the schedule, tensors are not
             self._custom.tensors = {}
         self._end_step()
-        if self._recording is None and self.step >= 0:
+        if self._recording is None and self.step > self.init_step:
             self._guard.run("store", self._open)
         self._closed = True
         self._due = ()

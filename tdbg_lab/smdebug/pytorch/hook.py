@@ -249,7 +249,12 @@ class Hook(BaseHook):
 
     def close(self) -> None:
         """Write what is held, and take the hook off. Idempotent."""
-        if not self._closed and self._root is not None and self._root.compiled and self.step < 0:
+        if (
+            not self._closed
+            and self._root is not None
+            and self._root.compiled
+            and self.step == self.init_step
+        ):
             self.logger.warning(
                 "Nothing is saved: the model that was registered was only called by compiled code. "
                 "Register what torch.compile returns."
