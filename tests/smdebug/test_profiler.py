@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from tdbg_lab.smdebug.profiler.analysis.utils.pandas_data_analysis import (
 from tdbg_lab.smdebug.profiler.analysis.utils.profiler_data_to_pandas import PandasFrame
 from tdbg_lab.smdebug.profiler.utils import TimeUnits
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
+from tests.smdebug.predecessor import answers_of_both, needs_predecessor
+from tests.smdebug.profiler_files import RECORDED
 
 START = 1_700_000_000 * 10**9
 
@@ -68,12 +71,59 @@ def test_algorithm_reader_gives_intervals_of_steps(run):
     ]
     first, last = events[0].start_time, events[-1].end_time
     assert START // 1000 <= first < last
-    assert [one.event_name for one in LocalAlgorithmMetricsReader(run).get_events(first, last)] == [
-        "forward",
-        "backward",
-    ]
+    reader = LocalAlgorithmMetricsReader(run)
+    names = [one.event_name for one in reader.get_events(first + 1, last)]
+    assert names == ["forward", "backward"]
+    assert [one.event_name for one in reader.get_events(first + 1, first + 2)] == ["forward"]
+    assert [one.event_name for one in reader.get_events(first, first)] == ["backward", "forward"]
+    assert reader.get_events(last + 1, last + 9) == reader.get_events(0, first - 40_000) == []
+    assert reader.get_events_by_step(7, 9) == []
     assert events[0].event_phase == "forward"
     assert json.loads(events[0].to_json())["dur"] == 10_000
+
+
+WINDOWS = """
+import importlib, json, sys
+readers = importlib.import_module(sys.argv[1] + ".algorithm_metrics_reader")
+reader = readers.LocalAlgorithmMetricsReader(sys.argv[2])
+def told(events):
+    return sorted([e.start_time, e.end_time, e.event_name, int(e.event_args["step_num"])] for e in events)
+every = told(reader.get_events(0, 2e15))
+answers = [every]
+for row in every[:: max(1, len(every) // 12)]:
+    start, end = row[:2]
+    middle = (start + end) // 2
+    for window in ((start, end), (middle, middle), (end, end + 1), (start - 1, start)):
+        answers.append(told(reader.get_events(*window)))
+steps = sorted({row[3] for row in every})
+for first, last in zip(steps, steps[1:]):
+    answers.append(told(reader.get_events_by_step(first, last)))
+print("answers", json.dumps(answers))
+"""
+
+
+@needs_predecessor
+def test_windows_of_the_algorithm_reader_are_the_predecessors(tmp_path):
+    shutil.copytree(RECORDED / "pevents", tmp_path / "framework" / "pevents")
+    there, here = answers_of_both(WINDOWS, "smdebug.profiler", str(tmp_path))
+    assert here == there
+
+
+def test_frames_hold_what_goes_on_between_two_times_and_only_what_is_wanted(run):
+    frames = PandasFrame(run)
+    us = START // 1000
+    system, framework = frames.get_profiler_data_by_time(us + 12_000, us + 31_000)
+    assert framework["framework_metric"].tolist() == ["backward", "forward"]
+    assert len(system) == 4
+    system, framework = frames.get_profiler_data_by_time(us, us + 60_000, get_system_metrics=False)
+    assert (len(system), len(framework)) == (0, 4)
+    system, framework = frames.get_profiler_data_by_time(us, us + 60_000, get_framework_metrics=False)
+    assert (len(system), len(framework)) == (12, 0)
+    printed = frames.get_all_framework_metrics()["start_time"].tolist()[1]
+    during = frames.get_framework_metrics_by_timesteps([printed])
+    assert during["framework_metric"].tolist() == ["forward", "backward"]
+    with pytest.raises(ValueError, match="'noon' is no time"):
+        frames.get_framework_metrics_by_timesteps(["noon"])
 
 
 def test_readers_of_a_profiler_folder_give_what_is_in_it(tmp_path):

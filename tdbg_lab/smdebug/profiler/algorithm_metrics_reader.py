@@ -11,7 +11,7 @@ from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns, to_us
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader"]
+__all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader", "during"]
 
 
 class LocalAlgorithmMetricsReader(MetricsReaderBase):
@@ -30,11 +30,14 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
         event_type: str | None = None,
         file_suffix_filter: list[str] | None = None,
     ) -> list[TraceEvent]:
-        """Intervals that begin between two times since the epoch, by time; of one phase when it is given."""
+        """Intervals that are going on between two times since the epoch, by start; of one phase if given.
+
+        One that ends at the first time, or begins at the second, is among them.
+        """
         del file_suffix_filter
         self.refresh_event_file_list()
-        frame = self.run.spans(start_ns=to_ns(start_time, unit), end_ns=to_ns(end_time, unit))
-        return _events(frame if event_type is None else frame[frame["phase"] == event_type])
+        start, end = (to_ns(one, unit) // 1000 for one in (start_time, end_time))
+        return _events(during(self.run.spans(end_ns=(end + 1) * 1000), start, end), event_type)
 
     def get_events_by_step(
         self,
@@ -43,19 +46,41 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
         event_type: str | None = None,
         file_suffix_filter: list[str] | None = None,
     ) -> list[TraceEvent]:
-        """Intervals of the steps from the first on and before the second, by time."""
+        """Intervals that are going on from the start of the first step until the second begins, by start.
+
+        One that ends where the first step begins is not among them.
+        """
         del file_suffix_filter
         self.refresh_event_file_list()
         frame = self.run.spans()
-        frame = frame[(frame["step"] >= start_step) & (frame["step"] < end_step)]
-        return _events(frame if event_type is None else frame[frame["phase"] == event_type])
+        wanted = frame[(frame["step"] >= start_step) & (frame["step"] < end_step)]
+        if not len(wanted):
+            return []
+        start = int(to_us(wanted["start_ns"]).min())
+        later = frame[frame["step"] >= end_step]
+        end = (
+            int(to_us(later["start_ns"]).min()) - 1
+            if len(later)
+            else int(to_us(wanted["start_ns"] + wanted["duration_ns"]).max())
+        )
+        found = during(frame, start, end)
+        begun = to_us(found["start_ns"]) >= start
+        return _events(found[begun | (to_us(found["start_ns"] + found["duration_ns"]) > start)], event_type)
 
 
 class S3AlgorithmMetricsReader(LocalAlgorithmMetricsReader):
     """Reads phases below an address (``s3://bucket/.../profiler-output``)."""
 
 
-def _events(frame: pd.DataFrame) -> list[TraceEvent]:
+def during(frame: pd.DataFrame, start_us: int, end_us: int) -> pd.DataFrame:
+    """Those spans that are going on between two times, both inclusive."""
+    start, end = to_us(frame["start_ns"]), to_us(frame["start_ns"] + frame["duration_ns"])
+    return frame[(start <= end_us) & (end >= start_us)]
+
+
+def _events(frame: pd.DataFrame, event_type: str | None) -> list[TraceEvent]:
+    if event_type is not None:
+        frame = frame[frame["phase"] == event_type]
     return [
         TraceEvent(
             str(row["name"]),

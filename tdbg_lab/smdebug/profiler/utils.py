@@ -8,9 +8,10 @@ from typing import TypeVar
 
 import pandas as pd
 
-__all__ = ["TimeUnits", "to_ns", "to_us", "us_since_epoch_to_human_readable_time"]
+from tdbg_lab.smdebug.exceptions import SMDebugValueError
 
-
+__all__ = ["TimeUnits", "to_ns", "to_us", "to_us_since_epoch", "us_since_epoch_to_human_readable_time"]
+_READABLE = "%Y-%m-%dT%H:%M:%S:%f"
 _Time = TypeVar("_Time", int, pd.Series)
 
 
@@ -43,4 +44,23 @@ def to_us(time_ns: _Time) -> _Time:
 
 def us_since_epoch_to_human_readable_time(us_since_epoch: int) -> str:
     """``2026-01-31T12:00:00:000000``, UTC."""
-    return datetime.fromtimestamp(us_since_epoch / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S:%f")
+    return datetime.fromtimestamp(us_since_epoch / 1e6, UTC).strftime(_READABLE)
+
+
+def to_us_since_epoch(time: int | str) -> int:
+    """A time as us since the epoch; texts are what `us_since_epoch_to_human_readable_time` gives.
+
+    Raises
+    ------
+    SMDebugValueError
+        It is another text.
+    """
+    if not isinstance(time, str):
+        return int(time)
+    try:
+        moment = datetime.strptime(time, _READABLE).replace(tzinfo=UTC)
+    except ValueError:
+        raise SMDebugValueError(
+            f"{time!r} is no time; expected us since the epoch, or a text like '2026-01-31T12:00:00:000000'."
+        ) from None
+    return round(moment.timestamp() * 1e6)

@@ -64,6 +64,8 @@ def phase_series(
     """Durations of phases that begin between two times, by phase; among them whole steps."""
     found: dict[str, list[tuple[float, float]]] = {}
     for event in reader.get_events(start_us, end_us):
+        if event.start_time < start_us:
+            continue
         name = _PHASES.get(event.event_phase, event.event_phase)
         name = f"{name}-nodeid:{event.node_id}" if show_workers else name
         found.setdefault(name, []).append((event.start_time / 1e6, event.duration / 1e6))

@@ -8,9 +8,14 @@ import pandas as pd
 
 from tdbg_lab.smdebug.core.utils import match_inc
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
+from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import during
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
 from tdbg_lab.smdebug.profiler.system_metrics_reader import described
-from tdbg_lab.smdebug.profiler.utils import to_us, us_since_epoch_to_human_readable_time
+from tdbg_lab.smdebug.profiler.utils import (
+    to_us,
+    to_us_since_epoch,
+    us_since_epoch_to_human_readable_time,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +67,8 @@ class PandasFrame:
         return self._system(None, None, selected_system_metrics)
 
     def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pd.DataFrame:
-        """Intervals, one a row; of names that match one of the patterns when there are any."""
-        return self._framework(None, None, selected_framework_metrics)
+        """Intervals, one a row; of names or phases that match one of the patterns, if any."""
+        return self._framework(None, selected_framework_metrics)
 
     def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Intervals of data loading: names with ``DataLoader``, and those of phase ``data``.
@@ -76,22 +81,22 @@ class PandasFrame:
         frame = frame.assign(
             duration_us=frame["end_time_us"] - frame["start_time_us"], worker_id=frame["pid"]
         )
-        return _matching(frame, "framework_metric", selected_framework_metrics)
+        return _matching(frame, selected_framework_metrics, "framework_metric", "process")
 
     def get_framework_metrics_by_timesteps(
-        self, timestep_list: Sequence[int] = (), selected_framework_metrics: Sequence[str] = ()
+        self, timestep_list: Sequence[int | str] = (), selected_framework_metrics: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """Intervals that are going on at any of some times, us since the epoch."""
-        pairs = [(int(one), int(one)) for one in timestep_list]
-        return self._during(pairs, selected_framework_metrics)
+        """Intervals that are going on at any of some times: us, or as the frames print them."""
+        times = [to_us_since_epoch(one) for one in timestep_list]
+        return self._during([(one, one) for one in times], selected_framework_metrics)
 
     def get_framework_metrics_by_begin_and_end_timesteps(
         self,
-        begin_timestep_list: Sequence[int],
-        end_timestep_list: Sequence[int],
+        begin_timestep_list: Sequence[int | str],
+        end_timestep_list: Sequence[int | str],
         selected_framework_metrics: Sequence[str] = (),
     ) -> pd.DataFrame:
-        """Intervals that are going on between any of some pairs of times, us since the epoch.
+        """Intervals that are going on between any of some pairs of times: us, or as the frames print them.
 
         Raises
         ------
@@ -103,8 +108,10 @@ class PandasFrame:
                 f"There are {len(begin_timestep_list)} times to begin and {len(end_timestep_list)} to end; "
                 "expected pairs."
             )
-        pairs = list(zip(begin_timestep_list, end_timestep_list, strict=True))
-        return self._during(pairs, selected_framework_metrics)
+        begins, ends = (
+            [to_us_since_epoch(one) for one in times] for times in (begin_timestep_list, end_timestep_list)
+        )
+        return self._during(list(zip(begins, ends, strict=True)), selected_framework_metrics)
 
     def _during(self, pairs: Sequence[tuple[int, int]], wanted: Sequence[str]) -> pd.DataFrame:
         frame = self.get_all_framework_metrics(wanted)
@@ -120,13 +127,22 @@ class PandasFrame:
         cache_metrics: bool = False,
         selected_framework_metrics: Sequence[str] = (),
         selected_system_metrics: Sequence[str] = (),
+        get_framework_metrics: bool = True,
+        get_system_metrics: bool = True,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """System and framework metrics that begin between two times, us since the epoch."""
+        """Readings between two times, us since the epoch, and intervals that are going on then.
+
+        What is not to be got is an empty frame.
+        """
         del cache_metrics
         between = start_time_us * 1000, end_time_us * 1000
+        nothing = 0, -1
         return (
-            self._system(*between, selected_system_metrics),
-            self._framework(*between, selected_framework_metrics),
+            self._system(*(between if get_system_metrics else nothing), selected_system_metrics),
+            self._framework(
+                (start_time_us, end_time_us) if get_framework_metrics else nothing,
+                selected_framework_metrics,
+            ),
         )
 
     def get_profiler_data_by_step(
@@ -160,11 +176,13 @@ class PandasFrame:
             },
             columns=list(_SYSTEM),
         )
-        return _matching(found, "system_metric", wanted)
+        return _matching(found, wanted, "system_metric")
 
-    def _framework(self, start_ns: int | None, end_ns: int | None, wanted: Sequence[str]) -> pd.DataFrame:
+    def _framework(self, between_us: tuple[int, int] | None, wanted: Sequence[str]) -> pd.DataFrame:
         self._run.refresh()
-        frame = self._run.spans(start_ns=start_ns, end_ns=end_ns)
+        frame = self._run.spans(end_ns=None if between_us is None else (between_us[1] + 1) * 1000)
+        if between_us is not None:
+            frame = during(frame, *between_us)
         start, end = to_us(frame["start_ns"]), to_us(frame["start_ns"] + frame["duration_ns"])
         found = pd.DataFrame(
             {
@@ -182,10 +200,11 @@ class PandasFrame:
             },
             columns=list(_FRAMEWORK),
         )
-        return _matching(found, "framework_metric", wanted)
+        return _matching(found, wanted, "framework_metric", "process")
 
 
-def _matching(frame: pd.DataFrame, column: str, wanted: Sequence[str]) -> pd.DataFrame:
+def _matching(frame: pd.DataFrame, wanted: Sequence[str], *columns: str) -> pd.DataFrame:
     if wanted:
-        frame = frame[[match_inc(str(name), wanted) for name in frame[column]]]
+        rows = zip(*(frame[column].astype(str) for column in columns), strict=True)
+        frame = frame[[any(match_inc(name, wanted) for name in row) for row in rows]]
     return frame.reset_index(drop=True)
