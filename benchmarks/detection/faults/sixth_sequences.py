@@ -103,5 +103,5 @@ def never_stepped_one(layer: str, other: str) -> Fault:
     def change(recipe: Recipe) -> None:
         recipe.options["steps"] = (other,)
 
-    rules = ("parameters_without_optimizer", "skipped_steps", "unchanged_tensor", "stale_gradients")
+    rules = ("skipped_steps", "unchanged_tensor")
     return Fault("never_stepped_one", change, rules, "silent", 0, under(layer), by_construction=True)

@@ -106,7 +106,7 @@ def winds_ahead(seed: int) -> Recipe:
 
 
 TASKS = (
-    Task("valves_told", "recurrent", valves_told, {"nadam": w.by("NAdam", 4e-3)},
+    Task("valves_told", "recurrent", valves_told, {"nadam": w.by("NAdam", 7e-3)},
          (sixth.gates_closed(), silent.left_in_eval())),
     Task("tides_ahead", "recurrent", tides_ahead, {"larger_batches": w.batches_of(80)},
          (fifth.raw_readings(1200.0, 300.0), silent.no_zero_grad())),
