@@ -70,7 +70,7 @@ def offers(rows: int = 5000, sizes: tuple[int, ...] = (15, 10, 25, 6)) -> Split:
 
 @cache
 def halves(rows: int = 2200, numbers: int = 16) -> Split:
-    """Two sensors' answers to the same eight causes, bent and in noise, side by side."""
+    """Two sensors' answers to the same six causes, bent and in noise, side by side."""
     random = np.random.default_rng(636)
     cause = random.normal(size=(rows, 6))
     seen = [np.tanh(cause @ random.normal(size=(6, numbers)) / 1.5) for _ in range(2)]
