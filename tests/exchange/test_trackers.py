@@ -40,6 +40,25 @@ def test_mlflow_gets_findings_figures_and_numbers(mlflow, run, tmp_path):
     assert (folder / "overview.html").exists()
 
 
+def test_mlflow_keeps_a_number_beside_those_in_the_folder_of_its_name(mlflow, tmp_path):
+    with tdbg.attach(store=tmp_path / "both", strict=True, profiler=False) as handle:
+        handle.log({"loss": 1.0, "loss/mse": 2.0, "acc/top/1": 3.0, "acc": 4.0, "lr/0": 5.0})
+    with mlflow.start_run() as active:
+        mlflow.log_metric("lr", 0.5)  # the program's own
+        for _ in range(2):
+            tdbg.log_to_mlflow(tmp_path / "both", views=[], scalars=".")
+    found = mlflow.MlflowClient().get_run(active.info.run_id).data.metrics
+    values = {name: value for name, value in found.items() if not name.startswith(("tdbg", "optimizer"))}
+    assert values == {
+        "loss": 1.0,
+        "loss.mse": 2.0,
+        "acc/top/1": 3.0,
+        "acc.value": 4.0,
+        "lr": 0.5,
+        "lr.0": 5.0,
+    }
+
+
 def test_mlflow_without_an_active_run_says_what_to_do(mlflow, run):
     with pytest.raises(ConflictError, match="MLflow has no active run; call this within"):
         tdbg.log_to_mlflow(run)

@@ -137,7 +137,13 @@ class TorchFinder:
         roots = living.roots(optimizers)
         if called is not None and not any(part is called for root in roots for part in root.modules()):
             roots.append(called)
-        if roots and self._watch.takes_another():
+        if not roots:
+            self._watch.missed = (
+                f"{type(own[0]).__name__} moves tensors that are parameters of no model of the program, such "
+                "as the copies that functional_call is given; tdbg_lab.attach(model) in the script captures "
+                "what the layers of the model return"
+            )
+        elif self._watch.takes_another():
             self._begin(roots, optimizers, called=called)
 
     def _begin(

@@ -85,6 +85,8 @@ class AutoWatch:
         """Run directories, in the order of their trainings."""
         self.seen: list[str] = []
         """Frameworks that the program has imported."""
+        self.missed = ""
+        """What was trained and could not be attached to, and what to do instead."""
 
     def start(self) -> None:
         """Watch from now on."""
@@ -112,6 +114,8 @@ class AutoWatch:
             return self._captured()
         if not self.seen:
             return "nothing to attach to: the program imported no framework that tdbg-lab knows."
+        if self.missed:
+            return f"nothing to attach to: {self.missed}."
         names = " and ".join(dict.fromkeys(self.seen))
         return f"nothing to attach to: the program imported {names}, but trained no model in this process."
 

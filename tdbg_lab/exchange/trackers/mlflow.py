@@ -83,12 +83,30 @@ def log_to_mlflow(
 def _log_scalars(mlflow: Any, run_id: str, run: Run, regex: str | None) -> None:
     client = mlflow.MlflowClient()
     waiting = []
+    taken = set(client.get_run(run_id).data.metrics)
+    places: dict[str, str] = {}
     for name, step, time_ns, value in scalars_of(run, regex):
         if math.isfinite(value):
-            allowed = _NOT_ALLOWED.sub("_", name)
-            waiting.append(mlflow.entities.Metric(allowed, value, time_ns // 10**6, step))
+            if name not in places:
+                places[name] = _place(_NOT_ALLOWED.sub("_", name), taken)
+                taken.add(places[name])
+            waiting.append(mlflow.entities.Metric(places[name], value, time_ns // 10**6, step))
         if len(waiting) >= _METRICS_AT_ONCE:
             client.log_batch(run_id, metrics=waiting)
             waiting = []
     if waiting:
         client.log_batch(run_id, metrics=waiting)
+
+
+def _place(name: str, taken: set[str]) -> str:
+    """Name of a metric: ``loss/mse`` is ``loss.mse`` beside ``loss``, or that one is ``loss.value``.
+
+    In a folder of MLflow's each metric is a file, and one cannot also be the folder of others.
+    """
+    parts = name.split("/")
+    for n in range(1, len(parts)):
+        if "/".join(parts[:n]) in taken:
+            return f"{'/'.join(parts[:n])}.{'.'.join(parts[n:])}"
+    if any(other.startswith(f"{name}/") for other in taken):
+        return f"{name}.value"
+    return name

@@ -15,6 +15,7 @@ from torch.optim import optimizer as optimizers
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture import open_handles
+from tdbg_lab.capture.auto import AutoWatch
 
 
 def net(width=8):
@@ -323,3 +324,25 @@ def test_switch_turns_everything_off(monkeypatch, tmp_path):
     assert not handle.attached
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_training_of_copies_that_belong_to_no_model_is_told_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    watch = AutoWatch({"store": "runs/auto"})
+    watch.start()
+    try:
+        model, (x, y) = net(), batch()
+        copies = {
+            name: torch.stack([one.detach()] * 2).requires_grad_() for name, one in model.named_parameters()
+        }
+        optimizer = torch.optim.SGD(copies.values(), lr=0.1)
+        both = torch.func.vmap(lambda values: torch.func.functional_call(model, values, (x,)))(copies)
+        sum(functional.cross_entropy(one, y) for one in both).backward()
+        optimizer.step()
+    finally:
+        watch.stop()
+    assert watch.run_paths == []
+    assert watch.summary().startswith(
+        "nothing to attach to: SGD moves tensors that are parameters of no model of the program, such as"
+    )
+    assert "tdbg_lab.attach(model)" in watch.summary()
