@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Mode, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule
 
@@ -41,7 +42,8 @@ class LabelRange(LossRule):
 
     Of a loss of one's own it is not known what it allows. Masks of 0 and 255 are bytes that were not divided
     by 255. And labels that evaluations have in another range are not made as those of training are: they are
-    numbered from another number on, or so many times as large.
+    numbered from another number on, or so many times as large. Nor are labels that are all the same in
+    training, and several in evaluations.
     """
 
     reach: float = 1.5
@@ -71,7 +73,7 @@ class LabelRange(LossRule):
                 seen = bounded.get(name, [])
                 texts = [self._unreachable(one) for one in seen]
             if not texts or not all(texts):
-                seen, texts = given, [_elsewhere(run, name)]
+                seen, texts = given, [_elsewhere(run, name) or _only_one(run, name)]
             if not texts or not all(texts):
                 continue
             return self.finding(
@@ -124,6 +126,27 @@ def _is_mask_of_bytes(one: Given) -> bool:
     low, high, zeros, size = (one.number(f"target_{what}") for what in ("min", "max", "zeros", "size"))
     whole = low == 0 and high == _BYTE and 0 < zeros < 1 and "correlation" in one.facts  # no class numbers
     return whole and abs(size / (_BYTE * (1 - zeros) ** 0.5) - 1) < _ROUNDING
+
+
+def _only_one(run: RunView, name: str) -> str:
+    """Labels that are one and the same throughout training, and several in every evaluation.
+
+    Zeros are let be: they stand in for labels that there are not, or for the only class that is learnt.
+    """
+    if is_game(run):
+        return ""
+    ends = [run.scalars(f"check/loss/{name}/target_{end}").values for end in ("min", "max")]
+    held = [run.scalars(f"check/loss/{name}/target_{end}", Mode.EVAL).values for end in ("min", "max")]
+    if any(len(one) < _LEAST_STEPS for one in ends) or any(len(one) < _LEAST_EVALUATIONS for one in held):
+        return ""
+    least, most = (float(one[0]) for one in ends)
+    alone = least == most != 0 and all((one == least).all() for one in ends)
+    if not alone or not (held[0] < held[1]).all():
+        return ""
+    return (
+        f"one label only, {least:.3g}, in {len(ends[0])} saved steps, and labels from {held[0][-1]:.3g} to "
+        f"{held[1][-1]:.3g} in evaluations"
+    )
 
 
 def _elsewhere(run: RunView, name: str) -> str:

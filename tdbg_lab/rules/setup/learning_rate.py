@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LearningRate"]
 
-_RATIOS = r"^optimizer/update_ratio/.*weight\w*$"
-"""Recurrent layers call theirs ``weight_ih_l0``."""
+_RATIOS = r"^optimizer/update_ratio/.*(weight\w*|kernel)$"
+"""Recurrent layers of PyTorch call theirs ``weight_ih_l0``, layers of Keras ``kernel``."""
 
 
 @rule("learning_rate", title="Learning rate out of scale")

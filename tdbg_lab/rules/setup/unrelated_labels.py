@@ -32,6 +32,13 @@ _ALIKE = ("constant_output", "layer_collapse", "tensor_variance")
 _TOLD_APART = 20
 """Steps: what goes wrong at once is a cause."""
 _STEPS = "weight_update_ratio"
+_ENDED, _LEARNT_BY = "frozen_schedule", 100
+"""Steps after which nothing has been learnt since there is nothing to learn, not since the rate ended."""
+_ALL_ALIKE = 0.01
+"""Share by which a loss of pairs may differ from the logarithm of how many there are: of 20 losses, each."""
+_LEAST_PAIRS = 8
+_OF_LABELS = (*_CROSS_ENTROPIES, "MultiMarginLoss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
+"""Losses that compare predictions with labels; those of pairs are the program's own."""
 
 
 class _Level(NamedTuple):
@@ -52,6 +59,9 @@ class UnrelatedLabels(LossRule):
     about some samples than about others, has learnt something. For numbers, it is their correlation. Of
     embeddings, it is the class of the nearest other row that is right or not: untrained ones are better than
     chance already, and their loss falls while all of them shrink, so that it does not count.
+
+    A loss on pairs (InfoNCE) is that of a choice among all in the batch: the logarithm of how many there are,
+    as long as no partner is told from the others.
 
     Labels that were shuffled against the inputs look like this. So does a model that cannot learn at all:
     findings on dead layers, gradients and the learning rate come first. Steps that are large for the weights
@@ -98,9 +108,43 @@ class UnrelatedLabels(LossRule):
                 continue
             level = self._of_classes(run, name) if key.name.endswith("hits") else self._of_numbers(run, name)
             lost = level is not None and (_is_embedding(run, name) or self._is_lost(run, name))
-            if level is not None and lost and _moving(run):
+            if level is not None and lost and _moving(run, self.patience):
                 return self._found(step, name, level)
+        return self._of_pairs(step, run)
+
+    def _of_pairs(self, step: int, run: RunView) -> Finding | None:
+        """A loss of the program's own that is the logarithm of the batch: any partner is as good as another.
+
+        That is what a contrastive loss (InfoNCE) has that tells nothing; of two views in one batch, less one.
+        """
+        for name in run.losses():
+            losses = run.scalars(name)
+            samples = run.scalars(f"check/{name}/samples").values[-self.patience :]
+            values = losses.values[-self.patience :]
+            if len(samples) < self.patience or int(losses.steps[-1]) != step or samples[-1] < _LEAST_PAIRS:
+                continue
+            if name.removeprefix("loss/") in _OF_LABELS or np.ptp(samples):
+                continue
+            for others in (samples[-1], samples[-1] - 1):
+                level = float(np.log(others))
+                if (np.abs(values - level) < _ALL_ALIKE * level).all() and _moving(run, self.patience):
+                    return self._alike(step, name, float(values.mean()), float(others))
         return None
+
+    def _alike(self, step: int, name: str, loss: float, others: float) -> Finding:
+        return self.finding(
+            step,
+            f"After {step} steps {name.removeprefix('loss/')} is {loss:.4g}, which is the logarithm of the "
+            f"{others:.0f} samples it chooses from: partners may be shuffled against each other.",
+            tensor=name,
+            evidence={"loss": loss, "samples_count": others, "saved_steps_count": self.patience},
+            advice=(
+                "Check that both halves of each pair are shuffled together, and come from the same rows.",
+                "Look at some pairs.",
+                "Try to fit one batch: if that works, the pairs are at fault, not the model.",
+            ),
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
 
     def _has_another_reason(self, run: RunView) -> bool:
         """Whether another rule has found why nothing is learnt."""
@@ -171,18 +215,28 @@ class UnrelatedLabels(LossRule):
 
 
 def _follows(finding: Finding) -> bool:
-    """Whether samples were told apart long enough for it to be what the labels taught."""
+    """Whether samples were told apart long enough for it to be what the labels taught.
+
+    Or whether it is a schedule at its end, before which there was time to learn.
+    """
+    if finding.rule == _ENDED:
+        return finding.step_first >= _LEARNT_BY
     return finding.rule in _ALIKE and finding.step_first >= _TOLD_APART
 
 
-def _moving(run: RunView) -> bool:
-    """Whether the weights still move: where update ratios are known, by them."""
+def _moving(run: RunView, last: int) -> bool:
+    """Whether weights moved at the `last` saved steps, by the median of all: where update ratios are known.
+
+    A schedule that has come to its end by now leaves what was learnt before it.
+    """
+    if any(one.rule == _ENDED for one in run.open):
+        return True
     ratios = [
-        values[-1]
-        for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/update_ratio/.*weight$")
-        if len(values := run.scalars(key.name).values)
+        float(np.nanmax(values))
+        for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/update_ratio/.*(weight|kernel)$")
+        if len(values := run.scalars(key.name).values[-last:]) and np.isfinite(values).any()
     ]
-    return not ratios or float(np.nanmedian(ratios)) > 1e-5
+    return not ratios or float(np.median(ratios)) > 1e-5
 
 
 def _is_embedding(run: RunView, name: str) -> bool:

@@ -291,3 +291,13 @@ def test_labels_that_are_all_zero_are_compared_without_an_error(tmp_path):
             facts["target_max"] = 1.0
             made.step(step, {f"check/loss/Own/{name}": value for name, value in facts.items()}, mode="eval")
     assert made.check("label_range")[0] == []
+
+
+@pytest.mark.parametrize("since", [0, 20], ids=["always", "of late"])
+def test_logits_that_are_positive_now_and_then_come_from_no_sigmoid(tmp_path, since):
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        facts = {"prediction_min": 0.1 if step >= since else -0.2, "prediction_max": 0.8, "classes": 5.0}
+        facts |= {"prediction_zeros": 0.0, "prediction_broken": 0.0, "row_sum_min": 1.5, "row_sum_max": 2.5}
+        made.step(step, {f"check/loss/CrossEntropyLoss/{name}": value for name, value in facts.items()})
+    assert [one.evidence["problem"] for one in made.check("wrong_output")[0]] == ["sigmoid"] * (since == 0)
