@@ -12,9 +12,10 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from tdbg_lab.capture.handle import Handle
 
-__all__ = ["enter", "open_handles"]
+__all__ = ["enter", "latest_ns", "open_handles"]
 
 _handles: WeakSet[Handle] = WeakSet()
+_latest_ns = 0
 
 
 def open_handles() -> list[Handle]:
@@ -24,7 +25,14 @@ def open_handles() -> list[Handle]:
 
 def enter(handle: Handle) -> None:
     """Add a handle; it leaves by itself."""
+    global _latest_ns  # noqa: PLW0603
+    _latest_ns = handle.created_ns
     _handles.add(handle)
+
+
+def latest_ns() -> int:
+    """When the newest handle of this process was made, be it open or not, ns since the epoch; 0 before."""
+    return _latest_ns
 
 
 def _in_child() -> None:

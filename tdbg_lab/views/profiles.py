@@ -27,7 +27,7 @@ PROFILE = Param(
     "int",
     minimum=1,
     maximum=10_000,
-    help="Number of the profile, oldest first. Default: the last.",
+    help="Number of the profile, oldest first. Default: the last with something to draw.",
 )
 RANK_OF_PROFILE = Param(
     RANK.name, RANK.label, "int", minimum=0, maximum=100_000, help="Default: the first one."
@@ -36,6 +36,10 @@ _HOW = (
     "Profile the next steps of a running training: "
     "handle.profile(steps=5), %tdbg profile --steps 5 or tdbg profile RUN --steps 5."
 )
+
+
+_DRAWN = ("trace", "python.speedscope")
+"""Files of a profile with operators or a tree of calls; the calls that cProfile counts have neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +107,5 @@ def _one(infos: list[ProfileInfo], number: int | None, zero: int, wanted: Range)
     found = [one for one in infos if one.start_ns <= last and one.start_ns + one.duration_ns >= first]
     if not found:
         return empty("Nothing was profiled on demand in this range.", "What was is shown for the whole run.")
-    return found[-1]
+    drawn = [one for one in found if any(name.startswith(_DRAWN) for name in one.files)]
+    return (drawn or found)[-1]

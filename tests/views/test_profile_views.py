@@ -161,6 +161,21 @@ def test_range_chooses_the_last_profile_that_reaches_into_it(tmp_path, view):
     )
 
 
+@pytest.mark.parametrize("view", ["operators", "flame"])
+def test_last_profile_with_something_to_draw_is_the_default(tmp_path, view):
+    run = profiled(tmp_path / "run", TRACE)
+    first = run.profiles()[0].path
+    later = first.with_name("step-000000000009")
+    later.mkdir()
+    facts = json.loads((first / "window.json").read_text()) | {"first_step": 9, "last_step": 9}
+    (later / "window.json").write_text(json.dumps(facts))
+    (later / "python.calls.json").write_text("{}")
+    digest_profile(later)
+    assert len(run.profiles()) == 2
+    assert call_view(run, view).data, "cProfile's counts alone are not drawn"
+    assert not call_view(run, view, {"profile": 2}).data
+
+
 def test_profile_that_is_not_ready_says_so(tmp_path):
     run = profiled(tmp_path / "run", TRACE, digest=False)
     assert "is being prepared" in call_view(run, "flame").layout.meta["tdbg"]["caption"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,7 @@ from weakref import ref
 
 from tdbg_lab.capture.adapters.settings import checked_settings
 from tdbg_lab.capture.auto.imports import ImportWatch
+from tdbg_lab.capture.registry import latest_ns
 from tdbg_lab.config import CaptureConfig
 
 if TYPE_CHECKING:
@@ -81,6 +83,7 @@ class AutoWatch:
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
         self._pid = os.getpid()
+        self._began_ns = 0
         self.run_paths: list[Path] = []
         """Run directories, in the order of their trainings."""
         self.seen: list[str] = []
@@ -90,6 +93,7 @@ class AutoWatch:
 
     def start(self) -> None:
         """Watch from now on."""
+        self._began_ns = time.time_ns()
         self._imports.start()
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -114,6 +118,8 @@ class AutoWatch:
             return self._captured()
         if not self.seen:
             return "nothing to attach to: the program imported no framework that tdbg-lab knows."
+        if latest_ns() > self._began_ns:
+            return "left to the program, which attaches by itself."
         if self.missed:
             return f"nothing to attach to: {self.missed}."
         names = " and ".join(dict.fromkeys(self.seen))

@@ -272,6 +272,17 @@ def test_program_that_attaches_itself_is_left_to_it(watched):
     assert tdbg.open_run("runs/own").tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
 
 
+def test_program_that_attaches_itself_is_told_so_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    watch = AutoWatch({"store": "runs/auto"})
+    watch.start()
+    assert watch.summary().startswith("nothing to attach to")
+    with tdbg.attach(net(), store="runs/own", profiler=False):
+        pass
+    watch.stop()
+    assert watch.summary() == "left to the program, which attaches by itself."
+
+
 def test_exception_of_the_program_is_in_the_run(watched):
     def program():
         train()
