@@ -130,7 +130,7 @@ import os, sys, time
 from pathlib import Path
 import torch
 from tdbg_lab.smdebug.pytorch import Hook, SaveConfig
-hook = Hook(sys.argv[1], save_config=SaveConfig(save_interval=1))
+hook = Hook(sys.argv[1], include_collections=["weights"], save_config=SaveConfig(save_interval=1))
 model, criterion = torch.nn.Sequential(torch.nn.Linear(4, 3)), torch.nn.CrossEntropyLoss()
 hook.register_module(model)
 hook.register_loss(criterion)

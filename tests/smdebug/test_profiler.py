@@ -8,9 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from tdbg_lab.smdebug.profiler import LocalAlgorithmMetricsReader, LocalSystemMetricsReader
+from tdbg_lab.smdebug.profiler import (
+    LocalAlgorithmMetricsReader,
+    LocalSystemMetricsReader,
+    S3AlgorithmMetricsReader,
+    S3SystemMetricsReader,
+)
 from tdbg_lab.smdebug.profiler.analysis.utils.merge_timelines import MergedTimeline, MergeUnit
 from tdbg_lab.smdebug.profiler.analysis.utils.pandas_data_analysis import (
     PandasFrameAnalysis,
@@ -18,6 +24,7 @@ from tdbg_lab.smdebug.profiler.analysis.utils.pandas_data_analysis import (
     StatsBy,
 )
 from tdbg_lab.smdebug.profiler.analysis.utils.profiler_data_to_pandas import PandasFrame
+from tdbg_lab.smdebug.profiler.analysis.utils.pytorch_dataloader_analysis import PT_dataloader_analysis
 from tdbg_lab.smdebug.profiler.utils import TimeUnits
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
 from tests.smdebug.predecessor import answers_of_both, needs_predecessor
@@ -184,19 +191,109 @@ def test_frames_have_the_documented_columns(run):
 def test_analysis_answers_about_steps_and_devices(run):
     frames = PandasFrame(run)
     analysis = PandasFrameAnalysis(frames.get_all_system_metrics(), frames.get_all_framework_metrics())
-    steps = analysis.get_step_statistics(by=StatsBy.TRAINING_PHASE).set_index("training_phase")
-    assert steps.loc["backward", "mean"] == pytest.approx(20_000)
-    assert steps.loc["forward", "p95"] == pytest.approx(10_000)
-    assert analysis.get_job_statistics()["job_duration"] == pytest.approx(0.06)
-    usage = analysis.get_device_usage_stats().set_index("Resource")
-    assert usage.loc["cpu"].drop("nodeID").tolist() == pytest.approx([100 / 3, 100 / 3, 100 / 3])
+    whole = analysis.get_step_statistics(by=StatsBy.TRAINING_PHASE).set_index("training_phase")
+    assert whole.loc["Step:ModeKeys.TRAIN", "duration_mean_us"] == pytest.approx(30_000)
+    steps = analysis.get_step_statistics(by=StatsBy.PROCESS).set_index("process")
+    assert steps.loc["backward", "duration_mean_us"] == pytest.approx(20_000)
+    assert steps.loc["forward", "duration_p95_us"] == pytest.approx(10_000)
+    job = analysis.get_job_statistics()
+    assert (job["job_duration"], job["training_loop_duration"]) == (50_000, 60_000)
+    assert job["initialization_%"] == 0.0
+    assert "job_duration" in repr(job)
+    assert "<table" in job._repr_html_()
+    usage = analysis.get_device_usage_stats().set_index("type")
+    assert usage.loc["cpu"].drop("nodeID").tolist() == [2, 2, 2]
+    assert usage.columns.tolist() == ["nodeID", (0, 10), (10, 90), (90, 100)]
     stats = analysis.get_utilization_stats(Resource.GPU)
-    assert stats["max"].tolist() == [100.0]
-    phases = analysis.get_utilization_stats(Resource.CPU, by=StatsBy.TRAINING_PHASE)
-    assert set(phases["training_phase"]) == {"forward", "backward"}
-    assert analysis.get_training_phase_intervals("forward")["phase"].tolist() == ["forward"] * 2
+    assert stats["utilization_max"].tolist() == [100.0]
+    phases = analysis.get_utilization_stats(Resource.CPU, by=StatsBy.TRAINING_PHASE, phase="forward")
+    assert "Between forward and forward" in set(phases["Training_phase"])
+    assert analysis.get_training_phase_intervals("forward")["phase"].tolist() == [
+        "Before forward",
+        "forward",
+        "Between forward and forward",
+        "forward",
+        "After forward",
+    ]
+    assert analysis.get_training_phase_intervals("none of them") is None
     with pytest.raises(ValueError, match="by is 'phase'"):
         analysis.get_step_statistics(by="phase")
+    with pytest.raises(ValueError, match="expected pairs"):
+        analysis.get_device_usage_stats(utilization_ranges=[(1, 2, 3)])
+
+
+def test_analysis_of_a_job_that_left_little_says_little():
+    system = pd.DataFrame(columns=["timestamp", "timestamp_us", "value", "dimension", "nodeID", "type"])
+    system["type"] = system["type"].astype(str)
+    columns = [
+        "start_time",
+        "end_time",
+        "start_time_us",
+        "end_time_us",
+        "framework_metric",
+        "step",
+        "process",
+    ]
+    nothing = PandasFrameAnalysis(system, pd.DataFrame(columns=columns).astype({"framework_metric": str}))
+    assert nothing.get_job_statistics() == {}
+    assert len(nothing.get_utilization_stats(by=StatsBy.TRAINING_PHASE)) == 0
+    assert len(nothing.get_device_usage_stats()) == 0
+    assert nothing.get_training_phase_intervals() is None
+
+
+ANALYSED = """
+import importlib, json, sys
+utils = sys.argv[1] + ".profiler.analysis.utils."
+frames = importlib.import_module(utils + "profiler_data_to_pandas").PandasFrame(sys.argv[2])
+analysis = importlib.import_module(utils + "pandas_data_analysis")
+system, framework = frames.get_all_system_metrics(), frames.get_all_framework_metrics()
+job = analysis.PandasFrameAnalysis(system, framework)
+cpu, gpu, phase = analysis.Resource.CPU, analysis.Resource.GPU, analysis.StatsBy.TRAINING_PHASE
+def told(frame):
+    return [[str(name) for name in frame.columns], json.loads(frame.round(3).to_json(orient="values"))]
+def lengths(frame):
+    return [row[2] for row in told(frame)[1]], (frame["end_time_us"] - frame["start_time_us"]).tolist()
+facts = job.get_job_statistics()
+kept = "start_time end_time job_duration training_loop_start training_loop_end finalization finalization_%"
+print("answers", json.dumps([
+    [str(facts[name]) for name in kept.split()],
+    told(job.get_step_statistics()),
+    told(job.get_step_statistics(by=analysis.StatsBy.FRAMEWORK_METRICS)),
+    told(job.get_utilization_stats()),
+    told(job.get_utilization_stats(resource=[gpu])),
+    told(job.get_utilization_stats(resource=cpu, by=phase)),
+    told(job.get_utilization_stats(resource=cpu, by=phase, phase="Step:ModeKeys.TRAIN")),
+    told(job.get_device_usage_stats()),
+    told(job.get_device_usage_stats(device=gpu, utilization_ranges=[(50, 100)])),
+    lengths(job.get_training_phase_intervals()),
+]))
+"""
+
+
+@needs_predecessor
+def test_analysis_gives_the_predecessors_tables(tmp_path):
+    shutil.copytree(RECORDED / "pevents", tmp_path / "framework" / "pevents")
+    path = tmp_path / "system" / "incremental" / "2026112111" / "1795260900.algo-1.json"
+    path.parent.mkdir(parents=True)
+    devices = [("cpu", "cpu0", 10.0, 1.0), ("cpu", "cpu1", 90.0, -1.0), ("gpu", "gpu0", 0.0, 5.0)]
+    with path.open("w") as file:
+        for reading in range(20):
+            for kind, name, first, slope in devices:
+                event = {"Type": kind, "Name": name, "Dimension": f"{kind.upper()}Utilization"}
+                event |= {"Value": first + slope * reading, "NodeId": "algo-1"}
+                file.write(json.dumps({**event, "Timestamp": 1795260931.9 + reading / 20}) + "\n")
+    there, here = answers_of_both(ANALYSED, "smdebug", str(tmp_path))
+    assert here == there
+
+
+def test_readings_of_steps_and_a_plot_of_a_window(run):
+    reader = LocalSystemMetricsReader(run)
+    assert [one.value for one in reader.get_events_by_step(1, 2, event_type="gpu")] == [5.0, 99.0, 100.0]
+    assert reader.get_events_by_step(8, 9) == []
+    charts = PT_dataloader_analysis(PandasFrame(run)).plot_the_window(START // 1000, START // 1000 + 60_000)
+    assert len(charts.figure.data) > 0
+    assert S3SystemMetricsReader(s3_trial_path=run).get_timestamp_of_first_available_file() == START // 1000
+    assert len(S3AlgorithmMetricsReader(s3_trial_path=run).get_events(0, 2e15)) == 4
 
 
 def test_merged_timeline_is_a_chrome_trace(run, tmp_path):

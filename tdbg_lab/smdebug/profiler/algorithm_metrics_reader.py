@@ -9,6 +9,8 @@ from tdbg_lab.smdebug.profiler.trace_event_file_parser import TraceEvent
 from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns, to_us
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 __all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader", "during"]
@@ -52,24 +54,20 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
         """
         del file_suffix_filter
         self.refresh_event_file_list()
-        frame = self.run.spans()
-        wanted = frame[(frame["step"] >= start_step) & (frame["step"] < end_step)]
-        if not len(wanted):
+        interval = self.interval_of_steps(start_step, end_step)
+        if interval is None:
             return []
-        start = int(to_us(wanted["start_ns"]).min())
-        later = frame[frame["step"] >= end_step]
-        end = (
-            int(to_us(later["start_ns"]).min()) - 1
-            if len(later)
-            else int(to_us(wanted["start_ns"] + wanted["duration_ns"]).max())
-        )
-        found = during(frame, start, end)
-        begun = to_us(found["start_ns"]) >= start
-        return _events(found[begun | (to_us(found["start_ns"] + found["duration_ns"]) > start)], event_type)
+        found = during(self.run.spans(), *interval)
+        begun = to_us(found["start_ns"]) >= interval[0]
+        lasts = to_us(found["start_ns"] + found["duration_ns"]) > interval[0]
+        return _events(found[begun | lasts], event_type)
 
 
 class S3AlgorithmMetricsReader(LocalAlgorithmMetricsReader):
     """Reads phases below an address (``s3://bucket/.../profiler-output``)."""
+
+    def __init__(self, s3_trial_path: str | Path, use_in_memory_cache: bool = False) -> None:
+        super().__init__(s3_trial_path, use_in_memory_cache)
 
 
 def during(frame: pd.DataFrame, start_us: int, end_us: int) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.run import open_run
+from tdbg_lab.smdebug.profiler.utils import to_us
 from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
@@ -51,6 +52,20 @@ class MetricsReaderBase:
         if len(frame) and is_foreign(self.run.path):
             frame = frame[(frame["metric"] != "cpu") | (frame["device"] != "cpu")].reset_index(drop=True)
         return frame
+
+    def interval_of_steps(self, start_step: int, end_step: int) -> tuple[int, int] | None:
+        """From the start of a step until another one begins, or all ends, us; None without such steps."""
+        frame = self.run.spans()
+        wanted = frame[(frame["step"] >= start_step) & (frame["step"] < end_step)]
+        if not len(wanted):
+            return None
+        later = frame[frame["step"] >= end_step]
+        end = (
+            int(to_us(later["start_ns"]).min()) - 1
+            if len(later)
+            else int(to_us(wanted["start_ns"] + wanted["duration_ns"]).max())
+        )
+        return int(to_us(wanted["start_ns"]).min()), end
 
     def _frame(self) -> pd.DataFrame:
         raise NotImplementedError

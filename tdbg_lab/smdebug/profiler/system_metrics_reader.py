@@ -9,6 +9,8 @@ from tdbg_lab.smdebug.profiler.system_profiler_file_parser import ProfilerSystem
 from tdbg_lab.smdebug.profiler.utils import TimeUnits, to_ns
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 __all__ = ["LocalSystemMetricsReader", "S3SystemMetricsReader", "described"]
@@ -70,6 +72,23 @@ class LocalSystemMetricsReader(MetricsReaderBase):
                 )
         return found
 
+    def get_events_by_step(
+        self,
+        start_step: int,
+        end_step: int,
+        event_type: str | None = None,
+        file_suffix_filter: list[str] | None = None,
+    ) -> list[ProfilerSystemEvent]:
+        """Readings from the start of the first step until the second begins, by time."""
+        self.refresh_event_file_list()
+        interval = self.interval_of_steps(start_step, end_step)
+        if interval is None:
+            return []
+        return self.get_events(*interval, event_type=event_type, file_suffix_filter=file_suffix_filter)
+
 
 class S3SystemMetricsReader(LocalSystemMetricsReader):
     """Reads system metrics below an address (``s3://bucket/.../profiler-output``)."""
+
+    def __init__(self, s3_trial_path: str | Path, use_in_memory_cache: bool = False) -> None:
+        super().__init__(s3_trial_path, use_in_memory_cache)

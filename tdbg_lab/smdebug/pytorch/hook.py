@@ -236,6 +236,13 @@ class Hook(BaseHook):
         wanted = decision.raw or any(not follows_from_row(*one) for one in decision.reductions)
         recording.hold(key, block, row, raw_array(tensor) if wanted else None, decision)
 
+    def bhook(self, module: nn.Module, grad_input: Any, grad_output: Any) -> None:
+        """Nothing: gradients are those of parameters, of which `backward_hook` is called."""
+
+    def should_save_dataloader_metrics(self, metrics_name: str) -> bool:  # noqa: ARG002
+        """False: nobody has to measure data loading for us, the profiler of a run does."""
+        return False
+
     def backward_hook(self, tname: str) -> Callable[[torch.Tensor], None]:
         """What saves the gradient of a parameter when it is known; a later one takes its place."""
         name = f"gradient/{tname}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tdbg_lab.smdebug.core.utils import match_inc
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
-from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import during
-from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
-from tdbg_lab.smdebug.profiler.system_metrics_reader import described
+from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader, during
+from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader, described
 from tdbg_lab.smdebug.profiler.utils import (
     to_us,
     to_us_since_epoch,
@@ -59,8 +59,14 @@ class PandasFrame:
         self, path: str | Path, use_in_memory_cache: bool = False, scan_interval: int = 5_000_000_000
     ) -> None:
         del use_in_memory_cache, scan_interval
-        self._reader = MetricsReaderBase(path)
+        self.system_metrics_reader = self._reader = LocalSystemMetricsReader(path)
         self._run = self._reader.run
+        self._path = path
+
+    @cached_property
+    def framework_metrics_reader(self) -> LocalAlgorithmMetricsReader:
+        """A reader of the same folder."""
+        return LocalAlgorithmMetricsReader(self._path)
 
     def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Readings, one a row; of devices that match one of the patterns when there are any."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
+    from tdbg_lab.smdebug.profiler.analysis.notebook_utils.timeline_charts import TimelineCharts
     from tdbg_lab.smdebug.profiler.analysis.utils.profiler_data_to_pandas import PandasFrame
 
 __all__ = ["PT_dataloader_analysis"]
@@ -56,6 +59,25 @@ class PT_dataloader_analysis:  # noqa: N801 - the predecessor's name
         ).dropna(subset=["previous_batch_start"])
         columns = ["previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id"]
         return self._said(frame, "Times from batch to batch", "a batch", "BatchTime_in_seconds", columns)
+
+    def plot_the_window(
+        self,
+        start_timestamp: float,
+        end_timestamp: float,
+        select_events: Sequence[str] = (".*",),
+        select_dimensions: Sequence[str] = (".*",),
+    ) -> TimelineCharts:
+        """System metrics and phases between two times, us since the epoch."""
+        from tdbg_lab.smdebug.profiler.analysis.notebook_utils.timeline_charts import TimelineCharts
+
+        return TimelineCharts(
+            self.pd_data_frame.system_metrics_reader,
+            self.pd_data_frame.framework_metrics_reader,
+            starttime=start_timestamp,
+            endtime=end_timestamp,
+            select_events=select_events,
+            select_dimensions=select_dimensions,
+        )
 
     def _said(
         self,
