@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OptimizerWatch"]
 
+_TO_COME = "\0"
+"""Name of an optimizer that is not known before its first step."""
+
 
 class OptimizerWatch:
     """Everything that happens around ``optimizer.step()``."""
@@ -209,8 +212,8 @@ class OptimizerWatch:
 
     def _note_unclipped(self, clipped: set[int]) -> None:
         live = self.parameters.live()
-        for optimizer, name in self._names.items():
-            owned = self._ids(optimizer, live, first=len(self._names) == 1)
+        own = {name: self._ids(one, live, first=len(self._names) == 1) for one, name in self._names.items()}
+        for name, owned in (own or {_TO_COME: {id(value) for _, value in live}}).items():
             # Of two clippings the first counts; what was not finite stays so: those gradients were dropped.
             if isfinite(self._unclipped.get(name, inf)) or clipped.isdisjoint(owned):
                 continue
@@ -260,7 +263,7 @@ class OptimizerWatch:
         if norm is None:  # gradients are not due themselves
             norm = self._norm_now(self._owned)
             norm = None if norm is None else norm / scale
-        unclipped = self._unclipped.get(name)
+        unclipped = self._unclipped.get(name, self._unclipped.get(_TO_COME))
         if norm is not None and unclipped is not None:
             clipped = base.replace("grad_norm", "grad_norm_clipped") + suffix
             self._engine.recorder.add_scalar(self._engine.key(clipped, Kind.OPTIMIZER)[0], norm)
