@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WrongOutput"]
 
+_BINARY = ("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
+_PRESSED, _PRESSED_STEPS = 0.05, 10
+"""How near to zero the least of outputs stays that cannot pass it, and at how many saved steps in a row."""
 _MANY_CLASSES = 5
 """From so many on, all logits of a fresh model are positive by chance in less than 1 of 30 models."""
 
@@ -62,7 +65,7 @@ class WrongOutput(LossRule):
         for name, given in self.given(run).items():
             answers = {self._judge(one) for one in given}
             answer = answers.pop() if len(answers) == 1 else ("", "")
-            kind, text = answer
+            kind, text = answer if answer[0] else _pressed(run, name)
             if kind and (kind != "sigmoid" or _always(run, name)):
                 last = given[-1]
                 return self.finding(
@@ -96,7 +99,7 @@ class WrongOutput(LossRule):
         if one.name == "CrossEntropyLoss" and one.number("classes", 0) > 1 and low >= 0:
             return self._logits(one)
         wide = high - low >= self.sigmoid_range
-        if one.name in ("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss") and wide and low >= 0 and high <= 1:
+        if one.name in _BINARY and wide and low >= 0 and high <= 1:
             return "sigmoid", "probabilities, where it expects logits: its sigmoid is the second one"
         return "", ""
 
@@ -113,6 +116,17 @@ class WrongOutput(LossRule):
         if zeros > 0.05:
             return "relu", "values that are never negative, where it expects logits: a ReLU comes before it"
         return "", ""
+
+
+def _pressed(run: RunView, name: str) -> tuple[str, str]:
+    """A sigmoid whose outputs gather at zero: logits that are on their way down would pass it."""
+    if name not in _BINARY:
+        return "", ""
+    least = run.scalars(f"check/loss/{name}/prediction_min").values
+    last = least[-_PRESSED_STEPS:]
+    if len(last) < _PRESSED_STEPS or not ((last > 0) & (last < _PRESSED)).all():
+        return "", ""
+    return "sigmoid", "values that gather above zero, where it expects logits: a sigmoid comes before it"
 
 
 def _always(run: RunView, name: str) -> bool:

@@ -7,11 +7,13 @@ import pytest
 import torch
 from torch import nn
 
+import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
 from tdbg_lab.rules import list_rules, run_rules
 from tdbg_lab.rules.registry import find_rule
 from tdbg_lab.views import list_views
+from tests.rules.healthy_ways import digits, mlp
 from tests.rules.made import Made
 from tests.rules.silent.loops import Loop
 
@@ -301,3 +303,22 @@ def test_logits_that_are_positive_now_and_then_come_from_no_sigmoid(tmp_path, si
         facts |= {"prediction_zeros": 0.0, "prediction_broken": 0.0, "row_sum_min": 1.5, "row_sum_max": 2.5}
         made.step(step, {f"check/loss/CrossEntropyLoss/{name}": value for name, value in facts.items()})
     assert [one.evidence["problem"] for one in made.check("wrong_output")[0]] == ["sigmoid"] * (since == 0)
+
+
+@pytest.mark.parametrize("sigmoid", [True, False], ids=["sigmoid", "logits"])
+def test_a_sigmoid_whose_outputs_gather_at_zero_is_told(tmp_path, sigmoid):
+    """One-hot labels of ten classes: nine in ten outputs are to be low."""
+    (x, y), criterion = digits(), nn.BCEWithLogitsLoss()
+    torch.manual_seed(3)
+    model = nn.Sequential(mlp(), nn.Sigmoid() if sigmoid else nn.Identity())
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    with tdbg.attach(
+        model, optimizer=optimizer, loss=criterion, store=tmp_path / "run", save_every=2, profiler=False
+    ):
+        for _ in range(200):
+            at = torch.randint(0, len(x), (32,))
+            optimizer.zero_grad()
+            criterion(model(x[at]), nn.functional.one_hot(y[at], 10).float()).backward()
+            optimizer.step()
+    found = [one.rule for one in run_rules(tmp_path / "run", ["wrong_output"])]
+    assert found == ["wrong_output"] * sigmoid
