@@ -52,7 +52,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Finding",
     "Kind",
+    "LossKind",
     "Mode",
     "RuleState",
     "RuleStatus",
@@ -103,6 +104,23 @@ class Kind(StrEnum):
     """What tdbg-lab itself cost."""
     CHECK = "check"
     """What rules on silent errors look at: facts about the loop, hidden unless this kind is asked for."""
+
+
+class LossKind(IntEnum):
+    """What a loss compares; recorded as the fact ``check/loss/<name>/kind``."""
+
+    OTHER = 0
+    LOGITS = 1
+    """Cross-entropy of classes; predictions are logits."""
+    LOG_PROBABILITIES = 2
+    PROBABILITIES = 3
+    MARGIN = 4
+    """Classes, compared by their scores."""
+    YES_LOGITS = 5
+    """Cross-entropy of yes and no, for each output by itself."""
+    YES_PROBABILITIES = 6
+    DISTANCE = 7
+    """Numbers: squares or absolute values of differences, or something between the two."""
 
 
 class Severity(StrEnum):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.keras.compared import compared, write_compared
+from tdbg_lab.capture.keras.entry import Entry, write_entry
 from tdbg_lab.capture.keras.naming import channel_axis, marks_of
 from tdbg_lab.capture.keras.rows import Rows
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
@@ -32,6 +35,7 @@ class LiveSink:
         self._probe = probe
         self._due = due
         self._counter = CallCounter(backend, inputs=inputs)
+        self._entry = Entry(backend)
         self._losses = 0
 
     @property
@@ -45,12 +49,20 @@ class LiveSink:
         for kind, index, value in self._counter.tensors(site, inputs, output):
             add_output(rows, site, kind, index, value)
         rows.write()
+        entry = self._entry.of(site, inputs)
+        if entry is not None:
+            write_entry(self._engine, self._backend, entry, normalises=self._entry.normalises)
 
     def loss(self, value: Any) -> None:
         """The loss is known."""
         rows = Rows(self._engine, self._backend, self._due)
         add_loss(rows, self._losses, value)
         self._losses += 1
+
+    def compared(self, model: Any, y: Any, y_pred: Any) -> None:
+        """The loss is known, and what it was computed of."""
+        if self._engine.plan.config.checks:
+            write_compared(self._engine, self._backend, list(compared(model, self._backend, y, y_pred)))
 
     def gradients(
         self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any] | None, state: Any
@@ -91,4 +103,9 @@ def write_seen(engine: Engine, backend: Backend, probe: OptimizerProbe, due: int
     rows.write()
     for index, value in enumerate(seen.losses):
         add_loss(rows, index, value)
+    if engine.plan.config.checks:
+        engine.guard.run("check/loss", write_compared, engine, backend, seen.pairs)
+    if seen.entry is not None:
+        add = partial(write_entry, normalises=seen.normalises)
+        engine.guard.run("check/batch", add, engine, backend, seen.entry)
     probe.gradients(due, seen.gradients)

@@ -113,9 +113,10 @@ class KerasSession:
             self.engine.guard,
             sink,
             sites=self.sites,
-            models=list(self.models.values()) if losses else (),
+            models=list(self.models.values()),
             optimizers=self.optimizer_map,
             apply=apply,
+            losses=losses,
         )
 
     def detach(self) -> None:

@@ -27,6 +27,9 @@ class Sink(Protocol):
     def loss(self, value: Any) -> None:
         """The total loss of the batch."""
 
+    def compared(self, model: Any, y: Any, y_pred: Any) -> None:
+        """What the loss was computed of: labels and predictions."""
+
     def gradients(
         self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any] | None, state: Any
     ) -> None:
@@ -57,6 +60,7 @@ def watch(
     models: Sequence[Any],
     optimizers: Mapping[str, Any],
     apply: bool,
+    losses: bool = True,
 ) -> Iterator[None]:
     """Tell `sink` what happens within the ``with`` block.
 
@@ -68,6 +72,8 @@ def watch(
         None to watch nothing, and only keep optimizers from updating.
     apply
         Whether optimizers update anything. False for a pass that only looks.
+    losses
+        Whether the loss itself is told, and not only what it is computed of.
     """
     with ExitStack() as stack:
         if sink is not None:
@@ -75,7 +81,9 @@ def watch(
                 stack.enter_context(replaced(site.layer, "call", _layer_call(guard, sink, site)))
             for model in models:
                 if hasattr(model, "compute_loss"):
-                    stack.enter_context(replaced(model, "compute_loss", _loss_call(guard, sink, model)))
+                    stack.enter_context(
+                        replaced(model, "compute_loss", _loss_call(guard, sink, model, told=losses))
+                    )
         for optimizer in optimizers.values():
             for name, make in (("apply", _apply_call), ("stateless_apply", _stateless_call)):
                 stack.enter_context(replaced(optimizer, name, make(guard, sink, optimizer, apply=apply)))
@@ -93,12 +101,19 @@ def _layer_call(guard: Guard, sink: Sink, site: LayerSite) -> Callable[..., Any]
     return call
 
 
-def _loss_call(guard: Guard, sink: Sink, model: Any) -> Callable[..., Any]:
+def _loss_call(guard: Guard, sink: Sink, model: Any, *, told: bool) -> Callable[..., Any]:
     original = model.compute_loss
 
     def compute_loss(*args: Any, **kwargs: Any) -> Any:
         value = original(*args, **kwargs)
-        guard.run("loss", sink.loss, value)
+        if told:
+            guard.run("loss", sink.loss, value)
+        y, y_pred = (
+            kwargs.get(name, args[place] if len(args) > place else None)
+            for place, name in ((1, "y"), (2, "y_pred"))
+        )
+        if y is not None and y_pred is not None:
+            guard.run("check/loss", sink.compared, model, y, y_pred)
         return value
 
     return compute_loss

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.stance import EagerStance
 
-__all__ = ["BoundaryHook", "ModuleHook", "StepHook", "inert", "make_inert"]
+__all__ = ["BoundaryHook", "EndHook", "ModuleHook", "StepHook", "inert", "make_inert"]
 
 _GRAPH = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
 
@@ -137,6 +137,21 @@ class BoundaryHook(_Hook):
     def pass_compiled(self, _values: tuple[Any, ...]) -> None:
         """Called instead within compiled code."""
         self.compiled = True
+
+
+class EndHook(_Hook):
+    """Ends what was begun around a forward, whatever has failed since; what it calls cannot fail."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, owner: object, function: Callable[[], None]) -> None:
+        super().__init__(owner)
+        self.function = function
+
+    def __call__(self, *_: Any) -> None:
+        """Whatever the framework passes does not matter."""
+        if not (torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag):  # noqa: SLF001
+            self.function()
 
 
 class StepHook(BoundaryHook):

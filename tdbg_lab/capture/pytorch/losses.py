@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
-from tdbg_lab.capture.pytorch.hook import BoundaryHook
+from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
+from tdbg_lab.capture.pytorch.checks.within import WithinLoss
+from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
@@ -32,9 +33,19 @@ _MAX_CALLS = 64
 
 
 def hook_losses(
-    owner: object, engine: Engine, given: Mapping[str, nn.Module], sites: Sequence[ModuleSite]
+    owner: object,
+    engine: Engine,
+    given: Mapping[str, nn.Module],
+    sites: Sequence[ModuleSite],
+    sure: Callable[[], bool],
 ) -> tuple[list[BoundaryHook], list[RemovableHandle]]:
-    """Hook the loss modules that were given and those found in the models."""
+    """Hook the loss modules that were given and those found in the models.
+
+    Parameters
+    ----------
+    sure
+        Whether nothing compiled can run now.
+    """
     places = [(name, module) for name, module in given.items()]
     known = {id(module) for _, module in places}
     for site in sites:
@@ -49,12 +60,23 @@ def hook_losses(
             name = path
         take = LossProbe(engine, name, path).take
         if engine.plan.config.checks:
-            facts = PredictionProbe(engine, type(module).__name__ if path in ("", name) else name, module)
+            facts = PredictionProbe.of(engine, name, module)
             take = _looking(engine, f"check/loss/{name}", facts, take)
+            if is_own(module) and engine.plan.config.functional:
+                handles += _hook_within(owner, engine, WithinLoss(engine, name, sure), module)
         hook = BoundaryHook(owner, engine, f"loss/{name}", take)
         hooks.append(hook)
         handles.append(module.register_forward_hook(hook))
     return hooks, handles
+
+
+def _hook_within(
+    owner: object, engine: Engine, within: WithinLoss, module: nn.Module
+) -> list[RemovableHandle]:
+    """Look at the functions that a loss calls, from before its forward until after it, whatever happens."""
+    begin = BoundaryHook(owner, engine, "check/loss", within.begin)
+    end = EndHook(owner, within.end)
+    return [module.register_forward_pre_hook(begin), module.register_forward_hook(end, always_call=True)]
 
 
 def _looking(

@@ -127,7 +127,7 @@ class TorchSession:
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers)
-            self._losses, handles = hook_losses(owner, engine, losses, sites)
+            self._losses, handles = hook_losses(owner, engine, losses, sites, self._is_sure)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
         except BaseException:
@@ -292,6 +292,9 @@ class TorchSession:
         engine = self.engine
         if engine.open and engine.loss_visit != engine.visit:
             engine.guard.run(self._objective.name, lambda: self._objective.add(objective.detach() / scale()))
+
+    def _is_sure(self) -> bool:
+        return self._stance.sure
 
     # -- the end ----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Kind, Mode
+from tdbg_lab.records import Kind, LossKind, Mode
 from tdbg_lab.rules.base import Needs, Rule
 
 if TYPE_CHECKING:
@@ -15,8 +15,19 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["Given", "LossRule"]
+__all__ = ["OF_CLASSES", "YES_OR_NO", "Given", "LossRule", "kind_of", "loss_tensor", "spoken"]
 
+_KINDS = {
+    "CrossEntropyLoss": LossKind.LOGITS,
+    "NLLLoss": LossKind.LOG_PROBABILITIES,
+    "BCELoss": LossKind.YES_PROBABILITIES,
+    "BCEWithLogitsLoss": LossKind.YES_LOGITS,
+    "MultiLabelSoftMarginLoss": LossKind.YES_LOGITS,
+    **dict.fromkeys(("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"), LossKind.DISTANCE),
+}
+"""What is known of a loss by its class alone: runs of earlier versions do not say more."""
+OF_CLASSES = (LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES, LossKind.MARGIN)
+YES_OR_NO = (LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES)
 _FIRST = "^check/loss/[^/]+/prediction_max$"
 
 
@@ -27,6 +38,11 @@ class Given(NamedTuple):
     name: str
     """Class of the loss."""
     facts: Mapping[str, float]
+
+    @property
+    def kind(self) -> LossKind:
+        """What it compares."""
+        return _kind(self.name, self.facts.get("kind"))
 
     def number(self, fact: str, default: float = float("nan")) -> float:
         """A single number, such as ``hits`` or ``prediction_max``."""
@@ -72,6 +88,35 @@ class LossRule(Rule):
             if len(steps) == last and (steps[-1] == run.step or run.active is not None):
                 found[name] = _given(run, name, steps.tolist(), mode)
         return found
+
+
+def spoken(name: str) -> str:
+    """The loss of this name in a sentence; Keras's only one has none."""
+    loss, _, function = name.partition(":")
+    if function:
+        return f"{function.partition(':')[0]} in {loss}"
+    return "The loss" if name == "total" else name
+
+
+def loss_tensor(run: RunView, name: str) -> str:
+    """The tensor of this loss; where one of several was not recorded by itself, that of all together.
+
+    That of a function within a loss, ``Own:mse_loss``, is the loss.
+    """
+    own, recorded = f"loss/{name.partition(':')[0]}", run.losses()
+    return own if own in recorded or len(recorded) != 1 else recorded[0]
+
+
+def kind_of(run: RunView, name: str) -> LossKind:
+    """What the loss of this name compares."""
+    values = run.scalars(f"check/loss/{name}/kind").values
+    return _kind(name, float(values[-1]) if len(values) else None)
+
+
+def _kind(name: str, number: float | None) -> LossKind:
+    if number is None or number not in {float(one) for one in LossKind}:
+        return _KINDS.get(name, LossKind.OTHER)
+    return LossKind(int(number))
 
 
 def _given(run: RunView, name: str, steps: list[int], mode: Mode) -> list[Given]:

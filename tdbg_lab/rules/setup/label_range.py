@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import Mode, Severity, ViewRef
+from tdbg_lab.records import LossKind, Mode, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import LossRule
+from tdbg_lab.rules.setup.given import OF_CLASSES, YES_OR_NO, LossRule, loss_tensor, spoken
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -26,10 +26,8 @@ _ROUNDING = 1e-3
 _LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
 _SCALED = 10.0
 """Ratio of the largest labels from which they are another unit, not the luck of few rows."""
-_BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
 _BELOW_ZERO = 0.1
 """Share of the labels' range that lies below zero from which an output that ends there leaves much untold."""
-_DISTANCE = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 
 
 @rule("label_range", title="Labels out of range")
@@ -78,16 +76,16 @@ class LabelRange(LossRule):
                 continue
             return self.finding(
                 step,
-                f"{name} is given {texts[-1]}.",
+                f"{spoken(name)} is given {texts[-1]}.",
                 severity=Severity.WARNING,
-                tensor=f"loss/{name}",
+                tensor=loss_tensor(run, name),
                 evidence={
                     "label_least": seen[-1].number("target_min"),
                     "label_largest": seen[-1].number("target_max"),
                     "saved_steps_count": len(seen),
                 },
                 advice=self._ADVICE,
-                view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+                view=ViewRef("scalars", {"tensors": [loss_tensor(run, name)]}),
                 step_first=seen[0].step,
             )
         return None
@@ -98,26 +96,30 @@ class LabelRange(LossRule):
             return f"{broken:.0f} labels that are not finite"
         if one.number("ignored", 0.0) >= 1:
             return "no label that counts: all of them are ignored"
-        if one.name in _BINARY and (low < 0 or high > 1):
+        if one.kind in YES_OR_NO and (low < 0 or high > 1):
             return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
+        classes = one.number("classes", 0.0) if one.kind in OF_CLASSES else 0.0
+        counted = classes > 1 and one.number("ignored", 1.0) == 0
+        if counted and not 0 <= low <= high < classes:
+            return f"classes from {low:.0f} to {high:.0f}, where its {classes:.0f} outputs count from 0"
         if _is_mask_of_bytes(one):
             return "masks of 0 and 255: they are bytes, to be divided by 255"
         return ""
 
     def _unreachable(self, one: Given) -> str:
         """Whether a saturated sigmoid or tanh, or a ReLU, stands before labels that it cannot reach."""
-        if one.name not in _DISTANCE:
+        if one.kind is not LossKind.DISTANCE:
             return ""
         least, largest, low, high = (
             one.number(f"{whose}_{end}") for whose in ("target", "prediction") for end in ("min", "max")
         )
+        if low == 0 < high and -least > _BELOW_ZERO * (largest - least):
+            return f"labels from {least:.3g} to {largest:.3g}, which an output behind a ReLU cannot reach"
         for bottom, top, name in ((0.0, 1.0, "a sigmoid"), (-1.0, 1.0, "a tanh")):
             within = low >= bottom and high <= top and high - low > 0.3 * (top - bottom)
             saturated = high > top - 0.02 or low < bottom + 0.02
             if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
                 return f"labels from {least:.3g} to {largest:.3g}, which an output behind {name} cannot reach"
-        if low == 0 < high and -least > _BELOW_ZERO * (largest - least):
-            return f"labels from {least:.3g} to {largest:.3g}, which an output behind a ReLU cannot reach"
         return ""
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Kind, Severity, ViewRef
+from tdbg_lab.records import Kind, LossKind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
-from tdbg_lab.rules.setup.given import LossRule
+from tdbg_lab.rules.setup.given import LossRule, kind_of
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["UnrelatedLabels"]
 
-_CROSS_ENTROPIES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+_CROSS_ENTROPIES = (
+    *(LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES),
+    *(LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES),
+)
 """Losses that are the entropy of the labels, in nats, when inputs tell nothing."""
 
 
@@ -37,8 +40,6 @@ _ENDED, _LEARNT_BY = "frozen_schedule", 100
 _ALL_ALIKE = 0.01
 """Share by which a loss of pairs may differ from the logarithm of how many there are: of 20 losses, each."""
 _LEAST_PAIRS = 8
-_OF_LABELS = (*_CROSS_ENTROPIES, "MultiMarginLoss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
-"""Losses that compare predictions with labels; those of pairs are the program's own."""
 
 
 class _Level(NamedTuple):
@@ -102,7 +103,7 @@ class UnrelatedLabels(LossRule):
             return None
         if step < warming_up(run).until_step + self.least_steps:
             return None
-        for key in run.tensors(Kind.CHECK, regex="^check/loss/[^/]+/(hits|correlation)$"):
+        for key in run.tensors(Kind.CHECK, regex="^check/loss/[^/:]+/(hits|correlation)$"):
             name = key.name.split("/")[2]
             if len(run.scalars(key.name).steps) < self.patience or not self._seen(run, key.name):
                 continue
@@ -123,7 +124,7 @@ class UnrelatedLabels(LossRule):
             values = losses.values[-self.patience :]
             if len(samples) < self.patience or int(losses.steps[-1]) != step or samples[-1] < _LEAST_PAIRS:
                 continue
-            if name.removeprefix("loss/") in _OF_LABELS or np.ptp(samples):
+            if kind_of(run, name.removeprefix("loss/")) is not LossKind.OTHER or np.ptp(samples):
                 continue
             for others in (samples[-1], samples[-1] - 1):
                 level = float(np.log(others))
@@ -185,6 +186,8 @@ class UnrelatedLabels(LossRule):
         """Whether the loss does not fall, and is (where that is told) as high as without the inputs."""
         since = run.scalars(f"check/loss/{name}/samples").steps[-self.patience]
         loss = run.scalars(f"loss/{name}")
+        if not len(loss.steps):
+            return False
         values = loss.values[loss.steps >= since]
         if len(values) < 4 or not np.isfinite(values).all():
             return True
@@ -193,7 +196,7 @@ class UnrelatedLabels(LossRule):
         if values[:half].mean() - values[half:].mean() > self.z * np.sqrt(2.0) * error:
             return False
         entropy = self._last(run, name, "entropy")
-        told = len(entropy) == self.patience and name in _CROSS_ENTROPIES
+        told = len(entropy) == self.patience and kind_of(run, name) in _CROSS_ENTROPIES
         both = float(np.hypot(error / np.sqrt(2.0), entropy.std() / np.sqrt(max(1, len(entropy)))))
         return not told or bool(values.mean() + self.z * both >= entropy.mean())
 

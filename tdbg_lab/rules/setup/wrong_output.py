@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.records import LossKind, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import LossRule
+from tdbg_lab.rules.setup.given import LossRule, kind_of, loss_tensor, spoken
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["WrongOutput"]
 
-_BINARY = ("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
 _PRESSED, _PRESSED_STEPS = 0.05, 10
 """How near to zero the least of outputs stays that cannot pass it, and at how many saved steps in a row."""
 _MANY_CLASSES = 5
@@ -29,9 +28,9 @@ _MANY_CLASSES = 5
 class WrongOutput(LossRule):
     """The output of the model is not what its loss expects, so it trains slowly, or on something else.
 
-    A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``, a
-    ReLU before a classification loss, or predictions and labels of different shapes that PyTorch spreads over
-    each other.
+    A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``,
+    in Keras logits where ``from_logits`` is not said, or probabilities where it is, a ReLU before a
+    classification loss, or predictions and labels of different shapes that are spread over each other.
     """
 
     tolerance: float = 1e-3
@@ -50,6 +49,16 @@ class WrongOutput(LossRule):
             "Or use BCELoss with the sigmoid (less exact).",
         ),
         "relu": ("Remove the ReLU after the last layer: logits must be free to be negative.",),
+        "no_softmax": (
+            "Say from_logits=True to the loss, or end the model in a softmax: one of the two, not both.",
+        ),
+        "no_sigmoid": (
+            "Say from_logits=True to the loss, or end the model in a sigmoid: one of the two, not both.",
+        ),
+        "both": (
+            "Use one of the two: this loss on logits, or NLLLoss on log_softmax (CrossEntropyLoss is both).",
+            "Of several classes one is right: CrossEntropyLoss. Each for itself is right or not: this loss.",
+        ),
         "log_softmax": ("Put log_softmax before NLLLoss, or use CrossEntropyLoss on logits.",),
         "shape": ("Make both shapes equal, for example output.squeeze(-1) or labels.unsqueeze(-1).",),
     }
@@ -70,9 +79,9 @@ class WrongOutput(LossRule):
                 last = given[-1]
                 return self.finding(
                     step,
-                    f"{name} is given {text}.",
+                    f"{spoken(name)} is given {text}.",
                     severity=Severity.WARNING,
-                    tensor=f"loss/{name}",
+                    tensor=loss_tensor(run, name),
                     evidence={
                         "problem": kind,
                         "prediction_least": last.number("prediction_min"),
@@ -80,7 +89,7 @@ class WrongOutput(LossRule):
                         "saved_steps_count": len(given),
                     },
                     advice=self._ADVICE[kind],
-                    view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+                    view=ViewRef("scalars", {"tensors": [loss_tensor(run, name)]}),
                     step_first=given[0].step,
                 )
         return None
@@ -92,14 +101,28 @@ class WrongOutput(LossRule):
             return "", ""
         if one.number("broadcast", 0.0):
             return "shape", "predictions and labels of different shapes, which are spread over each other"
-        if one.name == "NLLLoss":
+        if one.kind is LossKind.LOG_PROBABILITIES:
             worst = max(abs(one.number("row_logsumexp_min", 0.0)), abs(one.number("row_logsumexp_max", 0.0)))
             if worst > max(0.05, self.tolerance):
                 return "log_softmax", "values that are no log-probabilities: log_softmax is missing"
-        if one.name == "CrossEntropyLoss" and one.number("classes", 0) > 1 and low >= 0:
+        if one.kind is LossKind.LOGITS and one.number("classes", 0) > 1 and low >= 0:
             return self._logits(one)
-        wide = high - low >= self.sigmoid_range
-        if one.name in _BINARY and wide and low >= 0 and high <= 1:
+        if one.kind is LossKind.YES_LOGITS:
+            return self._logits_of_yes(one)
+        beyond = low < -self.tolerance or high > 1 + self.tolerance
+        if one.kind is LossKind.PROBABILITIES and beyond:
+            return "no_softmax", "values that are no probabilities: a softmax is missing"
+        if one.kind is LossKind.YES_PROBABILITIES and beyond:
+            return "no_sigmoid", "values that are no probabilities: a sigmoid is missing"
+        return "", ""
+
+    def _logits_of_yes(self, one: Given) -> tuple[str, str]:
+        """What is given instead of logits of yes and no."""
+        low, high = one.number("prediction_min"), one.number("prediction_max")
+        least, most = one.number("row_logsumexp_min"), one.number("row_logsumexp_max")
+        if max(abs(least), abs(most)) < self.tolerance:  # exponentials of each row add up to 1
+            return "both", "logarithms of a softmax over the classes, where it expects logits of each"
+        if high - low >= self.sigmoid_range and low >= 0 and high <= 1:
             return "sigmoid", "probabilities, where it expects logits: its sigmoid is the second one"
         return "", ""
 
@@ -120,7 +143,7 @@ class WrongOutput(LossRule):
 
 def _pressed(run: RunView, name: str) -> tuple[str, str]:
     """A sigmoid whose outputs gather at zero: logits that are on their way down would pass it."""
-    if name not in _BINARY:
+    if kind_of(run, name) is not LossKind.YES_LOGITS:
         return "", ""
     least = run.scalars(f"check/loss/{name}/prediction_min").values
     last = least[-_PRESSED_STEPS:]

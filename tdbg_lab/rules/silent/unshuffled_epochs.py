@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UnshuffledEpochs"]
 
-_MAJORITY = "^check/loss/[^/]+/majority$"
-_NUMBERS = "^check/loss/[^/]+/correlation$"
+_MAJORITY = "^check/loss/[^/:]+/majority$"
+_NUMBERS = "^check/loss/[^/:]+/correlation$"
 _APART = 0.75
 """Share of pairs of batches whose ranges have nothing in common from which labels are sorted: two sorts of
 batches in turn, real and made ones, are 4/7 at most."""

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tdbg_lab.capture.keras.compared import Pair
     from tdbg_lab.capture.keras.naming import LayerSite
     from tdbg_lab.capture.keras.watch import Sink
-    from tdbg_lab.records import Kind, Mode, StatsBlock
+    from tdbg_lab.records import Kind, LossKind, Mode, StatsBlock
 
 __all__ = ["Backend", "Output", "Seen", "Watcher", "backend_named"]
 
@@ -38,6 +39,12 @@ class Seen:
     gradients: list[tuple[int, Any]] = field(default_factory=list)
     """``id`` of the variable and its gradient, unscaled and clipped."""
     losses: list[Any] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+    """What losses were computed of."""
+    entry: Any = None
+    """What the first layer with weights was called with."""
+    normalises: bool = False
+    """Whether that layer normalises it."""
 
 
 class Watcher(Protocol):
@@ -69,6 +76,9 @@ class Backend(Protocol):
 
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """Statistics, one row each."""
+
+    def given_probabilities(self, value: Any, kind: LossKind) -> LossKind:
+        """What a loss takes the predictions for: some backends find the logits behind probabilities."""
 
     def peek(self, model: Any, mode: Mode, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """The batch that comes next, and arguments for Keras's function that still hold it.

@@ -11,6 +11,9 @@ import jax
 import numpy as np
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
+from tdbg_lab.capture.keras.compared import Compared, Pair, compared
+from tdbg_lab.capture.keras.entry import Entry
+from tdbg_lab.capture.keras.naming import LayerSite
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
 from tdbg_lab.capture.values import dtype_text
 from tdbg_lab.records import Kind, Mode
@@ -22,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.capture.keras.backends.base import Backend, Watcher
-    from tdbg_lab.capture.keras.naming import LayerSite
-    from tdbg_lab.records import StatsBlock
+    from tdbg_lab.records import LossKind, StatsBlock
 
 __all__ = ["JaxBackend"]
 
@@ -60,6 +62,10 @@ class JaxBackend:
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """On the host."""
         return summarize([np.asarray(one) for one in values], channel_axes=axes)
+
+    def given_probabilities(self, _value: Any, kind: LossKind) -> LossKind:
+        """What it was told."""
+        return kind
 
     def peek(self, _model: Any, _mode: Mode, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """The state and an iterator come in; both go on."""
@@ -131,6 +137,11 @@ def _reader(model: Any, state: tuple[Any, ...]) -> Callable[[Any], Any]:
     return read
 
 
+_Place = tuple[LayerSite, Kind, int] | Compared | bool | None
+"""Where a value belongs: to a layer; to what a loss compares, predictions before labels; it is what enters
+the model, normalised or not; or it is a loss."""
+
+
 class _Look:
     """A second function for one model and mode.
 
@@ -139,12 +150,12 @@ class _Look:
     """
 
     def __init__(self, backend: Backend, model: Any, mode: Mode, *, inputs: bool) -> None:
-        self._backend = backend
+        self.backend = backend
         self._inputs = inputs
         self._step = {Mode.TRAIN: model.train_step, Mode.EVAL: model.test_step}.get(mode, model.predict_step)
         self._inbox: list[tuple[int, Any]] = []
-        self._places: list[tuple[LayerSite, Kind, int] | None] = []
-        self._known: dict[tuple[str, Kind, int] | int, int] = {}
+        self._places: list[_Place] = []
+        self._known: dict[Any, int] = {}
         self._variables: list[int] = []
         compiled = not model.run_eagerly and model.jit_compile
         self._run = jax.jit(self._pass) if compiled else self._pass
@@ -157,13 +168,13 @@ class _Look:
         return self._seen(gradients)
 
     def _pass(self, state: Any, batch: Any) -> list[Any]:
-        sink = _Sink(self, self._backend, inputs=self._inputs)
+        sink = _Sink(self, self.backend, inputs=self._inputs)
         with self._watcher(sink, apply=False):
             self._step(state, batch)
         self._variables = [variable for variable, _ in sink.found]
         return [value for _, value in sink.found]
 
-    def place(self, identity: tuple[str, Kind, int] | int, place: tuple[LayerSite, Kind, int] | None) -> int:
+    def place(self, identity: Any, place: _Place) -> int:
         """The number under which a value reaches the host."""
         number = self._known.get(identity)
         if number is None:
@@ -184,12 +195,19 @@ class _Look:
         for number, value in self._inbox:
             first.setdefault(number, value)  # a layer that is recomputed for its gradient comes twice
         self._inbox.clear()
+        predictions: dict[Compared, Any] = {}
         for number in sorted(first):
             place = self._places[number]
             if place is None:
                 seen.losses.append(first[number])
-            else:
+            elif isinstance(place, bool):
+                seen.entry, seen.normalises = first[number], place
+            elif not isinstance(place, Compared):
                 seen.outputs.append(Output(*place, first[number]))
+            elif place in predictions:
+                seen.pairs.append(Pair(place, predictions[place], first[number]))
+            else:
+                predictions[place] = first[number]
         return seen
 
 
@@ -199,6 +217,7 @@ class _Sink:
     def __init__(self, look: _Look, backend: Backend, *, inputs: bool) -> None:
         self._look = look
         self._counter = CallCounter(backend, inputs=inputs)
+        self._entry = Entry(backend)
         self._losses = 0
         self.found: list[tuple[int, Any]] = []
         """``id`` of variables and their gradients."""
@@ -207,11 +226,20 @@ class _Sink:
         """Send what a layer took and returned."""
         for kind, index, value in self._counter.tensors(site, inputs, output):
             self._look.send(self._look.place((site.path, kind, index), (site, kind, index)), value)
+        entry = self._entry.of(site, inputs)
+        if entry is not None:
+            self._look.send(self._look.place("entry", self._entry.normalises), entry)
 
     def loss(self, value: Any) -> None:
         """Send the loss."""
         self._look.send(self._look.place(self._losses, None), value)
         self._losses += 1
+
+    def compared(self, model: Any, y: Any, y_pred: Any) -> None:
+        """Send what the losses compare."""
+        for loss, *pair in compared(model, self._look.backend, y, y_pred):
+            for index, value in enumerate(pair):
+                self._look.send(self._look.place((loss.name, index), loss), value)
 
     def gradients(
         self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any] | None, state: Any

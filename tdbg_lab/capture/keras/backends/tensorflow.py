@@ -10,8 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
+from tdbg_lab.capture.keras.compared import Compared, Pair, compared
+from tdbg_lab.capture.keras.entry import Entry
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
-from tdbg_lab.records import Kind, Mode
+from tdbg_lab.records import Kind, LossKind, Mode
 from tdbg_lab.stats import summarize
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ _READING = {
     "VariableShape",
 }
 """Operations that leave a variable as it is; any other may change it."""
+_BEHIND = {LossKind.LOGITS: LossKind.PROBABILITIES, LossKind.YES_LOGITS: LossKind.YES_PROBABILITIES}
 
 
 class TensorFlowBackend:
@@ -71,6 +74,13 @@ class TensorFlowBackend:
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """On the host."""
         return summarize([self.array(one) for one in values], channel_axes=axes)
+
+    def given_probabilities(self, value: Any, kind: LossKind) -> LossKind:
+        """Keras takes the logits of a softmax or sigmoid that it finds behind predictions."""
+        operation = "" if hasattr(value, "numpy") else getattr(getattr(value, "op", None), "type", "")
+        if hasattr(value, "_keras_logits") or operation in {"Softmax", "Sigmoid"}:
+            return _BEHIND.get(kind, kind)
+        return kind
 
     def peek(self, model: Any, mode: Mode, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Keras's function takes an iterator; to predict, a list of batches."""
@@ -170,6 +180,8 @@ class _Look:
         self._step = _step(model, mode)
         self._function = tf.function(self._pass, autograph=False, reduce_retracing=True)
         self._places: dict[str, tuple[LayerSite, Kind, int]] = {}
+        self._compared: dict[str, Compared] = {}
+        self._normalises = False
         self._written: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
     def __call__(self, batch: Any, watcher: Watcher) -> Seen:
@@ -187,13 +199,14 @@ class _Look:
         return self._seen(values)
 
     def _pass(self, batch: Any) -> dict[str, Any]:
-        sink = _Sink(self._backend, self._places, inputs=self._inputs)
+        sink = _Sink(self._backend, self._places, self._compared, inputs=self._inputs)
         with self._watcher(sink, apply=False):
             self._step(batch)
+        self._normalises = sink.entry.normalises
         return sink.found
 
     def _seen(self, values: dict[str, Any]) -> Seen:
-        seen = Seen()
+        seen = Seen(entry=values.get("entry"), normalises=self._normalises)
         for name, value in values.items():
             what, _, rest = name.partition(" ")
             if what == "gradient":
@@ -202,6 +215,11 @@ class _Look:
                 seen.losses.append(value)
         seen.outputs = [
             Output(*place, values[name]) for name, place in self._places.items() if name in values
+        ]
+        seen.pairs = [
+            Pair(loss, values[f"prediction {name}"], values[f"target {name}"])
+            for name, loss in self._compared.items()
+            if f"target {name}" in values
         ]
         return seen
 
@@ -213,12 +231,16 @@ class _Sink:
         self,
         backend: TensorFlowBackend,
         places: dict[str, tuple[LayerSite, Kind, int]],
+        losses: dict[str, Compared],
         *,
         inputs: bool,
     ) -> None:
         self._graph = tf.compat.v1.get_default_graph()
+        self._backend = backend
         self._counter = CallCounter(backend, inputs=inputs)
+        self.entry = Entry(backend)
         self._places = places
+        self._compared = losses
         self.found: dict[str, Any] = {}
 
     def output(self, site: LayerSite, inputs: Any, output: Any) -> None:
@@ -228,11 +250,22 @@ class _Sink:
                 name = f"{kind} {site.path}:{index}"
                 self._places[name] = (site, kind, index)
                 self.found[name] = value
+        entry = self.entry.of(site, inputs)
+        if entry is not None and self._is_ours(entry):
+            self.found["entry"] = entry
 
     def loss(self, value: Any) -> None:
         """Keep the loss."""
         if self._is_ours(value):
             self.found[f"loss {len(self.found)}"] = tf.convert_to_tensor(value)
+
+    def compared(self, model: Any, y: Any, y_pred: Any) -> None:
+        """Keep what the losses compare."""
+        for loss, prediction, target in compared(model, self._backend, y, y_pred):
+            if self._is_ours(prediction) and self._is_ours(target):
+                self._compared[loss.name] = loss
+                self.found[f"prediction {loss.name}"] = prediction
+                self.found[f"target {loss.name}"] = target
 
     def gradients(
         self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any] | None, state: Any

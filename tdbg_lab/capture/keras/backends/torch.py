@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.capture.keras.backends.base import Seen, Watcher
-    from tdbg_lab.records import Mode, StatsBlock
+    from tdbg_lab.records import LossKind, Mode, StatsBlock
 
 __all__ = ["TorchBackend"]
 
@@ -51,6 +51,10 @@ class TorchBackend:
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """Where the tensors are."""
         return summarize_tensors([one.detach() for one in values], channel_axes=axes)
+
+    def given_probabilities(self, _value: Any, kind: LossKind) -> LossKind:
+        """What it was told."""
+        return kind
 
     def peek(self, _model: Any, _mode: Mode, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Keras's function takes a list with one batch."""

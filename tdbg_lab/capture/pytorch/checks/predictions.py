@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
+from tdbg_lab.capture.predictions import OF_CLASSES, facts_of, rows_kept, spread_over
 from tdbg_lab.capture.pytorch.checks.notes import check_key
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed
-from tdbg_lab.stats import summarize
+from tdbg_lab.records import LossKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,40 +19,54 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.records import TensorKey
 
-__all__ = ["PredictionProbe"]
+__all__ = ["PredictionProbe", "is_own"]
 
-_MAX_ELEMENTS = 131_072
-_LEAST_SAMPLES = 4
-_MAX_NEIGHBOURS = 128
-_CLASSIFY = ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss")
-_BINARY = ("BCELoss", "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")
+_KINDS = {
+    "CrossEntropyLoss": LossKind.LOGITS,
+    "NLLLoss": LossKind.LOG_PROBABILITIES,
+    "MultiMarginLoss": LossKind.MARGIN,
+    "BCELoss": LossKind.YES_PROBABILITIES,
+    "BCEWithLogitsLoss": LossKind.YES_LOGITS,
+    "MultiLabelSoftMarginLoss": LossKind.YES_LOGITS,
+    "MSELoss": LossKind.DISTANCE,
+    "L1Loss": LossKind.DISTANCE,
+    "SmoothL1Loss": LossKind.DISTANCE,
+    "HuberLoss": LossKind.DISTANCE,
+}
 
 
 class PredictionProbe:
-    """Facts about the first two arguments of one loss, as ``check/loss/<class>/...``.
+    """Facts about the first two arguments of one loss, as ``check/loss/<class>/...``: see `facts_of`.
 
-    ``prediction``, ``target``, ``row_sum`` and ``row_logsumexp`` (over the classes) have their least and
-    largest value (``target_min``, ...), root mean square (``_size``), share of zeros (``_zeros``) and a
-    count of values that are not finite (``_broken``). ``spread`` is the largest standard deviation over
-    the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
-    ``chance`` the share that would be right if they had nothing to do with the labels (for yes and no in
-    several columns: with the labels of their column; for rows of numbers with a class each, as embeddings are
-    in metric learning, both are of the nearest other row's class among the first 128), ``majority`` the
-    share of the commonest label, ``labels`` how many different ones there are, ``entropy`` theirs (nats,
-    what a cross-entropy is when the inputs tell nothing), ``classes`` the outputs for each sample,
-    ``broadcast`` whether the shapes differ so that each is spread over the other.
+    ``broadcast`` says whether the shapes differ so that each is spread over the other.
 
     A loss of the program's own that is given three tensors or more of one shape is left alone: which of them
     are labels, if any, it alone knows. A policy's likelihoods, gains and values are like that.
     """
 
-    def __init__(self, engine: Engine, name: str, module: nn.Module) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        kind: LossKind,
+        *,
+        own: bool = False,
+        ignored: int | None = None,
+    ) -> None:
         self._engine = engine
         self._base = f"loss/{name}"
-        self._class = type(module).__name__
-        self._own = not type(module).__module__.startswith("torch.nn.")
+        self._kind = kind
+        self._own = own
         self._keys: dict[str, TensorKey] = {}
-        self._ignored = getattr(module, "ignore_index", None)
+        self.ignored = ignored
+        """Number of the class that does not count."""
+
+    @classmethod
+    def of(cls, engine: Engine, name: str, module: nn.Module) -> PredictionProbe:
+        """The facts of a loss module."""
+        kind = _KINDS.get(type(module).__name__, LossKind.OTHER)
+        ignored = getattr(module, "ignore_index", None)
+        return cls(engine, name, kind, own=is_own(module), ignored=ignored)
 
     def take(self, args: tuple[Any, ...]) -> None:
         """Look at what a loss module was called with."""
@@ -68,27 +80,14 @@ class PredictionProbe:
         self._record(prediction.detach(), target.detach())
 
     def _record(self, prediction: torch.Tensor, target: torch.Tensor) -> None:
-        classes = self._class in _CLASSIFY
-        numbers = {} if classes else {"broadcast": float(_spread(prediction, target))}
+        spread = target.is_floating_point() and spread_over(prediction.shape, target.shape)
+        numbers = {} if self._kind in OF_CLASSES else {"broadcast": float(spread)}
         if not prediction.ndim or not len(prediction) or not target.numel():
             return
-        keep = max(_LEAST_SAMPLES, len(prediction) * _MAX_ELEMENTS // prediction.numel())
+        keep = rows_kept(prediction.shape)
         same = target.ndim > 0 and len(target) == len(prediction)
         x, y = _array(prediction[:keep]), _array(target[:keep] if same else target)
-        with np.errstate(all="ignore"):
-            rows = {"prediction": x, "target": y}
-            if classes and x.ndim > 1:
-                rows |= {"row_sum": x.sum(1), "row_logsumexp": _logsumexp(x)}
-                numbers["classes"] = float(x.shape[1])
-            elif x.ndim > 1:
-                rows["row_sum"] = x.sum(-1)
-                numbers["classes"] = float(x.shape[-1])
-            if len(x) > 1:
-                numbers["spread"] = float(x.std(0).max())
-            numbers["samples"] = float(len(x))
-            if same:
-                numbers |= self._agreement(x, y)
-        numbers |= _described(rows)
+        numbers |= facts_of(x, y, self._kind, same=same, ignored=self.ignored)
         self._engine.recorder.add_scalars(map(self._key, numbers), numbers.values())
 
     def _key(self, name: str) -> TensorKey:
@@ -97,150 +96,15 @@ class PredictionProbe:
             key = self._keys[name] = check_key(f"{self._base}/{name}")
         return key
 
-    def _agreement(self, x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
-        """How far predictions and labels go together."""
-        if self._class in _CLASSIFY and x.ndim > 1:
-            if y.shape == x.shape:  # probabilities of the classes
-                y = y.argmax(1)
-            valid = y != self._ignored if self._ignored is not None else np.ones(y.shape, np.bool_)
-            labels = y[valid]
-            if not labels.size:
-                return {"ignored": 1.0}
-            told = x.argmax(1)[valid]
-            ignored = 1.0 - labels.size / y.size
-            return {"ignored": ignored, **_luck(told, np.clip(labels, -1, 100_000).astype(np.int64) + 1, 1)}
-        if x.ndim == 2 and y.ndim == 1 and x.shape[1] > 1 and y.dtype.kind in "iu":
-            return _luck_of_neighbours(x[:_MAX_NEIGHBOURS].astype(np.float64), y[:_MAX_NEIGHBOURS])
-        if y.shape != x.shape:
-            return {}
-        if self._class in _BINARY:
-            middle = 0.5 if self._class == "BCELoss" else 0.0
-            return _luck_of_yes(x.reshape(len(x), -1) > middle, y.reshape(len(y), -1) > 0.5)
-        x, y = x.ravel().astype(np.float64), y.ravel().astype(np.float64)
-        x, y = x - x.mean(), y - y.mean()
-        scale = float(np.linalg.norm(x) * np.linalg.norm(y))
-        return {"correlation": float(x @ y) / scale if scale > 0 else 0.0}
 
-
-def _spread(prediction: torch.Tensor, target: torch.Tensor) -> bool:
-    """Whether each is repeated to fit the other, ``(N, 1)`` and ``(N,)`` to ``(N, N)``: nobody means that.
-
-    Several predictions for one label (quantiles), and shapes that do not fit, are for the loss to know.
-    """
-    if prediction.shape == target.shape or not target.is_floating_point():
-        return False
-    pairs = list(zip_longest(reversed(prediction.shape), reversed(target.shape), fillvalue=1))
-    if any(one != other and 1 not in {one, other} for one, other in pairs):
-        return False
-    return prod(max(pair) for pair in pairs) > max(prediction.numel(), target.numel())
-
-
-def _luck(told: NDArray[np.int64], labels: NDArray[np.int64], first: int) -> dict[str, float]:
-    """How many predictions are right, how many would be by chance, and how much labels tell.
-
-    Parameters
-    ----------
-    told
-        Predicted classes, from 0 on.
-    labels
-        Classes, from `first` on.
-    first
-        Number of class 0 among the labels.
-    """
-    told = told.ravel() + first
-    labels = labels.ravel()
-    counts = np.bincount(labels)
-    shares = counts / labels.size
-    predicted = np.bincount(told, minlength=len(counts))[: len(counts)] / labels.size
-    known = shares[shares > 0]
-    # Miller and Madow's correction: the entropy of a few samples is too small.
-    entropy = -float(known @ np.log(known)) + (len(known) - 1) / (2 * labels.size)
-    return {
-        "hits": float((told == labels).mean()),
-        "chance": float(predicted @ shares),
-        "majority": float(shares.max()),
-        "labels": float(len(known)),
-        "entropy": entropy,
-    }
-
-
-def _luck_of_yes(told: NDArray[np.bool_], labels: NDArray[np.bool_]) -> dict[str, float]:
-    """The same for yes and no, in columns: each has a share of yes of its own, which is learnt at once.
-
-    Parameters
-    ----------
-    told, labels
-        Predictions and labels, (samples, columns).
-    """
-    yes, said = labels.mean(0), told.mean(0)
-    mixed = yes[(yes > 0) & (yes < 1)]
-    whole = float(labels.mean())
-    entropy = -float((mixed * np.log(mixed) + (1 - mixed) * np.log(1 - mixed)).sum())
-    return {
-        "hits": float((told == labels).mean()),
-        "chance": float((said * yes + (1 - said) * (1 - yes)).mean()),
-        "majority": max(whole, 1 - whole),
-        "labels": 1.0 + (0 < whole < 1),
-        "entropy": (entropy + len(mixed) / (2 * len(labels))) / len(yes),
-    }
-
-
-def _luck_of_neighbours(x: NDArray[np.float64], labels: NDArray[np.int64]) -> dict[str, float]:
-    """The same for embeddings: how often the nearest other row has the same label, and how often by chance.
-
-    Parameters
-    ----------
-    x
-        Embeddings, (samples, columns).
-    labels
-        Classes, (samples,). Rows with a class of their own do not count.
-    """
-    _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    fellows = counts[places] - 1
-    valid = fellows > 0
-    if valid.sum() < _LEAST_SAMPLES or not np.isfinite(x).all():
-        return {}
-    square = (x**2).sum(1)
-    distance = square[:, None] + square[None, :] - 2.0 * (x @ x.T)
-    np.fill_diagonal(distance, np.inf)
-    same = labels[distance.argmin(1)] == labels
-    return {
-        "hits": float(same[valid].mean()),
-        "chance": float(fellows[valid].mean() / (len(labels) - 1)),
-        "majority": float(counts.max() / len(labels)),
-        "labels": float(len(counts)),
-        "samples": float(valid.sum()),
-    }
+def is_own(module: nn.Module) -> bool:
+    """Whether the program wrote the loss itself."""
+    return not type(module).__module__.startswith("torch.")
 
 
 def _array(tensor: torch.Tensor) -> NDArray[Any]:
     """The values in memory, real numbers as float32."""
     return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()
-
-
-def _logsumexp(x: NDArray[Any]) -> NDArray[Any]:
-    """``log(sum(exp(x)))`` over the classes."""
-    largest = x.max(1, keepdims=True)
-    found: NDArray[Any] = np.log(np.exp(x - largest).sum(1)) + largest.squeeze(1)
-    return found
-
-
-def _described(rows: dict[str, NDArray[Any]]) -> dict[str, float]:
-    """A few numbers about each array."""
-    block = summarize(list(rows.values()))
-    count = np.maximum(block.count, 1)
-    facts = {
-        "min": block.min,
-        "max": block.max,
-        "size": block.l2 / np.sqrt(count),
-        "zeros": block.zero_count / count,
-        "broken": (count - block.finite_count).astype(np.float64),
-    }
-    return {
-        f"{name}_{fact}": value
-        for fact, values in facts.items()
-        for name, value in zip(rows, values.tolist(), strict=True)
-    }
 
 
 def _plain(value: Any) -> bool:
