@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding
 from tdbg_lab.rules.judged import failure
+from tdbg_lab.rules.kinds import NOTHING, Kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tdbg_lab.records import Kind
     from tdbg_lab.rules.episode import Change
     from tdbg_lab.rules.judged import Judged
     from tdbg_lab.rules.view import RunView
@@ -46,7 +46,7 @@ class Question:
         view: RunView,
         take: Callable[[Judged, Change | None], None],
         *,
-        kinds: frozenset[Kind] = frozenset(),
+        kinds: Kinds = NOTHING,
         quiet_s: float | None = None,
     ) -> None:
         self.limit_s = one.rule.time_limit_s

@@ -53,6 +53,8 @@ class Needs:
     """Tensors of these collections count too, whatever their kind and name are."""
     steps: int = 1
     """Recorded steps the rule looks back on, the checked one included. Scalars are kept for long anyway."""
+    evaluations: bool = False
+    """Steps of which only evaluations were recorded count, too: the last one often is after the training."""
     per_rank: bool = False
     """What each rank wrote is wanted by itself, too: `RunView.rank_frames`."""
     raw: bool = False

@@ -13,12 +13,12 @@ from tdbg_lab.rules.base import Rule
 from tdbg_lab.rules.episode import Change, Episodes
 from tdbg_lab.rules.grouping import Grouping
 from tdbg_lab.rules.judged import Judged
+from tdbg_lab.rules.kinds import NOTHING, Kinds
 from tdbg_lab.rules.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tdbg_lab.records import Kind
     from tdbg_lab.rules.base import Needs
     from tdbg_lab.rules.view import RunView
 
@@ -100,7 +100,7 @@ class Engine:
         asked: Sequence[Judged],
         view: RunView,
         *,
-        kinds: frozenset[Kind] = frozenset(),
+        kinds: Kinds = NOTHING,
         quiet_s: float | None = None,
         strict: bool = False,
     ) -> list[tuple[Judged, Change]]:

@@ -11,8 +11,8 @@ from tdbg_lab.records import RuleState, RuleStatus
 from tdbg_lab.rules.base import Needs, Rule
 
 if TYPE_CHECKING:
-    from tdbg_lab.records import Kind
     from tdbg_lab.rules.episode import Episodes
+    from tdbg_lab.rules.kinds import Kinds
     from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
@@ -67,9 +67,10 @@ class Judged:
         """Whether it is too early for the rule to speak."""
         return self.recorded <= self.rule.warm_up and not self.is_classic
 
-    def look(self, kinds: frozenset[Kind]) -> bool:
+    def look(self, kinds: Kinds) -> bool:
         """Count a step if any of its kinds is one that the rule needs: silence is no all-clear."""
-        news = not self.needs.kinds or not kinds.isdisjoint(self.needs.kinds)
+        seen = kinds.of_all if self.needs.evaluations else kinds.judged
+        news = not self.needs.kinds or not seen.isdisjoint(self.needs.kinds)
         self.recorded += news
         return news
 

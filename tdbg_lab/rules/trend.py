@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,13 @@ class Trend:
     def drop_frac(self) -> float:
         """Fall since the start, as a share of ``|start|``."""
         return (self.start - self.now) / _scale(self.start, self.noise)
+
+    @property
+    def drop_z(self) -> float:
+        """The same fall in standard errors."""
+        error = self.noise * math.sqrt(2.0 / max(3, self.points // 10))
+        fall = self.start - self.now
+        return fall / error if error > 0 else math.copysign(math.inf, fall) if fall else 0.0
 
 
 def trend_of(values: NDArray[np.float64]) -> Trend | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.rules.frame import Frame
+from tdbg_lab.rules.kinds import Kinds
 from tdbg_lab.rules.layout import Layout, Plan
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.recent import Recent
@@ -95,9 +96,12 @@ class RunView:
         return [Mode.TRAIN] if Mode.TRAIN in found else found
 
     @property
-    def kinds(self) -> frozenset[Kind]:
-        """Kinds of what was recorded at the checked step, in the modes that rules judge by."""
-        return frozenset().union(*(self.frame(mode).kinds for mode in self.modes))
+    def kinds(self) -> Kinds:
+        """Kinds of what was recorded at the checked step."""
+        return Kinds(self._kinds_of(self.modes), self._kinds_of(self._recent.modes))
+
+    def _kinds_of(self, modes: Iterable[Mode]) -> frozenset[Kind]:
+        return frozenset().union(*(self.frame(mode).kinds for mode in modes))
 
     @property
     def ranks(self) -> tuple[int, ...]:

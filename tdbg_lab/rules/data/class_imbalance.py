@@ -82,7 +82,7 @@ class ClassImbalance(Rule):
 
     def needs(self) -> Needs:
         """Raw labels, with predictions."""
-        return Needs(kinds=CLASS_KINDS, steps=_STEPS, raw=True)
+        return Needs(kinds=CLASS_KINDS, steps=_STEPS, raw=True, evaluations=True)
 
     def not_applicable(self, run: RunView) -> str:
         """No labels."""

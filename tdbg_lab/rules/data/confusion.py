@@ -102,7 +102,7 @@ class Confusion(Rule):
 
     def needs(self) -> Needs:
         """Raw labels with predictions."""
-        return Needs(kinds=(*CLASS_KINDS, Kind.LOSS, Kind.SCALAR), steps=_STEPS, raw=True)
+        return Needs(kinds=(*CLASS_KINDS, Kind.LOSS, Kind.SCALAR), steps=_STEPS, raw=True, evaluations=True)
 
     def not_applicable(self, run: RunView) -> str:
         """No labels, or no predictions."""

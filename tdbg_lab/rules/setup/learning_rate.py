@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LearningRate"]
 
+_LEAST_HEALTHY = 5e-4
+"""The least typical update ratio of healthy trainings."""
 _RATIOS = r"^optimizer/update_ratio/.*(weight\w*|kernel)$"
 """Recurrent layers of PyTorch call theirs ``weight_ih_l0``, layers of Keras ``kernel``."""
 
@@ -60,12 +62,17 @@ class LearningRate(Rule):
     little_fall: float = 0.02
     """Fall of the loss since the start, as a share of it, that counts as none."""
 
+    certain_fall: float = 3.0
+    """Standard errors of the fall since the start below which it is noise."""
     warm_up_steps: int = 1000
     """Steps after which a rate that still rises is too low all the same. Warm-ups of 10,000 steps have passed
     a tenth of their way by then, and what they move is far above `low`."""
     warm_up_evaluations: int = 4
     """Evaluations after which it is, and a tenth of the steps: nobody waits for so many before anything is
     learnt."""
+    longest_warm_up: int = 20_000
+    """Steps, twice as many as the longest in use, after which a rate that rises as it does now would come to
+    what the least of healthy trainings had: if it takes more, it is too low all the same."""
 
     explains: ClassVar[tuple[str, ...]] = (
         *NOT_LEARNING,
@@ -90,7 +97,8 @@ class LearningRate(Rule):
         super().__post_init__()
         self.require("high", "low", "replaced", above=0)
         self.require("patience", "min_points", "warm_up_steps", "warm_up_evaluations", at_least=1)
-        self.require("little_fall", at_least=0)
+        self.require("longest_warm_up", at_least=1)
+        self.require("little_fall", "certain_fall", at_least=0)
 
     def needs(self) -> Needs:
         """Update ratios."""
@@ -121,9 +129,10 @@ class LearningRate(Rule):
                 return None
             what, advice, factor = "much", self._HIGH, 0.1
         else:
-            if trend.drop_frac > self.little_fall or trend.points < 50:
+            falls = trend.drop_frac > self.little_fall and trend.drop_z > self.certain_fall
+            if falls or trend.points < 50:
                 return None
-            if self._will_change(step, run) or _has_no_gradient(run) or knows(run, losses[0]):
+            if self._will_change(step, run, ratio) or _has_no_gradient(run) or knows(run, losses[0]):
                 return None
             what, advice, factor = "little", self._LOW, 10.0
         return self.finding(
@@ -190,7 +199,7 @@ class LearningRate(Rule):
                 found.append(float(np.median(values)))
         return float(np.median(found)) if found else float("nan")
 
-    def _will_change(self, step: int, run: RunView) -> bool:
+    def _will_change(self, step: int, run: RunView, ratio: float) -> bool:
         """Whether the rate is at its end, or in a warm-up that one can still wait for."""
         rates = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/")]
         rates = [values for values in rates if len(values)]
@@ -198,7 +207,8 @@ class LearningRate(Rule):
             return True
         rises = any(values[-1] > 1.001 * values[: len(values) // 2 + 1].max() for values in rates)
         evaluated = fact(run, "evaluations") >= self.warm_up_evaluations and step >= self.warm_up_steps / 10
-        return rises and step < self.warm_up_steps and not evaluated
+        in_time = step * _LEAST_HEALTHY < self.longest_warm_up * ratio
+        return rises and step < self.warm_up_steps and not evaluated and in_time
 
 
 def _has_no_gradient(run: RunView) -> bool:

@@ -77,6 +77,19 @@ def test_logged_val_loss_goes_with_the_only_training_loss(tmp_path: Path) -> Non
     assert finding.tensor == "val_loss"
 
 
+def test_evaluation_after_the_training_is_judged_too(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    held = {20: 1.5, 40: 1.2, 60: 1.0, 80: 1.05, 100: 1.1, 120: 1.2, 140: 1.25, 160: 1.3, 180: 1.35}
+    for step in range(200):
+        if step in held:
+            made.step(step, {"loss/x": held[step]}, mode="eval")
+        made.step(step, {"loss/x": 0.985**step})
+    assert made.check(Overfit())[0] == []
+    made.step(200, {"loss/x": 1.4}, mode="eval")
+    (finding,), _ = made.check(Overfit())
+    assert finding.step_first == 200
+
+
 def test_run_without_evaluation_says_how_to_record_it(tmp_path: Path) -> None:
     made = Made(tmp_path / "run")
     for step in range(4):

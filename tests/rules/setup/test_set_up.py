@@ -151,13 +151,27 @@ def test_outputs_that_are_alike_in_evaluation_are_found(tmp_path, spread, low, g
     assert len(made.check("constant_output")[0]) == found
 
 
-@pytest.mark.parametrize(("evaluations", "found"), [(3, 0), (5, 1)])
-def test_warm_up_that_outlasts_evaluations_is_too_slow(tmp_path, evaluations, found):
+@pytest.mark.parametrize(
+    ("evaluations", "slope", "found"),
+    [(3, 5e-8, 0), (5, 5e-8, 1), (0, 5e-8, 0), (0, 1e-8, 1)],
+    ids=["few evaluations", "outlasts evaluations", "10,000 steps", "50,000 steps"],
+)
+def test_warm_up_that_nobody_waits_for_is_too_slow(tmp_path, evaluations, slope, found):
     made = Made(tmp_path / "run")
     for step in range(200):
         facts = {"check/evaluations": step * evaluations // 199}
-        rate = {"optimizer/update_ratio/a.weight": 1e-8 * (step + 1), "optimizer/lr/0": 1e-9 * (step + 1)}
+        rate = {"optimizer/update_ratio/a.weight": slope * (step + 1), "optimizer/lr/0": 1e-9 * (step + 1)}
         made.step(step, {"loss/a": 1.4} | rate | facts)
+    assert len(made.check("learning_rate")[0]) == found
+
+
+@pytest.mark.parametrize(("fall", "spread", "found"), [(0.0, 9.0, 1), (0.5, 2.0, 0)])
+def test_rate_that_is_too_low_is_told_under_a_noisy_loss(tmp_path, fall, spread, found):
+    made = Made(tmp_path / "run")
+    noise = np.random.default_rng(0).normal(size=200)
+    for step in range(200):
+        loss = 50.0 * (1.0 - fall * step / 200) + spread * noise[step]
+        made.step(step, {"loss/a": loss, "optimizer/update_ratio/a.weight": 4e-6, "optimizer/lr/0": 5e-7})
     assert len(made.check("learning_rate")[0]) == found
 
 
