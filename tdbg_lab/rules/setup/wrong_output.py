@@ -142,12 +142,15 @@ class WrongOutput(LossRule):
 
 
 def _pressed(run: RunView, name: str) -> tuple[str, str]:
-    """A sigmoid whose outputs gather at zero: logits that are on their way down would pass it."""
+    """A sigmoid whose outputs gather at zero, coming from a half, where one begins.
+
+    Logits begin about zero; those on their way down would pass it.
+    """
     if kind_of(run, name) is not LossKind.YES_LOGITS:
         return "", ""
     least = run.scalars(f"check/loss/{name}/prediction_min").values
     last = least[-_PRESSED_STEPS:]
-    if len(last) < _PRESSED_STEPS or not ((last > 0) & (last < _PRESSED)).all():
+    if len(last) < _PRESSED_STEPS or not ((last > 0) & (last < _PRESSED)).all() or least[0] < 2 * _PRESSED:
         return "", ""
     return "sigmoid", "values that gather above zero, where it expects logits: a sigmoid comes before it"
 

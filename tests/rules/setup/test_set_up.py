@@ -319,6 +319,17 @@ def test_logits_that_are_positive_now_and_then_come_from_no_sigmoid(tmp_path, si
     assert [one.evidence["problem"] for one in made.check("wrong_output")[0]] == ["sigmoid"] * (since == 0)
 
 
+@pytest.mark.parametrize(("first", "found"), [(0.45, 1), (0.01, 0)], ids=["from a half", "from zero"])
+def test_logits_that_begin_just_above_zero_come_from_no_sigmoid(tmp_path, first, found):
+    made = Made(tmp_path / "run")
+    for step in range(30):
+        least = first if step < 5 else 0.02
+        facts = {"prediction_min": least, "prediction_max": least + 0.2, "prediction_broken": 0.0}
+        facts |= {"row_logsumexp_min": 1.0, "row_logsumexp_max": 1.2, "target_min": 0.0, "target_max": 1.0}
+        made.step(step, {f"check/loss/BCEWithLogitsLoss/{name}": value for name, value in facts.items()})
+    assert len(made.check("wrong_output")[0]) == found
+
+
 @pytest.mark.parametrize("sigmoid", [True, False], ids=["sigmoid", "logits"])
 def test_a_sigmoid_whose_outputs_gather_at_zero_is_told(tmp_path, sigmoid):
     """One-hot labels of ten classes: nine in ten outputs are to be low."""
