@@ -92,6 +92,9 @@ class Pass:
     def loss(self, _value: Any) -> None:
         """The loss comes with the logs."""
 
+    def compared(self, _model: Any, _y: Any, _y_pred: Any) -> None:
+        """What losses compare is for rules that the predecessor had not."""
+
     def gradients(
         self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any] | None, state: Any
     ) -> None:
