@@ -113,7 +113,7 @@ def create_run(
     try:
         path, existing = _claim(path, if_exists)
     except OSError as error:
-        raise StoreError(f"Cannot make run directory {path}: {error.strerror or error}.") from error
+        raise StoreError(f"Cannot make run directory {path.name}: {error.strerror or error}.") from error
     if name is None and not existing:
         value["name"] = path.name
     value.update({key: existing[key] for key in ("id", "name", "created_ns") if key in existing})

@@ -378,8 +378,7 @@ def test_directory_that_cannot_be_made_is_said_and_training_goes_on(tmp_path, ma
     callback = tdbg.XGBoostCallback(tmp_path / "file" / "run", profiler=False)
     booster = xgboost.train(XGB, matrix, 2, callbacks=[callback])
     assert booster.num_boosted_rounds() == 2
-    where = tmp_path / "file" / "run"
-    assert f"this training is not recorded. Cause: Cannot make run directory {where}" in caplog.text
+    assert "this training is not recorded. Cause: Cannot make run directory run" in caplog.text
     with pytest.raises(tdbg.TdbgError, match="has seen no training yet"):
         _ = callback.run
 
