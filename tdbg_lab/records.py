@@ -122,6 +122,17 @@ class LossKind(IntEnum):
     DISTANCE = 7
     """Numbers: squares or absolute values of differences, or something between the two."""
 
+    @property
+    def of_classes(self) -> bool:
+        """Whether one class of several is right for each sample."""
+        kinds = (LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES, LossKind.MARGIN)
+        return self in kinds
+
+    @property
+    def of_yes_or_no(self) -> bool:
+        """Whether each output is right or not by itself."""
+        return self in {LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES}
+
 
 class Severity(StrEnum):
     """How bad a finding is. Only ``critical`` may stop or repair a run."""

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OF_CLASSES", "facts_of", "rows_kept", "spread_over"]
+__all__ = ["facts_of", "rows_kept", "spread_over"]
 
 _MAX_ELEMENTS = 131_072
 _LEAST_SAMPLES = 4
 _MAX_NEIGHBOURS = 128
-OF_CLASSES = frozenset({LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES, LossKind.MARGIN})
-"""Losses of one class for each sample."""
 _MIDDLE = {LossKind.YES_LOGITS: 0.0, LossKind.YES_PROBABILITIES: 0.5}
 
 
@@ -53,7 +51,7 @@ def facts_of(
     ignored
         Number of the class that does not count.
     """
-    classes = kind in OF_CLASSES
+    classes = kind.of_classes
     numbers = {"kind": float(kind), "samples": float(len(x))}
     rows = {"prediction": x, "target": y}
     with np.errstate(all="ignore"):
@@ -91,7 +89,7 @@ def spread_over(prediction: Sequence[int], target: Sequence[int]) -> bool:
 
 def _agreement(x: NDArray[Any], y: NDArray[Any], kind: LossKind, ignored: float | None) -> dict[str, float]:
     """How far predictions and labels go together."""
-    if kind in OF_CLASSES and x.ndim > 1:
+    if kind.of_classes and x.ndim > 1:
         if y.shape == x.shape:  # probabilities of the classes
             y = y.argmax(1)
         valid = y != ignored if ignored is not None else np.ones(y.shape, np.bool_)

@@ -105,7 +105,7 @@ def test_folder_of_runs_is_told_from_a_folder_without_one(tmp_path):
     with pytest.raises(NotFoundError, match=r"run\.json is missing"):
         open_run(tmp_path)
     fake_run(tmp_path / "first", steps=1)
-    with pytest.raises(NotFoundError, match="it is a folder of runs"):
+    with pytest.raises(NotFoundError, match=r"no run at .*: it is a folder of runs, .*list_runs"):
         open_run(tmp_path)
 
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.errors import NotFoundError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store import create_run
@@ -46,14 +46,6 @@ def test_status_on_another_host_is_crashed_after_long_silence(tmp_path):
 def test_open_run_of_nothing_is_not_found(tmp_path):
     with pytest.raises(NotFoundError, match="no run at nowhere"):
         open_run(tmp_path / "nowhere")
-
-
-def test_open_run_of_a_folder_of_runs_or_of_no_place_says_so(tmp_path):
-    create_run(tmp_path / "runs" / "a")
-    with pytest.raises(NotFoundError, match=r"no run at runs: it is a folder of runs, .*list_runs"):
-        open_run(tmp_path / "runs")
-    with pytest.raises(ConfigError, match="5 is no place of a run; give its directory"):
-        open_run(5)
 
 
 def test_list_runs_finds_runs_below_the_newest_first(tmp_path):

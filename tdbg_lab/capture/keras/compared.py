@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
-from tdbg_lab.capture.predictions import OF_CLASSES, facts_of, rows_kept, spread_over
+from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.records import Kind, LossKind, TensorKey
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def write_compared(engine: Engine, backend: Backend, pairs: Sequence[Pair]) -> N
         x, y = _fitted(backend.array(prediction), backend.array(target), loss.kind)
         if x.dtype.kind != "f" or not x.ndim or not len(x) or not y.size:
             continue
-        spread = loss.kind not in OF_CLASSES and y.dtype.kind == "f" and spread_over(x.shape, y.shape)
+        spread = not loss.kind.of_classes and y.dtype.kind == "f" and spread_over(x.shape, y.shape)
         keep, same = rows_kept(x.shape), y.ndim > 0 and len(y) == len(x)
         numbers = facts_of(x[:keep], y[:keep] if same else y, loss.kind, same=same, ignored=loss.ignored)
-        if loss.kind not in OF_CLASSES:
+        if not loss.kind.of_classes:
             numbers["broadcast"] = float(spread)
         keys = [TensorKey(f"check/loss/{loss.name}/{fact}", Kind.CHECK) for fact in numbers]
         engine.recorder.add_scalars(keys, numbers.values())
@@ -107,7 +107,7 @@ def _fitted(x: NDArray[Any], y: NDArray[Any], kind: LossKind) -> tuple[NDArray[A
         x = x[..., 0]
     elif y.ndim == x.ndim + 1 and y.shape[-1] == 1:
         y = y[..., 0]
-    if kind in OF_CLASSES and x.ndim > 1:
+    if kind.of_classes and x.ndim > 1:
         if y.ndim == x.ndim:
             y = y[..., 0] if y.shape[-1] == 1 else np.moveaxis(y, -1, 1)
         x = np.moveaxis(x, -1, 1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["OF_CLASSES", "YES_OR_NO", "Given", "LossRule", "kind_of", "loss_tensor", "spoken"]
+__all__ = ["Given", "LossRule", "kind_of", "loss_tensor", "spoken"]
 
 _KINDS = {
     "CrossEntropyLoss": LossKind.LOGITS,
@@ -26,8 +26,6 @@ _KINDS = {
     **dict.fromkeys(("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"), LossKind.DISTANCE),
 }
 """What is known of a loss by its class alone: runs of earlier versions do not say more."""
-OF_CLASSES = (LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES, LossKind.MARGIN)
-YES_OR_NO = (LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES)
 _FIRST = "^check/loss/[^/]+/prediction_max$"
 
 

@@ -11,7 +11,7 @@ from tdbg_lab.records import LossKind, Mode, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import OF_CLASSES, YES_OR_NO, LossRule, loss_tensor, spoken
+from tdbg_lab.rules.setup.given import LossRule, loss_tensor, spoken
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -96,9 +96,9 @@ class LabelRange(LossRule):
             return f"{broken:.0f} labels that are not finite"
         if one.number("ignored", 0.0) >= 1:
             return "no label that counts: all of them are ignored"
-        if one.kind in YES_OR_NO and (low < 0 or high > 1):
+        if one.kind.of_yes_or_no and (low < 0 or high > 1):
             return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
-        classes = one.number("classes", 0.0) if one.kind in OF_CLASSES else 0.0
+        classes = one.number("classes", 0.0) if one.kind.of_classes else 0.0
         counted = classes > 1 and one.number("ignored", 1.0) == 0
         if counted and not 0 <= low <= high < classes:
             return f"classes from {low:.0f} to {high:.0f}, where its {classes:.0f} outputs count from 0"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tdbg_lab.capture.predictions import OF_CLASSES, facts_of, rows_kept, spread_over
+from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.capture.pytorch.checks.notes import check_key
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed
@@ -81,7 +81,7 @@ class PredictionProbe:
 
     def _record(self, prediction: torch.Tensor, target: torch.Tensor) -> None:
         spread = target.is_floating_point() and spread_over(prediction.shape, target.shape)
-        numbers = {} if self._kind in OF_CLASSES else {"broadcast": float(spread)}
+        numbers = {} if self._kind.of_classes else {"broadcast": float(spread)}
         if not prediction.ndim or not len(prediction) or not target.numel():
             return
         keep = rows_kept(prediction.shape)
