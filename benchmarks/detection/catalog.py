@@ -74,14 +74,25 @@ SETS_OF_PROGRAMS = {
         "does not change their figures.",
         seeds=2,
     ),
+    "seventh_tuned": SetOfPrograms(
+        "The tuned half of the seventh set",
+        "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
+        seeds=2,
+    ),
+    "held_out_sixth": SetOfPrograms(
+        "Programs of the sixth held-out set",
+        "were held out in the last report; their misses and false alarms were looked at since, and rules "
+        "mended.",
+        seeds=2,
+    ),
     "sixth_tuned": SetOfPrograms(
         "The tuned half of the sixth set",
-        "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
+        "rules were tuned on them before the sixth held-out set was asked about.",
         seeds=2,
     ),
     "held_out_fifth": SetOfPrograms(
         "Programs of the fifth held-out set",
-        "were held out in the last report; their misses and false alarms were looked at since, and rules "
+        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
         "mended.",
         seeds=2,
     ),
@@ -135,10 +146,11 @@ def tasks() -> list[Task]:
         ),
         *_turns(
             "sixth_tuned",
-            HELD_OUT,
+            "held_out_sixth",
             *(tabled, pictured, adapted, boosted, fitted),
             *(traced, heeded, matched, opposed, rounded, shared),
         ),
+        *_turns("seventh_tuned", HELD_OUT),
     ]
 
 
