@@ -30,6 +30,11 @@ from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
+from benchmarks.detection.programs.seventh import boosting as grown
+from benchmarks.detection.programs.seventh import keras_nets as layered
+from benchmarks.detection.programs.seventh import pictures as imaged
+from benchmarks.detection.programs.seventh import pictures_tuning as retrained
+from benchmarks.detection.programs.seventh import tables as listed
 from benchmarks.detection.programs.sixth import attention as heeded
 from benchmarks.detection.programs.sixth import boosting as boosted
 from benchmarks.detection.programs.sixth import keras_nets as fitted
@@ -150,7 +155,7 @@ def tasks() -> list[Task]:
             *(tabled, pictured, adapted, boosted, fitted),
             *(traced, heeded, matched, opposed, rounded, shared),
         ),
-        *_turns("seventh_tuned", HELD_OUT),
+        *_turns("seventh_tuned", HELD_OUT, listed, imaged, retrained, grown, layered),
     ]
 
 
