@@ -9,6 +9,7 @@ from benchmarks.detection.faults import fifth_tables as fifth
 from benchmarks.detection.faults import fourth, held, second, setup, silent, third
 from benchmarks.detection.faults import sixth_tables as sixth
 from benchmarks.detection.program import Task
+from benchmarks.detection.programs.data import digits
 from benchmarks.detection.programs.fifth import ways as w
 from benchmarks.detection.programs.seventh import attention_data as data
 from benchmarks.detection.programs.seventh import attention_nets as nets
@@ -21,20 +22,18 @@ __all__ = ["TASKS"]
 def manual_completed(seed: int) -> Recipe:
     letters = len(data.LETTERS)
     recipe = Recipe(
-        nets.Llama(nn.Embedding(letters, 40), letters, 40), *data.manual("preprocessing", 32),
-        score=mean_loss, batch=32, steps=200, clip=1.0,
+        nets.Llama(nn.Embedding(letters, 40), letters, 40), *data.manual("preprocessing", 28),
+        score=mean_loss, batch=24, steps=180, clip=1.0,
         optimizer=lambda p: torch.optim.AdamW(p, 6e-3, betas=(0.9, 0.95), weight_decay=0.1),
     )  # fmt: skip
     w.warm_cosine(20, 0.1)(recipe)
     return recipe
 
 
-def phrases_translated(seed: int) -> Recipe:
-    found, read, words = data.phrases()
+def digits_viewed(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Both(words, read, read + found[0][1].shape[1]), *found,
-        nn.CrossEntropyLoss(label_smoothing=0.05), batch=64, steps=140,
-        optimizer=lambda p: torch.optim.Adam(p, 5e-3, betas=(0.9, 0.98)),
+        nets.Headed(nets.Patches(1, 2, 32), 10, 16, drop=0.05, act="relu"), *digits(image=True), batch=64,
+        steps=180, optimizer=lambda p: torch.optim.Adam(p, 6e-3, betas=(0.9, 0.98)),
     )  # fmt: skip
     w.warm_cosine(20, 0.02)(recipe)
     return recipe
@@ -49,7 +48,7 @@ def scenes_viewed(seed: int) -> Recipe:
     return recipe
 
 
-def tickets_routed(seed: int) -> Recipe:
+def tickets_queued(seed: int) -> Recipe:
     recipe = Recipe(
         nets.Sorted(222, 6, 22, drop=0.2), *tickets(6, 220, 22, 714, clear=0.25), batch=48, steps=150,
         optimizer=lambda p: torch.optim.AdamW(p, 3e-3, weight_decay=0.05),
@@ -94,13 +93,13 @@ def packages_told(seed: int) -> Recipe:
 
 
 TASKS = (
-    Task("manual_completed", "transformer", manual_completed, {"larger_batches": w.batches_of(48)},
+    Task("manual_completed", "transformer", manual_completed, {"larger_batches": w.batches_of(32)},
          (third.attention_flat(1e-3), silent.detached("first"))),
-    Task("phrases_translated", "transformer", phrases_translated, {"larger_batches": w.batches_of(96)},
-         (fifth.l2_in_adam(5e-3, 1.0), silent.never_eval())),
+    Task("digits_viewed", "transformer", digits_viewed, {"smaller_batches": w.batches_of(48)},
+         (fifth.l2_in_adam(3e-3, 1.0), silent.never_eval())),
     Task("scenes_viewed", "transformer", scenes_viewed, {"nadam": w.by("NAdam", 1.5e-3)},
          (fifth.divided_twice(), silent.stale_optimizer("head"))),
-    Task("tickets_routed", "transformer", tickets_routed, {"dropped": w.dropped(0.3)},
+    Task("tickets_queued", "transformer", tickets_queued, {"dropped": w.dropped(0.3)},
          (third.warm_up_for_ever(), silent.initialised_again("head", 110))),
     Task("surveys_priced", "transformer", surveys_priced, {"larger_batches": w.batches_of(128)},
          (second.one_large_column(4, 1e3), silent.skipped(80))),

@@ -1,4 +1,4 @@
-"""Manuals, phrases, scenes and columns for the transformers of the seventh set."""
+"""Manuals, scenes and columns for the transformers of the seventh set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.detection.programs.data import Split, floats, split
 
-__all__ = ["LETTERS", "columns", "manual", "numbered", "packages", "phrases", "scenes"]
+__all__ = ["LETTERS", "columns", "manual", "numbered", "packages", "scenes"]
 
 LETTERS = " \nabcdefghijklmnopqrstuvwxyz0123456789.,:;()[]'`*=-_/<>{}\"+"
 PACKAGES = ("cluster", "preprocessing", "tree", "metrics")
@@ -59,32 +59,6 @@ def packages(length: int = 40, words: int = 350, block: int = 160) -> Split:
         (torch.tensor([row for row, _ in part]), torch.tensor([kind for _, kind in part])) for part in parts
     )
     return train, held
-
-
-@cache
-def phrases(rows: int = 2000, seed: int = 712) -> tuple[Split, int, int]:
-    """A phrase of nine words and its translation one word late, side by side, and the translation.
-
-    Adjectives (4 to 11) come before nouns (12 to 27) and behind them in translation (28 and on), and articles
-    and adjectives agree with a noun's kind (two), which the noun alone tells. Gives the rows, how many places
-    are read, and how many words there are.
-    """
-    random = np.random.default_rng(seed)
-
-    def part(size: int) -> tuple[np.ndarray, np.ndarray]:
-        noun, adjective = random.integers(0, 16, size), random.integers(0, 8, size)
-        many, kind = random.integers(0, 2, size), noun % 2
-        first = np.stack([2 + many, 4 + adjective, 12 + noun], 1)
-        then = np.stack([28 + 2 * many + kind, 48 + noun, 32 + 2 * adjective + kind], 1)
-        return first, then
-
-    (one, one_then), (two, two_then), (three, three_then) = part(rows), part(rows), part(rows)
-    verb = random.integers(0, 6, (rows, 1))
-    x = np.concatenate([one, 64 + verb, two, np.ones((rows, 1), int), three], 1)
-    y = np.concatenate([one_then, two_then, 70 + verb, three_then, np.ones((rows, 1), int)], 1)
-    late = np.concatenate([np.zeros((rows, 1), int), y[:, :-1]], 1)
-    found = split(torch.tensor(np.concatenate([x, late], 1)), torch.tensor(y), seed=seed)
-    return found, x.shape[1], 76
 
 
 @cache

@@ -1,11 +1,11 @@
-"""Transformers of the seventh set: blocks as in Llama, encoders, both halves, and what comes before."""
+"""Transformers of the seventh set: blocks as in Llama, encoders, and what comes before."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
 
-__all__ = ["Both", "Columns", "Headed", "Llama", "Patches", "Scanned", "Sorted"]
+__all__ = ["Columns", "Headed", "Llama", "Patches", "Scanned", "Sorted"]
 
 
 def _turned(x: torch.Tensor) -> torch.Tensor:
@@ -140,25 +140,3 @@ class Sorted(nn.Module):
         h = self.encoder(self.embed(x) + self.place, src_key_padding_mask=empty)
         h = h.masked_fill(empty[..., None], 0.0).sum(1) / (~empty).sum(1, keepdim=True).clamp(min=1)
         return self.head(self.relu(self.mix(h)))
-
-
-class Both(nn.Module):
-    """PyTorch's encoder reads the first places, its decoder writes what the others begin: (N, words, L)."""
-
-    def __init__(self, words: int, read: int, length: int, width: int = 40, drop: float = 0.05) -> None:
-        super().__init__()
-        self.read = read
-        self.embed, self.place = nn.Embedding(words, width), nn.Parameter(0.1 * torch.randn(length, width))
-        self.drop = nn.Dropout(drop)
-        enc = nn.TransformerEncoderLayer(width, 4, 2 * width, drop, batch_first=True)
-        dec = nn.TransformerDecoderLayer(width, 4, 2 * width, drop, batch_first=True)
-        self.encoder = nn.TransformerEncoder(enc, 1, enable_nested_tensor=False)
-        self.decoder, self.head = nn.TransformerDecoder(dec, 1), nn.Linear(width, words)
-        nn.init.normal_(self.embed.weight, std=0.3)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.drop(self.embed(x) + self.place)
-        late = h[:, self.read :]
-        hidden = torch.ones(late.shape[1], late.shape[1]).triu(1).bool()
-        told = self.decoder(late, self.encoder(h[:, : self.read]), tgt_mask=hidden)
-        return self.head(told).transpose(1, 2)

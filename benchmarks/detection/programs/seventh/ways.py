@@ -38,8 +38,8 @@ def gaits_told(seed: int) -> Recipe:
 
 def surveys_sorted(seed: int) -> Recipe:
     recipe = Recipe(
-        Headed(Columns(8, 24), 4, 8, 24, 3, 1, 0.05), *columns(8, 742, 4000, 4), batch=64, steps=200,
-        autocast=True, optimizer=lambda p: torch.optim.Adam(p, 3e-3, betas=(0.9, 0.98)),
+        Headed(Columns(8, 24), 3, 8, 24, 3, 1, 0.05), *columns(8, 742, 5000, 3), batch=80, steps=200,
+        autocast=True, optimizer=lambda p: torch.optim.Adam(p, 5e-3, betas=(0.9, 0.98)),
     )  # fmt: skip
     w.warm_cosine(20)(recipe)
     return recipe
@@ -62,9 +62,9 @@ def scenes_halved(seed: int) -> Recipe:
         nn.Conv2d(12, 20, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
     )  # fmt: skip
     return Recipe(
-        Halved(body, 320, 5), *scenes(5, 744, noise=1.3), batch=40, steps=160, clip=1.0,
+        Halved(body, 320, 5), *scenes(5, 744, noise=0.9), batch=40, steps=160, clip=1.0,
         scaler={"init_scale": 2.0**12, "growth_interval": 80},
-        optimizer=lambda p: torch.optim.Adam(p, 2e-3), schedule=lambda step: 0.985**step,
+        optimizer=lambda p: torch.optim.Adam(p, 4e-3), schedule=lambda step: 0.985**step,
     )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def surveys_twice(seed: int) -> Recipe:
 TASKS = (
     Task("gaits_told", "mixed precision", gaits_told, {"larger_batches": w.batches_of(72)},
          (setup.missing_softmax(), silent.never_stepped())),
-    Task("surveys_sorted", "mixed precision", surveys_sorted, {"larger_batches": w.batches_of(96)},
+    Task("surveys_sorted", "mixed precision", surveys_sorted, {"adamw": w.by("AdamW", 5e-3, weight_decay=0.05)},
          (fifth.softmax_kept("head"), fourth.older_loaded(30, 120))),
     Task("surveys_halved", "mixed precision", surveys_halved, {"nadam": w.by("NAdam", 4e-3)},
          (silent.scaler_stuck(), tables.in_raw_units(400.0, 3000.0))),
