@@ -30,11 +30,16 @@ from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
+from benchmarks.detection.programs.seventh import attention as attentive
 from benchmarks.detection.programs.seventh import boosting as grown
 from benchmarks.detection.programs.seventh import keras_nets as layered
+from benchmarks.detection.programs.seventh import pairs as likened
 from benchmarks.detection.programs.seventh import pictures as imaged
 from benchmarks.detection.programs.seventh import pictures_tuning as retrained
+from benchmarks.detection.programs.seventh import sequences as recalled
 from benchmarks.detection.programs.seventh import tables as listed
+from benchmarks.detection.programs.seventh import ways as varied
+from benchmarks.detection.programs.seventh import ways_games as contested
 from benchmarks.detection.programs.sixth import attention as heeded
 from benchmarks.detection.programs.sixth import boosting as boosted
 from benchmarks.detection.programs.sixth import keras_nets as fitted
@@ -155,7 +160,12 @@ def tasks() -> list[Task]:
             *(tabled, pictured, adapted, boosted, fitted),
             *(traced, heeded, matched, opposed, rounded, shared),
         ),
-        *_turns("seventh_tuned", HELD_OUT, listed, imaged, retrained, grown, layered),
+        *_turns(
+            "seventh_tuned",
+            HELD_OUT,
+            *(listed, imaged, retrained, grown, layered),
+            *(recalled, attentive, likened, contested, varied),
+        ),
     ]
 
 

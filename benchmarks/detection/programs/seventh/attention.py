@@ -32,7 +32,7 @@ def manual_completed(seed: int) -> Recipe:
 
 def digits_viewed(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Headed(nets.Patches(1, 2, 32), 10, 16, drop=0.05, act="relu"), *digits(image=True), batch=64,
+        nets.Headed(nets.Patches(1, 2, 32), 10, 16, drop=0.05, act="relu"), *digits(image=True), batch=48,
         steps=180, optimizer=lambda p: torch.optim.Adam(p, 6e-3, betas=(0.9, 0.98)),
     )  # fmt: skip
     w.warm_cosine(20, 0.02)(recipe)
@@ -95,7 +95,7 @@ def packages_told(seed: int) -> Recipe:
 TASKS = (
     Task("manual_completed", "transformer", manual_completed, {"larger_batches": w.batches_of(32)},
          (third.attention_flat(1e-3), silent.detached("first"))),
-    Task("digits_viewed", "transformer", digits_viewed, {"smaller_batches": w.batches_of(48)},
+    Task("digits_viewed", "transformer", digits_viewed, {"larger_batches": w.batches_of(64)},
          (fifth.l2_in_adam(3e-3, 1.0), silent.never_eval())),
     Task("scenes_viewed", "transformer", scenes_viewed, {"nadam": w.by("NAdam", 1.5e-3)},
          (fifth.divided_twice(), silent.stale_optimizer("head"))),

@@ -72,7 +72,7 @@ def _dimmed(_recipe: Recipe, _step: int, x: torch.Tensor, y: torch.Tensor):
 def profiles_twinned(seed: int) -> Recipe:
     train, (x, y) = profiles(2200, 20, 6)
     recipe = Recipe(
-        nets.Twins(20), train, (torch.cat([x, x], 1), y), nets.Twinned(), neighbours, batch=96, steps=180,
+        nets.Twins(20), train, (torch.cat([x, x], 1), y), nets.Twinned(), neighbours, batch=128, steps=180,
         on_batch=[_dimmed], optimizer=lambda p: torch.optim.AdamW(p, 3e-3, weight_decay=0.01),
     )  # fmt: skip
     w.warm_cosine(15)(recipe)
@@ -111,7 +111,7 @@ TASKS = (
          (sagemaker.overfit(500, 240), fourth.average_left(100, 0.99))),
     Task("movers_known", "representation", movers_known, {"adamw": w.by("AdamW", 2e-3, weight_decay=0.1)},
          (held.rolled_labels(), silent.empty_buffer("body.1"))),
-    Task("profiles_twinned", "representation", profiles_twinned, {"larger_batches": w.batches_of(128)},
+    Task("profiles_twinned", "representation", profiles_twinned, {"larger_batches": w.batches_of(192)},
          (fourth.without("apart", apart=0.0), silent.no_zero_grad())),
     Task("digits_paired", "representation", digits_paired, {"adam": w.by("Adam", 2e-3)},
          (fourth.without("margin", margin=0.0), fifth.unshuffled(31))),

@@ -71,7 +71,7 @@ def scenes_halved(seed: int) -> Recipe:
 def shops_gathered(seed: int) -> Recipe:
     return Recipe(
         Remembering("LSTM", 3, 3, 28, tells="weighed", drop=0.1), *data.shops(16, 3, 745), nn.MSELoss(),
-        fit_of, batch=16, steps=140, accumulate=4, clip=1.0, optimizer=lambda p: torch.optim.Adam(p, 6e-3),
+        fit_of, batch=16, steps=140, accumulate=4, clip=1.0, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
         schedule=lambda step: 0.985**step,
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def surveys_twice(seed: int) -> Recipe:
 TASKS = (
     Task("gaits_told", "mixed precision", gaits_told, {"larger_batches": w.batches_of(72)},
          (setup.missing_softmax(), silent.never_stepped())),
-    Task("surveys_sorted", "mixed precision", surveys_sorted, {"adamw": w.by("AdamW", 5e-3, weight_decay=0.05)},
+    Task("surveys_sorted", "mixed precision", surveys_sorted, {"nadam": w.by("NAdam", 4e-3)},
          (fifth.softmax_kept("head"), fourth.older_loaded(30, 120))),
     Task("surveys_halved", "mixed precision", surveys_halved, {"nadam": w.by("NAdam", 4e-3)},
          (silent.scaler_stuck(), tables.in_raw_units(400.0, 3000.0))),
