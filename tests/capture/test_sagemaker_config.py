@@ -34,7 +34,7 @@ def hook_file(tmp_path):
     config = {
         "S3OutputPath": "s3://bucket/prefix",
         "LocalPath": str(tmp_path / "Tensors"),
-        "HookParameters": {"save_interval": "3", "reductions": "mean,abs_max"},
+        "HookParameters": {"save_interval": "3", "reductions": "mean,abs_max", "export_tensorboard": "true"},
         "CollectionConfigurations": [
             {"CollectionName": "gradients", "CollectionParameters": {"train.save_steps": "1"}},
             {
@@ -91,4 +91,5 @@ def test_tdbg_run_takes_the_file(tmp_path, hook_file, by_environment):
     )
     assert done.returncode == 0, done.stderr
     assert_as_asked(tdbg.open_run(tmp_path / "Tensors"))
+    assert done.stderr.count("export_tensorboard: event files are not written while training") == 1
     assert "captured" in done.stderr

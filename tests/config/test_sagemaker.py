@@ -11,6 +11,7 @@ import pytest
 from tdbg_lab.config import CaptureConfig, SaveSchedule
 from tdbg_lab.config.sagemaker import HookJson, ProfilerJson, sagemaker_files
 from tdbg_lab.config.sagemaker.names import sagemaker_names
+from tdbg_lab.config.sagemaker.remarks import remark
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Mode
 
@@ -72,6 +73,12 @@ PROFILER = {
         "SMDataParallelProfilingConfig": "{}",
     }
 }
+
+
+@pytest.fixture(autouse=True)
+def nothing_said() -> None:
+    """Each test hears its remarks, whatever another one heard before."""
+    remark.cache_clear()
 
 
 def collections(config):
@@ -203,6 +210,38 @@ def test_interval_of_the_profiler_is_that_of_the_samples():
     assert CaptureConfig.build(PROFILER).sample_interval_s == 0.5
 
 
+def test_interval_may_stand_among_the_parameters_and_what_stands_above_them_wins():
+    """SageMaker takes any key there, and every value as a text."""
+    within = {"ProfilingParameters": {"ProfilingIntervalInMilliseconds": "200"}}
+    assert CaptureConfig.build(within).sample_interval_s == 0.2
+    assert CaptureConfig.build({**within, "ProfilingIntervalInMilliseconds": 1000}).sample_interval_s == 1
+    assert ProfilerJson.parse(within).enabled
+
+
+def test_keys_of_the_profiler_are_known_in_any_case():
+    """SageMaker's documents write ``DataLoaderProfilingConfig``, smdebug's ``DataloaderProfilingConfig``."""
+    parameters = {
+        "DataLoaderProfilingConfig": '{"startstep": 3, "MetricsRegex": "Kept.As-Is"}',
+        "pythonprofilingconfig": {"STARTSTEP": 4, "numsteps": 2, "cprofiletimer": "default"},
+        "localpath": "/opt/ml/Profiler",
+    }
+    parsed = ProfilerJson.parse({"ProfilingParameters": parameters})
+    assert parsed.local_path == "/opt/ml/Profiler"
+    loading = parsed.ranges["DataloaderProfilingConfig"]
+    assert (loading.start_step, loading.options) == (3, {"MetricsRegex": "Kept.As-Is"})
+    python = parsed.ranges["PythonProfilingConfig"]
+    assert (python.start_step, python.num_steps, python.options) == (4, 2, {"cProfileTimer": "default"})
+
+
+def test_remark_is_made_once_however_often_a_configuration_is_read(caplog):
+    with caplog.at_level(logging.WARNING, "tdbg_lab"):
+        for _ in range(3):
+            CaptureConfig.build(EVERYTHING)
+            CaptureConfig.build(PROFILER)
+    assert caplog.text.count("export_tensorboard: event files are not written while training") == 1
+    assert caplog.text.count("cProfileTimer is total_time") == 1
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -241,6 +280,10 @@ def test_profiler_is_turned_off(given):
         (
             {"ProfilingIntervalInMilliseconds": 300},
             "ProfilingIntervalInMilliseconds is 300; expected one of 100, 200, 500, 1000, 5000, 60000",
+        ),
+        (
+            {"ProfilingParameters": {"ProfilingIntervalInMilliseconds": "300"}},
+            "ProfilingParameters.ProfilingIntervalInMilliseconds is 300; expected one of 100, 200",
         ),
         ({"LocalPath": 3}, "LocalPath is 3 \\(int\\); expected a text"),
         ({"CollectionConfigurations": {}, "LocalPath": "x", "S3Path": []}, "S3Path is \\[\\]"),

@@ -15,11 +15,12 @@ from tdbg_lab.config.sagemaker.values import check_keys, mapping_of, number, sec
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["ProfileRange", "ProfilerJson"]
 
 _MAX_TEXT = 4096
+_INTERVAL = "ProfilingIntervalInMilliseconds"
 _INTERVALS_MS = (100, 200, 500, 1000, 5000, 60_000)
 _RANGE: Mapping[str, Callable[[str, Any], Any]] = {
     "StartStep": number,
@@ -81,13 +82,14 @@ class ProfilerJson:
             With one sentence for the first thing that is wrong.
         """
         off = switch("DisableProfiler", given.get("DisableProfiler", False))
-        interval_ms = _interval_ms(given)
+        interval_ms = _interval_ms(_INTERVAL, given.get(_INTERVAL))
         if "ProfilingParameters" not in given:
             if off or interval_ms is not None:
                 return cls(enabled=not off, interval_ms=interval_ms)
             return None
-        parameters = mapping_of(given, "ProfilingParameters")
-        check_keys(parameters, (*_PARAMETERS, *_OWN), "ProfilingParameters")
+        parameters = _as_spelled(mapping_of(given, "ProfilingParameters"), (*_PARAMETERS, *_OWN, _INTERVAL))
+        check_keys(parameters, (*_PARAMETERS, *_OWN, _INTERVAL), "ProfilingParameters")
+        within_ms = _interval_ms(f"ProfilingParameters.{_INTERVAL}", parameters.get(_INTERVAL))
         plain = {
             key: check(f"ProfilingParameters.{key}", parameters[key])
             for key, check in _PARAMETERS.items()
@@ -95,14 +97,27 @@ class ProfilerJson:
         }
         ranges = {key: _range(key, parameters[key]) for key in _OWN if parameters.get(key) is not None}
         enabled = bool(parameters) and not off and plain.get("ProfilerEnabled", True)
-        return cls(enabled=enabled, local_path=plain.get("LocalPath"), interval_ms=interval_ms, ranges=ranges)
+        return cls(
+            enabled=enabled,
+            local_path=plain.get("LocalPath"),
+            interval_ms=within_ms if interval_ms is None else interval_ms,
+            ranges=ranges,
+        )
 
 
-def _interval_ms(given: Mapping[str, Any]) -> int | None:
-    key = "ProfilingIntervalInMilliseconds"
-    if given.get(key) is None:
+def _as_spelled(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """Keys as `known` spells them: SageMaker Debugger took any case of these.
+
+    Its own documents write both ``DataLoaderProfilingConfig`` and ``DataloaderProfilingConfig``.
+    """
+    spelled = {key.lower(): key for key in known}
+    return {spelled.get(key.lower(), key): value for key, value in given.items()}
+
+
+def _interval_ms(key: str, given: Any) -> int | None:
+    if given is None:
         return None
-    value: int = number(key, given[key], least=1)
+    value: int = number(key, given, least=1)
     if value not in _INTERVALS_MS:
         allowed = ", ".join(str(one) for one in _INTERVALS_MS)
         raise ConfigError(f"{key} is {value}; expected one of {allowed}.")
@@ -110,8 +125,8 @@ def _interval_ms(given: Mapping[str, Any]) -> int | None:
 
 
 def _range(category: str, value: Any) -> ProfileRange:
-    given = _object(category, value)
     known = {**_RANGE, **_OWN[category]}
+    given = _as_spelled(_object(category, value), known)
     check_keys(given, known, category)
     found = {key: known[key](f"{category}.{key}", one) for key, one in given.items()}
     by_step = [key for key in ("StartStep", "NumSteps") if key in found]

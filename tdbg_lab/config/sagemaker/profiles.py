@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.config.profile import MAX_PROFILED_SECONDS, MAX_PROFILED_STEPS, PlannedProfile
+from tdbg_lab.config.sagemaker.remarks import remark
 
 if TYPE_CHECKING:
     from tdbg_lab.config.sagemaker.profiler import ProfileRange, ProfilerJson
 
 __all__ = ["planned_profiles"]
-
-_log = logging.getLogger("tdbg_lab")
 
 _OPERATORS, _PYTHON, _LOADING = (
     "DetailedProfilingConfig",
@@ -36,7 +34,7 @@ def planned_profiles(profiler: ProfilerJson) -> tuple[PlannedProfile, ...]:
         if category == _LOADING:
             continue
         if category not in {_OPERATORS, _PYTHON}:
-            _log.warning("tdbg-lab: %s: this profile is not made while training.", category)
+            remark(f"{category}: this profile is not made while training.")
             continue
         window = _window(category, given)
         if window is None:
@@ -53,7 +51,7 @@ def _window(category: str, given: ProfileRange) -> dict[str, Any] | None:
     """When to begin and for how long; None when nothing is to be made."""
     if given == replace(given, start_step=None, num_steps=None, start_s=None, duration_s=None):
         if given.options:
-            _log.warning("tdbg-lab: %s has no range of steps or time, so no profile is made.", category)
+            remark(f"{category} has no range of steps or time, so no profile is made.")
         return None
     if given.start_s is None and given.duration_s is None:
         steps = _NUM_STEPS if given.num_steps is None else given.num_steps
@@ -63,7 +61,7 @@ def _window(category: str, given: ProfileRange) -> dict[str, Any] | None:
         return window if steps > 0 else None
     seconds = MAX_PROFILED_SECONDS if given.duration_s is None else given.duration_s
     if given.start_s is not None and given.start_s + seconds <= time.time():
-        _log.warning("tdbg-lab: %s: its time is over, so no profile is made.", category)
+        remark(f"{category}: its time is over, so no profile is made.")
         return None
     window = {"seconds": max(_at_most(category, seconds, MAX_PROFILED_SECONDS, "seconds"), _LEAST_SECONDS)}
     if given.start_s is not None:
@@ -73,11 +71,11 @@ def _window(category: str, given: ProfileRange) -> dict[str, Any] | None:
 
 def _at_most(category: str, value: float, most: float, unit: str) -> float:
     if value > most:
-        _log.warning("tdbg-lab: %s: %g of %g %s are profiled, no more.", category, most, value, unit)
+        remark(f"{category}: {most:g} of {value:g} {unit} are profiled, no more.")
     return min(value, most)
 
 
 def _python(given: ProfileRange) -> str:
     if given.options.get("cProfileTimer", "default").lower() not in {"total_time", "default"}:
-        _log.warning("tdbg-lab: PythonProfilingConfig: cProfileTimer is total_time, the only one there is.")
+        remark("PythonProfilingConfig: cProfileTimer is total_time, the only one there is.")
     return "sampling" if given.options.get("ProfilerName", "").lower() == "pyinstrument" else "calls"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.config.checking import closest
@@ -10,6 +9,7 @@ from tdbg_lab.config.collection import CollectionConfig
 from tdbg_lab.config.sagemaker.hook import CollectionJson, HookJson
 from tdbg_lab.config.sagemaker.profiler import ProfilerJson
 from tdbg_lab.config.sagemaker.profiles import planned_profiles
+from tdbg_lab.config.sagemaker.remarks import remark
 from tdbg_lab.config.schedule import SaveSchedule
 from tdbg_lab.errors import ConfigError
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tdbg_lab.config.listing import Known
 
 __all__ = ["sagemaker_settings"]
-
-_log = logging.getLogger("tdbg_lab")
 
 _INTERVAL = 500
 _ALWAYS = ("losses", "metrics", "scalars", "custom")
@@ -75,8 +73,8 @@ def sagemaker_settings(given: Mapping[str, Any], known: Known) -> dict[str, Any]
         if not {"HookParameters", "CollectionConfigurations"} & given.keys():
             return settings  # a file for the profiler alone says nothing about tensors
     if hook.what.get("export_tensorboard"):
-        _log.warning(
-            "tdbg-lab: export_tensorboard: event files are not written while training; "
+        remark(
+            "export_tensorboard: event files are not written while training; "
             "'tdbg export' makes them from the run."
         )
     return {
