@@ -21,6 +21,7 @@ from tdbg_lab.capture.ranks import Meeting, Place, Ranks, Role, SilentWriter, de
 from tdbg_lab.capture.registry import open_handles
 from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.capture.switch import is_off
+from tdbg_lab.records import Mode
 from tdbg_lab.store import RankWriter, RunFolder, create_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.spool import spool_path
@@ -203,10 +204,13 @@ def _new_folder(
 
 
 def _first_step(path: Path) -> int:
-    """The step to go on with in a run that is resumed."""
+    """The step to go on with in a run that is resumed.
+
+    An evaluation stands at the step that comes next, also the one after the last step.
+    """
     from tdbg_lab.run import open_run
 
-    return open_run(path).last_step + 1
+    return int(open_run(path).steps(mode=Mode.TRAIN).max(initial=-1)) + 1
 
 
 def _start_sampler(path: Path, rank: int, interval_s: float) -> None:

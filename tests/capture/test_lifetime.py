@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from capture_training import Net, train
+from capture_training import Net, batch, train
 from torch import nn
 
 import tdbg_lab
@@ -49,6 +49,19 @@ def test_restarted_kernel_resumes_the_run_or_makes_a_new_one(attach, tmp_path):
     assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1, 2, 3]
     with pytest.raises(ConflictError):
         attach(Net(), if_exists="error")
+
+
+def test_resumed_run_goes_on_with_the_next_step_also_after_a_last_evaluation(attach):
+    for _ in range(3):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with attach(model, optimizer=optimizer, if_exists="resume") as handle:
+            train(model, optimizer, 2)
+            model.eval()
+            model(batch(9)[0])
+    run = open_run(handle.run_path)
+    assert run.steps(mode="train").tolist() == [0, 1, 2, 3, 4, 5]
+    assert run.steps(mode="eval").tolist() == [2, 4, 6]
 
 
 def test_leaving_the_with_block_says_how_the_run_ended(attach, tmp_path):
