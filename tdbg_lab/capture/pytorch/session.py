@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 import torch
@@ -56,11 +56,22 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
     CaptureError
         Something is not what it should be.
     """
+    optimizers = named(optimizer, "optimizer", Optimizer)
     return (
         _hookable(named(model, "model", torch.nn.Module), "model"),
-        named(optimizer, "optimizer", Optimizer),
+        {name: _unwrapped(one) for name, one in optimizers.items()},
         _hookable(named(loss, "loss", torch.nn.Module), "loss"),
     )
+
+
+def _unwrapped(optimizer: Optimizer) -> Optimizer:
+    """The optimizer that takes the hooks: Accelerate's wrapper around one is an optimizer without any."""
+    inner: Any = optimizer
+    while not hasattr(inner, "_optimizer_step_pre_hooks"):
+        if not isinstance(getattr(inner, "optimizer", None), Optimizer):
+            break
+        inner = inner.optimizer
+    return cast("Optimizer", inner)
 
 
 def _hookable(modules: dict[str, nn.Module], what: str) -> dict[str, nn.Module]:
