@@ -133,6 +133,21 @@ class LossKind(IntEnum):
         """Whether each output is right or not by itself."""
         return self in {LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES}
 
+    @classmethod
+    def of_class(cls, name: str) -> LossKind:
+        """What a loss module of PyTorch compares, by the name of its class alone."""
+        return _LOSS_CLASSES.get(name, cls.OTHER)
+
+
+_LOSS_CLASSES = {
+    "CrossEntropyLoss": LossKind.LOGITS,
+    "NLLLoss": LossKind.LOG_PROBABILITIES,
+    "MultiMarginLoss": LossKind.MARGIN,
+    "BCELoss": LossKind.YES_PROBABILITIES,
+    **dict.fromkeys(("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss"), LossKind.YES_LOGITS),
+    **dict.fromkeys(("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"), LossKind.DISTANCE),
+}
+
 
 class Severity(StrEnum):
     """How bad a finding is. Only ``critical`` may stop or repair a run."""

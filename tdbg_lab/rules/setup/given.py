@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "LossRule", "kind_of", "loss_tensor", "spoken"]
 
-_KINDS = {
-    "CrossEntropyLoss": LossKind.LOGITS,
-    "NLLLoss": LossKind.LOG_PROBABILITIES,
-    "BCELoss": LossKind.YES_PROBABILITIES,
-    "BCEWithLogitsLoss": LossKind.YES_LOGITS,
-    "MultiLabelSoftMarginLoss": LossKind.YES_LOGITS,
-    **dict.fromkeys(("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"), LossKind.DISTANCE),
-}
-"""What is known of a loss by its class alone: runs of earlier versions do not say more."""
 _FIRST = "^check/loss/[^/]+/prediction_max$"
 
 
@@ -113,7 +104,7 @@ def kind_of(run: RunView, name: str) -> LossKind:
 
 def _kind(name: str, number: float | None) -> LossKind:
     if number is None or number not in {float(one) for one in LossKind}:
-        return _KINDS.get(name, LossKind.OTHER)
+        return LossKind.of_class(name)  # runs of earlier versions do not say more
     return LossKind(int(number))
 
 

@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PredictionProbe", "is_own"]
 
-_KINDS = {
-    "CrossEntropyLoss": LossKind.LOGITS,
-    "NLLLoss": LossKind.LOG_PROBABILITIES,
-    "MultiMarginLoss": LossKind.MARGIN,
-    "BCELoss": LossKind.YES_PROBABILITIES,
-    "BCEWithLogitsLoss": LossKind.YES_LOGITS,
-    "MultiLabelSoftMarginLoss": LossKind.YES_LOGITS,
-    "MSELoss": LossKind.DISTANCE,
-    "L1Loss": LossKind.DISTANCE,
-    "SmoothL1Loss": LossKind.DISTANCE,
-    "HuberLoss": LossKind.DISTANCE,
-}
-
 
 class PredictionProbe:
     """Facts about the first two arguments of one loss, as ``check/loss/<class>/...``: see `facts_of`.
@@ -64,7 +51,7 @@ class PredictionProbe:
     @classmethod
     def of(cls, engine: Engine, name: str, module: nn.Module) -> PredictionProbe:
         """The facts of a loss module."""
-        kind = _KINDS.get(type(module).__name__, LossKind.OTHER)
+        kind = LossKind.of_class(type(module).__name__)
         ignored = getattr(module, "ignore_index", None)
         return cls(engine, name, kind, own=is_own(module), ignored=ignored)
 
