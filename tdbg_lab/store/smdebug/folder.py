@@ -8,7 +8,8 @@
     claim.smd                   while one worker writes
     training_job_end.ts         at the end
 
-Files appear whole under their names (``.tmp`` before), the event file before its index file.
+Files appear whole under their names (``.tmp`` before), the event file before its index file. Where
+``index`` is missing altogether, the event files stand for it.
 """
 
 from __future__ import annotations
@@ -26,24 +27,39 @@ from tdbg_lab.store.smdebug.bounds import MAX_COLLECTION_FILES, MAX_INDEX_FILES
 __all__ = [
     "CLAIM",
     "END",
-    "IndexListing",
+    "EVENTS",
+    "INDEX",
+    "FileListing",
     "ListedFile",
+    "Shelf",
     "is_smdebug_store",
     "list_collections",
     "modified_ns",
+    "shelf_of",
 ]
 
 CLAIM = "claim.smd"
 END = "training_job_end.ts"
-_INDEX_FOLDER = re.compile(r"\d{9,15}")
-_INDEX_FILE = re.compile(r"(\d{12,18})_([^/\\\0]{1,512})\.json")
 _COLLECTIONS_FILE = re.compile(r"(.{1,512})_collections\.json")
 _GRAIN_NS = 10**8
 """Two changes closer than this may leave a folder with one modification time."""
 
 
+class Shelf(NamedTuple):
+    """Where files lie in folders below one folder, by step and worker."""
+
+    name: str
+    folder: re.Pattern[str]
+    file: re.Pattern[str]
+    """Step and worker are its groups."""
+
+
+INDEX = Shelf("index", re.compile(r"\d{9,15}"), re.compile(r"(\d{12,18})_([^/\\\0]{1,512})\.json"))
+EVENTS = Shelf("events", re.compile(r"\d{12,18}"), re.compile(r"(\d{12,18})_([^/\\\0]{1,512})\.tfevents"))
+
+
 class ListedFile(NamedTuple):
-    """An index file that was not seen before."""
+    """A file that was not seen before."""
 
     step: int
     worker: str
@@ -58,9 +74,13 @@ def is_smdebug_store(path: Path) -> bool:
         return subfolder(path, "collections") is not None
     index = subfolder(path, "index")
     return index is not None and any(
-        _INDEX_FOLDER.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
-        for entry in entries(index)
+        INDEX.folder.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) for entry in entries(index)
     )
+
+
+def shelf_of(path: Path) -> Shelf:
+    """Where to look for what was saved: in the index; in the event files where there is none."""
+    return EVENTS if modified_ns(path / INDEX.name) == 0 else INDEX
 
 
 def list_collections(path: Path) -> dict[str, Path]:
@@ -90,11 +110,12 @@ def modified_ns(path: Path) -> int:
         return 0
 
 
-class IndexListing:
-    """Knows which index files were told. Looks only into folders that changed."""
+class FileListing:
+    """Knows which files of a shelf were told. Looks only into folders that changed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, shelf: Shelf) -> None:
         self._path = path
+        self.shelf = shelf
         self._listed_ns: dict[str, int] = {}
         """Modification time of each folder when it was listed; -1 to list it again."""
         self._told: dict[str, set[str]] = {}
@@ -103,13 +124,13 @@ class IndexListing:
 
     def new(self) -> list[ListedFile]:
         """Files that were not told yet, by step and worker."""
-        index = subfolder(self._path, "index")
+        top = subfolder(self._path, self.shelf.name)
         found: list[ListedFile] = []
-        if index is None:
+        if top is None:
             return found
-        names = [e.name for e in entries(index) if _INDEX_FOLDER.fullmatch(e.name)]
+        names = [e.name for e in entries(top) if self.shelf.folder.fullmatch(e.name)]
         for name in sorted(names):
-            folder = subfolder(index, name)
+            folder = subfolder(top, name)
             if folder is not None:
                 found += self._look(folder)
         found.sort(key=lambda file: (file.step, file.worker))
@@ -118,7 +139,9 @@ class IndexListing:
         return found
 
     def replaced(self) -> bool:
-        """Whether another store took the place of the one that was listed."""
+        """Whether another store took the place of the one that was listed, or its index came."""
+        if shelf_of(self._path) != self.shelf:
+            return True
         return self._anchor is not None and _stamp(self._anchor[0]) != self._anchor[1]
 
     def _look(self, folder: Path) -> list[ListedFile]:
@@ -130,7 +153,7 @@ class IndexListing:
         for entry in entries(folder):
             if entry.name in told or self._count >= MAX_INDEX_FILES:
                 continue
-            match = _INDEX_FILE.fullmatch(entry.name)
+            match = self.shelf.file.fullmatch(entry.name)
             if match and entry.is_file(follow_symlinks=False):
                 told.add(entry.name)
                 self._count += 1

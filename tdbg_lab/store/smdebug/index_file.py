@@ -91,10 +91,16 @@ class Layouts:
             If it is not one.
         """
         try:
-            return self._parse(json.loads(data), step, worker)
+            value = json.loads(data)
         except (RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ValueError("it is not valid JSON") from error
-        except (TypeError, KeyError, AttributeError, OverflowError) as error:
+        return self.take(value, step, worker)
+
+    def take(self, value: Any, step: int, worker: str) -> IndexFile:
+        """The same from its content as Python's `json` gives it; raises as `parse`."""
+        try:
+            return self._parse(value, step, worker)
+        except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise ValueError("it is no index of smdebug") from error
 
     def _parse(self, value: Any, step: int, worker: str) -> IndexFile:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Content", "Decoder", "wall_time_ns"]
+__all__ = ["FOOTER", "HEADER", "Content", "Decoder", "Label", "label_of", "marks_of", "wall_time_ns"]
 
 HEADER, FOOTER = 12, 4
 """Bytes around an event: its length with a checksum, and a checksum."""
@@ -172,6 +172,57 @@ class Decoder:
                 self._templates.clear()
             self._templates[name, length] = (at, head, content)
         return content
+
+
+class Label(NamedTuple):
+    """Whose values a record holds."""
+
+    name: str
+    start: int
+    """Offset of what stands behind the values, bytes: mode and mode step."""
+    end: int
+
+
+def label_of(record: memoryview, length: int) -> Label | None:
+    """The label of a record, of which `record` may be only the beginning; None when it holds no tensor.
+
+    Raises
+    ------
+    ValueError
+        If it is broken, or the beginning is too short to tell.
+    """
+    try:
+        value = _find(record, HEADER, length - FOOTER, (5, 1))
+        if value is None:
+            return None
+        name, behind = "", 0
+        for field, start, end in _fields(record, *value):
+            if field == 1:
+                name = _text(record[start:end])
+            elif field == 8:
+                behind = end
+            if name and behind:
+                return Label(name, behind, value[1])
+    except IndexError as error:
+        raise ValueError("a record is cut off") from error
+    return None
+
+
+def marks_of(behind: memoryview) -> dict[str, str]:
+    """What stands behind the values of a tensor: ``mode`` and ``mode_step``.
+
+    Raises
+    ------
+    ValueError
+        If it is broken.
+    """
+    found: dict[str, str] = {}
+    for field, start, end in _fields(behind, 0, len(behind)):
+        for part, first, last in _fields(behind, start, end) if field == 9 else ():
+            if part == 1:
+                texts = {key: _text(behind[at:to]) for key, at, to in _fields(behind, first, last)}
+                found[texts.get(1, "")] = texts.get(2, "")
+    return found
 
 
 def wall_time_ns(head: bytes) -> int:

@@ -15,14 +15,17 @@ from tdbg_lab.store.smdebug.collection import SmdebugCollection, members, read_c
 from tdbg_lab.store.smdebug.folder import (
     CLAIM,
     END,
-    IndexListing,
+    EVENTS,
+    FileListing,
     ListedFile,
     is_smdebug_store,
     list_collections,
     modified_ns,
+    shelf_of,
 )
 from tdbg_lab.store.smdebug.index_file import IndexFile, Layouts, Reduction
 from tdbg_lab.store.smdebug.profile import is_profile_folder
+from tdbg_lab.store.smdebug.rebuilding import index_of
 from tdbg_lab.store.smdebug.values import Values, reason
 
 if TYPE_CHECKING:
@@ -85,7 +88,7 @@ class SmdebugStore:
         """Workers that wrote their collections, by name."""
         self.last_complete_step = -1
         """Last step that all workers wrote; when the job has ended, the last one."""
-        self._listing = IndexListing(self.path)
+        self._listing = FileListing(self.path, shelf_of(self.path))
         self._layouts = Layouts()
         self._catalog = Catalog()
         self._values = Values(self.path)
@@ -103,19 +106,20 @@ class SmdebugStore:
         """Read what is new; True when anything changed."""
         with self.lock:
             changed = self._listing.replaced()
-            if changed:  # the folder was emptied and written again
+            if changed:  # the folder was emptied and written again, or its index came at last
                 self._forget()
             changed = self._refresh_collections() or changed
             markers = (self.path / END).is_file(), (self.path / CLAIM).is_file()
             listed = self._listing.new()  # after the look at the marker: what came before it is seen
             before = self.last_complete_step
             again = [file for file, stamp in self._refused.items() if modified_ns(file.path) != stamp]
-            added = [self._read_index(file) for file in [*again, *listed]]
+            added = [self._take(file) for file in [*again, *listed]]
             changed = any(added) or changed or markers != (self.ended, self.claimed)
             self.ended, self.claimed = markers
             if self.ended:
                 self.last_complete_step = self._catalog.last_step
             changed = changed or before != self.last_complete_step
+            self._say_what_is_missing()
             self.version += changed
             return changed
 
@@ -336,14 +340,31 @@ class SmdebugStore:
             self._complete(step, workers)
         return True
 
-    def _read_index(self, listed: ListedFile) -> bool:
-        """Take in one index file; True when it could be read."""
+    def _say_what_is_missing(self) -> None:
+        if self._listing.shelf is not EVENTS:
+            return
+        if self.files:
+            self.note(
+                "index",
+                "The folder index is missing, so the tensors were looked up in the event files: copy index, "
+                "too, to see shapes that were saved without values.",
+            )
+        elif self.ended and not is_profile_folder(self.path):
+            self.note(
+                "index",
+                "The folders index and events are missing, so there are no tensors: copy both from where the "
+                "job wrote them.",
+            )
+
+    def _take(self, listed: ListedFile) -> bool:
+        """Take in one file of the index, or an event file without one; True when it could be read."""
         stamp = modified_ns(listed.path)
         try:
-            file = self._layouts.parse(read_bytes(listed.path, MAX_INDEX_BYTES), listed.step, listed.worker)
+            file = self._index_file(listed)
         except (OSError, ValueError) as error:
             self._refused[listed] = stamp
-            self.note(listed.path.name, f"The index {listed.path.name} cannot be read: {reason(error)}.")
+            what = "event file" if self._listing.shelf is EVENTS else "index"
+            self.note(listed.path.name, f"The {what} {listed.path.name} cannot be read: {reason(error)}.")
             return False
         self._refused.pop(listed, None)
         self._problems.pop(listed.path.name, None)
@@ -357,6 +378,11 @@ class SmdebugStore:
         self.times_ns.append(self._values.add(file) or stamp)
         self._complete(file.step, self._catalog.at(file.step))
         return True
+
+    def _index_file(self, listed: ListedFile) -> IndexFile:
+        if self._listing.shelf is EVENTS:
+            return self._layouts.take(index_of(listed.path), listed.step, listed.worker)
+        return self._layouts.parse(read_bytes(listed.path, MAX_INDEX_BYTES), listed.step, listed.worker)
 
     def _complete(self, step: int, workers: dict[str, IndexFile]) -> None:
         if len(workers) == self.num_workers:

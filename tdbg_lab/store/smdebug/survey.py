@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from tdbg_lab.store.info import RunInfo, with_edits
 from tdbg_lab.store.layout import entries, open_regular, subfolder
 from tdbg_lab.store.smdebug.bounds import SILENCE_NS
 from tdbg_lab.store.smdebug.collection import read_collections
-from tdbg_lab.store.smdebug.folder import CLAIM, END, list_collections, modified_ns
+from tdbg_lab.store.smdebug.folder import CLAIM, END, Shelf, list_collections, modified_ns, shelf_of
 from tdbg_lab.store.smdebug.naming import framework_of
 from tdbg_lab.store.smdebug.profile import began_ns
 from tdbg_lab.store.smdebug.record import wall_time_ns
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Survey", "stamp", "status_of", "store_info", "survey"]
 
-_FOLDER = re.compile(r"\d{9,15}")
-_FILE = re.compile(r"\d{12,18}_[^/\\\0]{1,512}\.json")
 _GENERIC = frozenset({"debug-output", "profiler-output", "tensors", "output", "profiler"})
 """Names of folders that say nothing: SageMaker calls all stores so."""
 
@@ -43,7 +40,7 @@ class Survey:
 
 
 def survey(path: Path) -> Survey:
-    """Look at the first and the last index file, and at the markers."""
+    """Look at the first and the last index file (or event file, without index), and at the markers."""
     first, last = _ends(path)
     created_ns = _written_ns(path, first) or modified_ns(path / CLAIM) or _began_ns(path)
     last_write_ns = _written_ns(path, last) or _modified_below(path)
@@ -85,43 +82,46 @@ def status_of(*, ended: bool, claimed: bool, last_write_ns: int) -> RunStatus:
 
 def stamp(path: Path) -> tuple[int, ...]:
     """Changes whenever something is added to a store."""
-    index = subfolder(path, "index")
-    folders = _folders(index) if index is not None else []
+    folders = _folders(path, shelf_of(path))
     watched = [path, path / END, path / CLAIM, *folders[-1:]]
     return tuple(modified_ns(each) for each in watched)
 
 
 def _ends(path: Path) -> tuple[Path | None, Path | None]:
-    """First and last index file."""
-    index = subfolder(path, "index")
-    folders = _folders(index) if index is not None else []
-    found = [names for folder in (folders[:1], folders[-1:]) for names in map(_files, folder)]
-    firsts, lasts = found if len(found) == 2 else ([], [])
-    return min(firsts, default=None), max(lasts, default=None)
+    """First and last file."""
+    shelf = shelf_of(path)
+    folders = _folders(path, shelf)
+    first, last = (
+        [file for folder in ends for file in _files(folder, shelf)] for ends in (folders[:1], folders[-1:])
+    )
+    return min(first, default=None), max(last, default=None)
 
 
-def _folders(index: Path) -> list[Path]:
-    names = [e.name for e in entries(index) if _FOLDER.fullmatch(e.name)]
-    folders = [subfolder(index, name) for name in sorted(names)]
+def _folders(path: Path, shelf: Shelf) -> list[Path]:
+    top = subfolder(path, shelf.name)
+    if top is None:
+        return []
+    names = [entry.name for entry in entries(top) if shelf.folder.fullmatch(entry.name)]
+    folders = [subfolder(top, name) for name in sorted(names)]
     return [folder for folder in folders if folder is not None]
 
 
-def _files(folder: Path) -> list[Path]:
-    return [folder / entry.name for entry in entries(folder) if _FILE.fullmatch(entry.name)]
+def _files(folder: Path, shelf: Shelf) -> list[Path]:
+    return [folder / entry.name for entry in entries(folder) if shelf.file.fullmatch(entry.name)]
 
 
-def _written_ns(path: Path, index_file: Path | None) -> int:
-    """When a step was written, by its event file; the index file's own time when that does not tell."""
-    if index_file is None:
+def _written_ns(path: Path, listed: Path | None) -> int:
+    """When a step was written, by its event file; the listed file's own time when that does not tell."""
+    if listed is None:
         return 0
-    folder = subfolder(path / "events", index_file.name.partition("_")[0])
+    folder = subfolder(path / "events", listed.name.partition("_")[0])
     try:
         if folder is None or subfolder(path, "events") is None:
-            return modified_ns(index_file)
-        with os.fdopen(open_regular(folder / f"{index_file.stem}.tfevents"), "rb") as file:
-            return wall_time_ns(file.read(21)) or modified_ns(index_file)
+            return modified_ns(listed)
+        with os.fdopen(open_regular(folder / f"{listed.stem}.tfevents"), "rb") as file:
+            return wall_time_ns(file.read(21)) or modified_ns(listed)
     except OSError:
-        return modified_ns(index_file)
+        return modified_ns(listed)
 
 
 def _began_ns(path: Path) -> int:

@@ -12,6 +12,8 @@ import pytest
 from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.run import open_run
 from tdbg_lab.store.smdebug import SmdebugStore
+from tdbg_lab.store.smdebug.index_file import Layouts
+from tdbg_lab.store.smdebug.rebuilding import index_of
 from tdbg_lab.store.smdebug.record import Decoder
 from tests.store.smdebug.writing import StoreWriter, record
 
@@ -52,6 +54,23 @@ def test_record_is_read_or_refused(value: np.ndarray) -> None:
     assert read
     assert refused
     np.testing.assert_array_equal(decoder.array(memoryview(whole), "some.name"), value)
+
+
+def test_event_file_that_stands_for_its_index_is_read_or_refused(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    writer = StoreWriter(tmp_path / "store")
+    writer.write(0, {"x": np.arange(9.0), "y": np.array(["a"])}, mode="EVAL", mode_step=3)
+    (file,) = (writer.path / "events" / f"{0:012d}").iterdir()
+    whole = file.read_bytes()
+    assert index_of(file)["meta"]["mode_step"] == "3"
+    refused = 0
+    for _ in range(1000):
+        file.write_bytes(changed(whole, chance))
+        try:
+            Layouts().take(index_of(file), 0, "worker_0")
+        except ValueError:
+            refused += 1
+    assert 0 < refused < 1000
 
 
 def test_store_with_broken_files_still_opens(tmp_path: Path) -> None:
