@@ -1,7 +1,8 @@
 """A run that goes to an object store: its place there, its folder here, and its sender.
 
 Asking the object store happens once, before training begins, and takes seconds at most. From then on
-this process only writes files; a process of its own sends them.
+this process only writes files; a process of its own sends them. An object store that does not answer, or
+gives no rights, keeps no training from its run: that is written here, and sent when it can be.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class RemoteStore:
     path: Path
     options: dict[str, Any] = field(repr=False)
     reached: bool = True
-    """Whether the object store answered."""
+    """Whether the object store answered, and let us in."""
+    told: str | None = None
+    """What was said of it."""
 
     @classmethod
     def prepare(
@@ -67,7 +70,8 @@ class RemoteStore:
         ConflictError
             If there is a run and `if_exists` is ``error``.
         RemoteError
-            If the object store says no. Where it does not answer, that is logged.
+            If there is no such place. Where the object store does not answer, or gives no rights, that is
+            logged.
         """
         url = parse_url(store)
         found = cls(url, spool_path(url), dict(options or {}))
@@ -89,7 +93,7 @@ class RemoteStore:
         NotFoundError
             If it does not appear in time.
         RemoteError
-            If the object store says no.
+            If there is no such place.
         """
         deadline = time.monotonic() + JOIN_S
         while time.monotonic() < deadline:
@@ -109,7 +113,7 @@ class RemoteStore:
         try:
             data = self._connect(self.url).get(RUN_FILE, MAX_JSON_BYTES)
         except RemoteError as error:
-            if not error.transient:
+            if not (error.transient or error.denied):
                 raise
             return False
         try:
@@ -132,7 +136,7 @@ class RemoteStore:
         Raises
         ------
         RemoteError
-            If the object store says no; the folder is removed, nothing is in it yet.
+            If there is no such place; the folder is removed, nothing is in it yet.
         """
         spooled = Spooled(folder.path)
         if chief:
@@ -141,7 +145,7 @@ class RemoteStore:
                     data = read_bytes(folder.path / RUN_FILE, MAX_JSON_BYTES)
                     self.url = claim(self.url, data, self._connect)[1]
             except RemoteError as error:
-                if not error.transient:
+                if not (error.transient or error.denied):
                     shutil.rmtree(folder.path, ignore_errors=True)
                     raise
                 self._say_unreached(error)
@@ -162,7 +166,7 @@ class RemoteStore:
         if process.stdin is not None:
             with process.stdin as pipe:
                 pipe.write(json.dumps(self._given(), default=str).encode())
-        watch = (Spooled(self.path), process)
+        watch = (Spooled(self.path), process, self.told)
         threading.Thread(target=_watch, args=watch, name="tdbg-lab sender", daemon=True).start()
 
     def _given(self) -> dict[str, Any]:
@@ -195,7 +199,7 @@ class RemoteStore:
         try:
             return self._connect(self.url).get(RUN_FILE, MAX_JSON_BYTES) is not None
         except RemoteError as error:
-            if not error.transient:
+            if not (error.transient or error.denied):
                 raise
             self._say_unreached(error)
             return False
@@ -207,8 +211,8 @@ class RemoteStore:
         Mirror(self.url, path=self.path, objects=self._connect(self.url)).pull(force=True)
 
     def _say_unreached(self, error: StoreError) -> None:
-        self.reached = False
-        _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", error, self.path)
+        self.reached, self.told = False, str(error)
+        _say_kept(error, self.path)
 
 
 def _is_run(path: Path) -> bool:
@@ -219,9 +223,16 @@ def _is_run(path: Path) -> bool:
     return True
 
 
-def _watch(spooled: Spooled, process: subprocess.Popen[bytes]) -> None:
-    """Tell once what keeps the run from being sent, and once that it goes on. Runs in a thread."""
-    told: str | None = None
+def _say_kept(problem: object, path: Path) -> None:
+    _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", problem, path)
+
+
+def _watch(spooled: Spooled, process: subprocess.Popen[bytes], told: str | None) -> None:
+    """Tell once what keeps the run from being sent, and once that it goes on. Runs in a thread.
+
+    `told` is what was said of it already, before this process of the sender.
+    """
+    began_ns = time.time_ns()
     ended = False
     while not ended:
         try:
@@ -229,9 +240,11 @@ def _watch(spooled: Spooled, process: subprocess.Popen[bytes]) -> None:
             ended = True
         except subprocess.TimeoutExpired:
             pass
-        problem = spooled.state().problem
-        if problem is not None and told is None:
-            _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", problem, spooled.path)
-        elif problem is None and told is not None:
+        state = spooled.state()
+        if state.time_ns < began_ns:  # it has said nothing so far
+            continue
+        if state.problem is not None and told is None:
+            _say_kept(state.problem, spooled.path)
+        elif state.problem is None and told is not None:
             _log.warning("tdbg-lab: the run is being sent again.")
-        told = problem
+        told = state.problem

@@ -32,12 +32,14 @@ _RETRIED_STATUS = {"408", "425", "429"}
 class RemoteError(StoreError):
     """An object store did not do what was asked.
 
-    ``transient`` says that trying again later may help without anybody doing something.
+    ``transient`` says that trying again later may help without anybody doing something; ``denied`` that it
+    knows us, or not, and gives no right to do it.
     """
 
-    def __init__(self, message: str, *, transient: bool) -> None:
+    def __init__(self, message: str, *, transient: bool, denied: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
+        self.denied = denied
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +358,7 @@ def _explained(error: Exception, url: StoreUrl, action: str) -> RemoteError:
         return RemoteError(
             f"The credentials do not allow to {action} {url} ({said}): ask for the right, or use others.",
             transient=False,
+            denied=True,
         )
     if status and status[1][0] in "34" and status[1] not in _RETRIED_STATUS:
         return RemoteError(f"{url.root} refused to {action} {url} ({said}).", transient=False)

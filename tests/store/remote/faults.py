@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import random
+import re
 import socket
 import socketserver
 import struct
@@ -24,8 +25,8 @@ class FaultyProxy:
 
     ``unavailable`` answers 503; ``reset`` cuts the connection before the request is passed on; ``lost``
     passes it on and cuts the connection before the answer; ``stalled`` keeps silent for a while and
-    then cuts; ``slow`` answers in small pieces. `down` cuts everything; `denied` answers 403. `translate`
-    changes the headers that are passed on.
+    then cuts; ``slow`` answers in small pieces. `down` cuts everything; `denied` answers 403, to all requests
+    or to those in which the expression is found. `translate` changes the headers that are passed on.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class FaultyProxy:
         self.shares = shares
         self.stall_s = stall_s
         self.down = False
-        self.denied = False
+        self.denied: bool | str = False
         self.requests: list[str] = []
         self.faults: dict[str, int] = {}
         self._random = random.Random(seed)
@@ -89,8 +90,10 @@ class FaultyProxy:
         return ""
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
-        self.requests.append(f"{handler.command} {handler.path}")
-        fault = "reset" if self.down else "denied" if self.denied else self._fault()
+        request = f"{handler.command} {handler.path}"
+        self.requests.append(request)
+        denied = self.denied if isinstance(self.denied, bool) else re.search(self.denied, request)
+        fault = "reset" if self.down else "denied" if denied else self._fault()
         if fault == "reset":
             return self._cut(handler)
         if fault == "stalled":

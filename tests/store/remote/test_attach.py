@@ -138,11 +138,48 @@ def test_run_is_resumed_on_a_machine_that_never_saw_it(bucket, tmp_path, monkeyp
     assert run.scalars("loss").values.tolist() == [1.0, 2.0]
 
 
-def test_bucket_without_rights_is_said_before_training_begins(bucket, proxy):
-    proxy.denied = True
-    with pytest.raises(RemoteError, match=r"The credentials do not allow to read s3://.*ask for the right"):
-        attach(bucket.url("first"), bucket.through(proxy))
-    assert not spool_path(parse_url(bucket.url("first"))).exists()
+RIGHTS = pytest.mark.parametrize(
+    ("denied", "action"),
+    [(True, "read"), ("^PUT ", "write to"), (r"^GET .*list-type=2", "list")],
+    ids=["no rights", "no right to write", "no right to list"],
+)
+
+
+@RIGHTS
+def test_bucket_that_refuses_is_said_once_and_stops_nothing(bucket, proxy, denied, action):
+    proxy.denied = denied
+    url = bucket.url("first")
+    trainer = train(url, bucket.through(proxy), 6, "pause")
+    assert trainer.stdout.readline() == "running\n"
+    spooled = Spooled(spool_path(parse_url(url)))
+    said = next(line for line in trainer.stderr if "tdbg-lab" in line)
+    eventually(lambda: spooled.state().problem)  # the sender was refused as well
+    trainer.stdin.write("\n")
+    trainer.stdin.flush()
+    path, more = finished(trainer)
+    assert path == spooled.path
+    assert "The credentials do not allow to" not in more
+    assert f"allow to {action} {url} (403, AccessDenied): ask for the right, or use others. " in said
+    assert f"The run is kept in {path} and sent later." in said
+    run = open_run(path)
+    assert (run.last_step, str(run.status)) == (5, "finished")
+    proxy.denied = False
+    eventually(lambda: spooled.state().done, timeout_s=120)
+    assert_same_run(path, open_run(url, storage_options=bucket.options))
+
+
+@pytest.mark.parametrize(("denied", "action"), [(True, "read"), (r"^GET .*list-type=2", "list")])
+def test_reading_where_it_is_not_allowed_is_said_in_one_sentence(bucket, proxy, denied, action):
+    training, spooled = fake_training(bucket.url("first"))
+    training.step()
+    send(spooled, bucket.options)
+    proxy.denied = denied
+    with pytest.raises(RemoteError) as caught:
+        open_run(bucket.url("first"), storage_options=bucket.through(proxy))
+    assert str(caught.value) == (
+        f"The credentials do not allow to {action} {bucket.url('first')} (403, AccessDenied): "
+        "ask for the right, or use others."
+    )
 
 
 def test_missing_bucket_is_said_before_training_begins(bucket):
