@@ -12,7 +12,7 @@ import {
   runToolbar
 } from './tdbg';
 
-test.beforeEach(() => clearWork());
+test.beforeEach(({ request }) => clearWork(request));
 
 test('the broken notebook is found out and stops by itself', async ({
   page

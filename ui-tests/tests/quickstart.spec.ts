@@ -22,7 +22,7 @@ import {
   stepSlider
 } from './tdbg';
 
-test.beforeEach(() => clearWork());
+test.beforeEach(({ request }) => clearWork(request));
 
 test('the quickstart is seen live in the side bar, the dashboard and inline', async ({
   page

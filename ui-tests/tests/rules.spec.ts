@@ -18,7 +18,7 @@ import {
 
 const running: ChildProcess[] = [];
 
-test.beforeEach(() => clearWork());
+test.beforeEach(({ request }) => clearWork(request));
 
 test.afterEach(() => kill(running));
 

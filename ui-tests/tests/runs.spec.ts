@@ -40,7 +40,7 @@ function train(name: string, epochs = ENDLESS): ChildProcess {
   return process;
 }
 
-test.beforeEach(() => clearWork());
+test.beforeEach(({ request }) => clearWork(request));
 
 test.afterEach(() => kill(running));
 

@@ -1,6 +1,6 @@
 /** What the browser tests do over and over, in the words of a user. */
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
-import type { Locator } from '@playwright/test';
+import type { APIRequestContext, Locator } from '@playwright/test';
 import { expect } from '@playwright/test';
 import type { ChildProcess } from 'child_process';
 import { spawn } from 'child_process';
@@ -15,16 +15,39 @@ const IMAGES = path.resolve(__dirname, '..', '..', 'docs', 'images');
 /** For what needs a kernel, a process or PyTorch to start, ms. */
 export const SLOW = 120_000;
 
-/** Remove every run and notebook of earlier tests. */
-export function clearWork(): void {
+/** What earlier tests left: beside the root directory, so that moving there is one step of the file system. */
+const GONE = path.resolve(__dirname, '..', 'gone');
+
+/**
+ * Remove every run and notebook of earlier tests.
+ *
+ * A kernel that a failed test left is ended first. What then still writes, such as the sampler and the rules
+ * of a killed training, finds its run gone and ends, as after any deletion: runs are moved away in one step,
+ * for a folder that is being written to cannot be removed reliably.
+ *
+ * @param server - requests to the server under test
+ */
+export async function clearWork(server: APIRequestContext): Promise<void> {
+  await endKernels(server);
   fs.mkdirSync(WORK, { recursive: true });
+  const away = path.join(GONE, String(Date.now()));
+  fs.mkdirSync(away, { recursive: true });
   for (const entry of fs.readdirSync(WORK)) {
-    // A process of an earlier test may still be writing its last words.
-    fs.rmSync(path.join(WORK, entry), {
-      recursive: true,
-      force: true,
-      maxRetries: 20
-    });
+    fs.renameSync(path.join(WORK, entry), path.join(away, entry));
+  }
+  try {
+    fs.rmSync(GONE, { recursive: true, force: true });
+  } catch {
+    // A last file came into it just now: it goes the next time.
+  }
+}
+
+/** End the kernels that are running; the server answers when they are gone. */
+async function endKernels(server: APIRequestContext): Promise<void> {
+  const listed = await server.get('/api/sessions');
+  expect(listed.ok(), 'the server lists its sessions').toBe(true);
+  for (const { id } of await listed.json()) {
+    await server.delete(`/api/sessions/${id}`);
   }
 }
 
