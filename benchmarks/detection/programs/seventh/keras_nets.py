@@ -65,15 +65,15 @@ def _recipe(found: tables_data.Split, **options: Any) -> Recipe:
 
 def keras_stamps(seed: int) -> Recipe:
     return _recipe(
-        pictures_data.stamps(791, 6, 2200, noise=1.6), **CLASSES, channels=(16, 32), widths=(48,), outputs=6,
-        act="relu", optimizer="Adam", rate=2e-3, batch=50, epochs=5,
+        pictures_data.stamps(791, 6, 3400, noise=1.5), **CLASSES, channels=(16, 32), widths=(48,), outputs=6,
+        act="relu", drop=0.2, optimizer="Adam", rate=2e-3, batch=50, epochs=3,
     )  # fmt: skip
 
 
 def keras_tickets(seed: int) -> Recipe:
     return _recipe(
         tables_data.grouped(792, 2800, 15, 5), **CLASSES, widths=(64, 48), outputs=5, act="elu", drop=0.1,
-        optimizer="Nadam", rate=1.5e-3, batch=60, epochs=5,
+        optimizer="Nadam", rate=2.5e-3, batch=60, epochs=5,
     )  # fmt: skip
 
 
@@ -86,8 +86,8 @@ def keras_donors(seed: int) -> Recipe:
 
 def keras_flats(seed: int) -> Recipe:
     return _recipe(
-        tables_data.smooth(794, 3000, 8), **(NUMBERS | {"loss": "mae"}), widths=(64, 64), outputs=1,
-        act="relu", optimizer="RMSprop", rate=1.5e-3, batch=50, epochs=5,
+        tables_data.smooth(794, 4000, 8), **(NUMBERS | {"loss": "mae"}), widths=(64, 64), outputs=1,
+        act="relu", optimizer="RMSprop", rate=1.5e-3, batch=60, epochs=5,
     )  # fmt: skip
 
 

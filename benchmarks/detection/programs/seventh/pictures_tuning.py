@@ -29,8 +29,8 @@ def stamps_abroad(seed: int) -> Recipe:
     model[:6].requires_grad_(False)
     model[7], model[9] = nn.Linear(216, 56), nn.Linear(56, 6)
     return Recipe(
-        model, *pictures_data.stamps(771, 6, 1800, noise=1.8), batch=36, steps=150, schedule=half_cosine(150),
-        optimizer=lambda p: torch.optim.Adam(p, 3e-3),
+        model, *pictures_data.stamps(771, 6, 3600, noise=1.6), batch=40, steps=120, schedule=half_cosine(120),
+        optimizer=lambda p: torch.optim.Adam(p, 2e-3),
     )  # fmt: skip
 
 
@@ -82,10 +82,10 @@ def spectra_read(seed: int) -> Recipe:
 
 
 TASKS = (
-    Task("stamps_abroad", "fine-tuning", stamps_abroad, {"momentum": w.by("SGD", 0.05, momentum=0.9)},
+    Task("stamps_abroad", "fine-tuning", stamps_abroad, {"momentum": w.by("SGD", 0.03, momentum=0.9)},
          (setup.constant_output("9"), fourth.same_few(3))),
     Task("weaves_abroad", "fine-tuning", weaves_abroad, {"smoothed": v.smoothed},
-         (fourth.other_rows(), second.set_back(90))),
+         (setup.oscillating(60.0), second.set_back(90))),
     Task("tickets_elsewhere", "fine-tuning", tickets_elsewhere, {"adam": w.by("Adam", 3e-3)},
          (seventh.uphill(), silent.initialised_again("change.1", 90))),
     Task("spectra_read", "fine-tuning", spectra_read, {"clipped": ways.clipped(2.0)},
