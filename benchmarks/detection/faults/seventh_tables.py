@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.detection.faults.held import WRONG_OUTPUT
-from benchmarks.detection.faults.sagemaker import LOST, THROWN_OFF
+from benchmarks.detection.faults.sagemaker import THROWN_OFF
 from benchmarks.detection.faults.setup import NOT_LEARNING
 from benchmarks.detection.program import Fault
 
@@ -63,8 +63,8 @@ def uphill() -> Fault:
 
         recipe.optimizer = maximizing
 
-    return Fault("uphill", change, (*LOST, "dead_relu", "dead_units", "weight_update_ratio"), "setup",
-                 causes=LOST)  # fmt: skip
+    rules = ("loss_diverging", "loss_not_decreasing", "exploding_tensor")
+    return Fault("uphill", change, rules, "setup")
 
 
 def begun_in_eval() -> Fault:
