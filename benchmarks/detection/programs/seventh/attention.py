@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from benchmarks.detection.faults import fifth_tables as fifth
-from benchmarks.detection.faults import fourth, held, second, setup, silent, third
-from benchmarks.detection.faults import sixth_tables as sixth
+from benchmarks.detection.faults import fourth, held, sagemaker, second, setup, silent, third
 from benchmarks.detection.program import Task
 from benchmarks.detection.programs.data import digits
 from benchmarks.detection.programs.fifth import ways as w
@@ -59,8 +58,8 @@ def tickets_queued(seed: int) -> Recipe:
 
 def surveys_priced(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Headed(nets.Columns(9, 24), 1, 9, 24, 3, act="relu"), *data.columns(9, 715, 5000), nn.MSELoss(),
-        fit_of, batch=80, steps=240, optimizer=lambda p: torch.optim.AdamW(p, 3e-3, weight_decay=0.02),
+        nets.Headed(nets.Columns(7, 24), 1, 7, 24, 3, act="relu"), *data.columns(7, 715, 5000), nn.MSELoss(),
+        fit_of, batch=96, steps=240, optimizer=lambda p: torch.optim.AdamW(p, 4e-3, weight_decay=0.02),
     )  # fmt: skip
     w.warm_cosine(20)(recipe)
     return recipe
@@ -108,5 +107,5 @@ TASKS = (
     Task("shops_foreseen", "transformer", shops_foreseen, {"nadam": w.by("NAdam", 3e-3)},
          (setup.attention_sharp(60.0), fourth.same_few(3))),
     Task("packages_told", "transformer", packages_told, {"clipped": w.clipped(0.5)},
-         (held.unknown_words(0.96), sixth.too_long(8))),
+         (held.unknown_words(0.96), sagemaker.overfit(120, 200))),
 )  # fmt: skip

@@ -55,6 +55,8 @@ def packages(length: int = 40, words: int = 350, block: int = 160) -> Split:
             for at in range(begin, begin + block - length + 1, 12):
                 row = text[at : at + int(random.integers(length // 2, length + 1))]
                 parts[place % 4 == 3].append((row + [0] * (length - len(row)), kind))
+    for part in parts:
+        random.shuffle(part)
     train, held = (
         (torch.tensor([row for row, _ in part]), torch.tensor([kind for _, kind in part])) for part in parts
     )

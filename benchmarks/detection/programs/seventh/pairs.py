@@ -23,8 +23,8 @@ __all__ = ["TASKS"]
 
 def dishes_rated(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Met(70, 50), *data.dishes(), nn.HuberLoss(), fit_of, batch=128, steps=260,
-        optimizer=lambda p: torch.optim.AdamW(p, 1.2e-2, weight_decay=0.02),
+        nets.Met(70, 50), *data.dishes(), nn.HuberLoss(), fit_of, batch=256, steps=280,
+        optimizer=lambda p: torch.optim.AdamW(p, 1.5e-2, weight_decay=0.02),
     )  # fmt: skip
     w.cosine(recipe)
     return recipe
@@ -32,8 +32,8 @@ def dishes_rated(seed: int) -> Recipe:
 
 def banners_clicked(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Wide(40, 3, 5), *data.banners(), nn.BCEWithLogitsLoss(), Yes.ranked, batch=128, steps=200,
-        optimizer=lambda p: torch.optim.AdamW(p, 6e-3, weight_decay=0.05),
+        nets.Wide(40, 3, 5), *data.banners(), nn.BCEWithLogitsLoss(), Yes.ranked, batch=256, steps=280,
+        optimizer=lambda p: torch.optim.AdamW(p, 1.5e-2, weight_decay=0.05),
     )  # fmt: skip
     w.one_cycle(recipe)
     return recipe
@@ -42,7 +42,7 @@ def banners_clicked(seed: int) -> Recipe:
 def terms_near(seed: int) -> Recipe:
     return Recipe(
         Walked(92, 12), *data.terms(), nn.BCEWithLogitsLoss(), Yes.ranked, batch=128, steps=200,
-        optimizer=lambda p: torch.optim.Adam(p, 1.5e-2), schedule=lambda step: 0.985**step,
+        optimizer=lambda p: torch.optim.Adagrad(p, 0.15), schedule=lambda step: 0.99**step,
     )  # fmt: skip
 
 
@@ -101,11 +101,11 @@ def sides_matched(seed: int) -> Recipe:
 
 
 TASKS = (
-    Task("dishes_rated", "embedding", dishes_rated, {"nadam": w.by("NAdam", 1e-2)},
+    Task("dishes_rated", "embedding", dishes_rated, {"nadam": w.by("NAdam", 1.5e-2)},
          (sagemaker.rate_tiny(1e-4), silent.left_out("others"))),
     Task("banners_clicked", "embedding", banners_clicked, {"dropped": w.dropped(0.1)},
          (third.labels_one_two(), silent.left_in_eval())),
-    Task("terms_near", "embedding", terms_near, {"adagrad": w.by("Adagrad", 0.15)},
+    Task("terms_near", "embedding", terms_near, {"larger_batches": w.batches_of(192)},
          (second.redundant_sigmoid("head"), silent.other_model())),
     Task("facts_linked", "embedding", facts_linked, {"larger_batches": w.batches_of(192)},
          (sagemaker.overfit(500, 240), fourth.average_left(100, 0.99))),

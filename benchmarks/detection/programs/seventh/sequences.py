@@ -115,7 +115,7 @@ TASKS = (
     Task("tanks_followed", "recurrent", tanks_followed, {"smaller_batches": w.batches_of(24)},
          (fourth.raised(100.0, 80), fifth.unshuffled(26))),
     Task("shelves_stocked", "recurrent", shelves_stocked, {"nadam": w.by("NAdam", 6e-3)},
-         (fourth.exponent_twice("head"), silent.no_zero_grad())),
+         (fourth.tanh_output("head"), silent.no_zero_grad())),
     Task("code_coloured", "recurrent", code_coloured, {"larger_batches": w.batches_of(48)},
          (fourth.other_rows(), silent.left_in_eval())),
     Task("slots_filled", "recurrent", slots_filled, {"adamax": w.by("Adamax", 1.5e-2)},

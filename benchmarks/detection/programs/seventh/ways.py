@@ -62,9 +62,9 @@ def scenes_halved(seed: int) -> Recipe:
         nn.Conv2d(12, 20, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
     )  # fmt: skip
     return Recipe(
-        Halved(body, 320, 5), *scenes(5, 744, noise=0.9), batch=40, steps=160, clip=1.0,
+        Halved(body, 320, 5), *scenes(5, 744, noise=0.9), batch=40, steps=130, clip=1.0,
         scaler={"init_scale": 2.0**12, "growth_interval": 80},
-        optimizer=lambda p: torch.optim.Adam(p, 4e-3), schedule=lambda step: 0.985**step,
+        optimizer=lambda p: torch.optim.Adam(p, 2.5e-3, weight_decay=1e-3), schedule=lambda step: 0.98**step,
     )  # fmt: skip
 
 
@@ -92,17 +92,17 @@ def callers_routed(seed: int) -> Recipe:
     return Recipe(
         Remembering("GRU", 20, 4, 28, words=70, tells="mean", drop=0.2), *split(x, wanted, seed=747),
         batch=40, steps=160, by_hand=_by_two,
-        options={"layer": "rnn", "own": lambda p: torch.optim.RMSprop(p, 1e-3)},
-        optimizer=lambda p: torch.optim.AdamW(p, 2e-3, weight_decay=0.05),
+        options={"layer": "rnn", "own": lambda p: torch.optim.RMSprop(p, 2e-3)},
+        optimizer=lambda p: torch.optim.AdamW(p, 3e-3, weight_decay=0.05),
     )  # fmt: skip
 
 
 def surveys_split(seed: int) -> Recipe:
     """The last layer by SGD, all else by Adam."""
     return Recipe(
-        stack((10, 64, 48, 3), nn.ReLU), *columns(10, 748, 4000, 3), batch=64, steps=200, by_hand=_by_two,
+        stack((10, 64, 48, 3), nn.ReLU), *columns(10, 748, 4000, 3), batch=64, steps=240, by_hand=_by_two,
         options={"layer": "4", "own": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9)},
-        optimizer=lambda p: torch.optim.Adam(p, 2e-3),
+        optimizer=lambda p: torch.optim.Adam(p, 4e-3),
     )  # fmt: skip
 
 
@@ -154,8 +154,8 @@ def surveys_twice(seed: int) -> Recipe:
     both = [torch.cat([told, (rows[:, :1] * rows[:, 1:2] + told).tanh()], 1)
             for rows, told in ((x, one), (held_x, held_one))]  # fmt: skip
     recipe = Recipe(
-        stack((8, 64, 64, 2), nn.Mish), (x, both[0]), (held_x, both[1]), nn.MSELoss(), fit_of, batch=80,
-        steps=240, optimizer=lambda p: torch.optim.AdamW(p, 5e-3, weight_decay=0.01),
+        stack((8, 64, 64, 2), nn.Mish), (x, both[0]), (held_x, both[1]), nn.MSELoss(), fit_of, batch=128,
+        steps=260, optimizer=lambda p: torch.optim.AdamW(p, 1.2e-2, weight_decay=0.01),
     )  # fmt: skip
     w.cosine(recipe)
     return recipe
@@ -169,17 +169,17 @@ TASKS = (
     Task("surveys_halved", "mixed precision", surveys_halved, {"nadam": w.by("NAdam", 4e-3)},
          (silent.scaler_stuck(), tables.in_raw_units(400.0, 3000.0))),
     Task("scenes_halved", "mixed precision", scenes_halved, {"adamw": w.by("AdamW", 2e-3, weight_decay=0.05)},
-         (fourth.half_overflow("mix", 80), setup.symmetric())),
+         (fourth.half_overflow("mix", 70), setup.symmetric())),
     Task("shops_gathered", "accumulation", shops_gathered, {"larger_batches": w.batches_of(24)},
          (third.discarded_batches(), fifth.raw_readings(900.0, 400.0))),
     Task("tickets_gathered", "accumulation", tickets_gathered, {"dropped": w.dropped(0.2)},
          (unread.weights_upside_down(), sagemaker.overfit(60, 200, 0.1))),
     Task("callers_routed", "several optimizers", callers_routed, {"larger_batches": w.batches_of(56)},
          (sixth.never_stepped_one("rnn", "rest"), sixth.gates_closed())),
-    Task("surveys_split", "several optimizers", surveys_split, {"nadam": w.by("NAdam", 2e-3)},
+    Task("surveys_split", "several optimizers", surveys_split, {"nadam": w.by("NAdam", 3e-3)},
          (sagemaker.deep_sigmoid(6), sagemaker.tanh_saturated())),
     Task("requests_understood", "multi-task", requests_understood, {"clipped": w.clipped(0.5)},
          (fourth.forgotten("slots", slice(4, 88)), fifth.zero_start("wanted"))),
-    Task("surveys_twice", "multi-task", surveys_twice, {"larger_batches": w.batches_of(112)},
-         (setup.squashed_output("4"), setup.swinging(1.5))),
+    Task("surveys_twice", "multi-task", surveys_twice, {"larger_batches": w.batches_of(192)},
+         (setup.squashed_output("4"), fourth.ended_early(20))),
 )  # fmt: skip

@@ -69,12 +69,13 @@ class Praised(nn.Module):
 
 def _lived(recipe: Recipe, _step: int, *_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Days by the policy as it is, and what was earned from each hour on beyond the mean of that hour."""
-    source = recipe.options["source"]
+    source, other = recipe.options["source"], recipe.options["other"]
+    other.load_state_dict(recipe.model.state_dict())
     state, known, did, earned = data.began(48, source), [], [], []
     with torch.no_grad():
         for _hour in range(data.LONG):
             known.append(data.seen(state))
-            chances = recipe.model(known[-1]).softmax(1)
+            chances = other(known[-1]).softmax(1)
             did.append(torch.multinomial(chances, 1, generator=source)[:, 0])
             state, gained = data.sold(state, did[-1], source)
             earned.append(gained)
@@ -84,10 +85,10 @@ def _lived(recipe: Recipe, _step: int, *_: torch.Tensor) -> tuple[torch.Tensor, 
 
 
 class Missed(nn.Module):
-    """How far what was done is from what it earned and what comes after, squared."""
+    """How far what was done is from what it earned and what comes after, robustly."""
 
     def forward(self, told: torch.Tensor, tried: torch.Tensor) -> torch.Tensor:
-        return (told.gather(1, tried[:, :1].long())[:, 0] - tried[:, 1]).square().mean()
+        return nn.functional.smooth_l1_loss(told.gather(1, tried[:, :1].long())[:, 0], tried[:, 1])
 
 
 def _remembered(recipe: Recipe, step: int, *_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -95,7 +96,7 @@ def _remembered(recipe: Recipe, step: int, *_: torch.Tensor) -> tuple[torch.Tens
     kept, source = recipe.options, recipe.options["source"]
     state = kept["state"] if step % data.LONG else data.began(32, source)
     if step % 10 == 0:
-        kept["old"] = copy.deepcopy(recipe.model).requires_grad_(False)
+        kept["other"].load_state_dict(recipe.model.state_dict())
     with torch.no_grad():
         did = recipe.model(data.seen(state)).argmax(1)
         odd = torch.rand(32, generator=source) < max(0.1, 1 - step / 100)
@@ -105,7 +106,7 @@ def _remembered(recipe: Recipe, step: int, *_: torch.Tensor) -> tuple[torch.Tens
         kept["store"].append((data.seen(state), did, earned, data.seen(kept["state"]), last))
         known, did, earned, after, last = (torch.cat(one) for one in zip(*kept["store"][-150:], strict=True))
         rows = torch.randint(len(known), (128,), generator=source)
-        later = earned[rows] + (1 - last[rows]) * 0.95 * kept["old"](after[rows]).amax(1)
+        later = earned[rows] + (1 - last[rows]) * 0.95 * kept["other"](after[rows]).amax(1)
     return known[rows], torch.stack([did[rows], later], 1)
 
 
@@ -116,6 +117,7 @@ def _power(model: nn.Module, criterion: nn.Module, seed: int, rows: Any, rate: f
     return Recipe(
         model, some, some, criterion, lambda _told, _wanted: data.worth(model), clip=5.0, steps=steps,
         on_batch=[rows], options={"source": source, "store": []},
+        after_optimizer=[lambda recipe, _: recipe.options.update(other=copy.deepcopy(recipe.model))],
         optimizer=lambda p: torch.optim.Adam(p, rate), schedule=lambda step: 1 - 0.9 * step / steps,
     )  # fmt: skip
 
@@ -125,7 +127,7 @@ def power_praised(seed: int) -> Recipe:
 
 
 def power_valued(seed: int) -> Recipe:
-    return _power(stack((4, 48, 48, 3), nn.ReLU), Missed(), seed, _remembered, 3e-3, 300)
+    return _power(stack((4, 64, 64, 3), nn.ReLU), Missed(), seed, _remembered, 3e-3, 300)
 
 
 TASKS = (
