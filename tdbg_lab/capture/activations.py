@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["ACTIVATION_FUNCTION", "has_units", "named_after_one"]
+__all__ = ["ACTIVATION_FUNCTION", "RECURRENT", "has_units", "named_after_one"]
 
 ACTIVATION_FUNCTION = "activation_function"
 """Collection of their outputs, unit by unit."""
+RECURRENT = "recurrent"
+"""Collection of outputs of recurrent layers, whose gates may shut."""
 
 _NAMES = frozenset(
     {

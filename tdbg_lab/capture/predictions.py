@@ -25,13 +25,20 @@ _MIDDLE = {LossKind.YES_LOGITS: 0.0, LossKind.YES_PROBABILITIES: 0.5}
 
 
 def facts_of(
-    x: NDArray[Any], y: NDArray[Any], kind: LossKind, *, same: bool, ignored: float | None = None
+    x: NDArray[Any],
+    y: NDArray[Any],
+    kind: LossKind,
+    *,
+    same: bool,
+    ignored: float | None = None,
+    whole: bool = False,
 ) -> dict[str, float]:
     """Facts about predictions and labels.
 
-    ``prediction``, ``target``, ``row_sum`` and ``row_logsumexp`` (over the classes) have their least and
-    largest value (``target_min``, ...), root mean square (``_size``), share of zeros (``_zeros``) and a
-    count of values that are not finite (``_broken``). ``spread`` is the largest standard deviation over
+    ``prediction``, ``target``, ``row_sum`` and ``row_logsumexp`` (over the classes), and of whole batches
+    ``batch_sum`` (over the samples), have their least and largest value (``target_min``, ...), root mean
+    square (``_size``), share of zeros (``_zeros``) and a count of values that are not finite (``_broken``).
+    ``spread`` is the largest standard deviation over
     the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
     ``chance`` the share that would be right if they had nothing to do with the labels (for yes and no in
     several columns: with the labels of their column; for rows of numbers with a class each, as embeddings are
@@ -50,6 +57,8 @@ def facts_of(
         Whether each row of `y` belongs to a row of `x`.
     ignored
         Number of the class that does not count.
+    whole
+        Whether `x` holds all samples of the batch.
     """
     classes = kind.of_classes
     numbers = {"kind": float(kind), "samples": float(len(x))}
@@ -65,6 +74,8 @@ def facts_of(
             numbers["classes"] = float(x.shape[-1])
         if len(x) > 1:
             numbers["spread"] = float(x.std(0).max())
+        if whole and (classes or kind.of_yes_or_no):
+            rows["batch_sum"] = np.atleast_1d(x.sum(0))
         if same:
             numbers |= _agreement(x, y, kind, ignored)
     return numbers | _described(rows)

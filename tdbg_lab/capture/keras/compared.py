@@ -94,7 +94,8 @@ def write_compared(engine: Engine, backend: Backend, pairs: Sequence[Pair]) -> N
             continue
         spread = not loss.kind.of_classes and y.dtype.kind == "f" and spread_over(x.shape, y.shape)
         keep, same = rows_kept(x.shape), y.ndim > 0 and len(y) == len(x)
-        numbers = facts_of(x[:keep], y[:keep] if same else y, loss.kind, same=same, ignored=loss.ignored)
+        y, whole = y[:keep] if same else y, keep >= len(x)
+        numbers = facts_of(x[:keep], y, loss.kind, same=same, ignored=loss.ignored, whole=whole)
         if not loss.kind.of_classes:
             numbers["broadcast"] = float(spread)
         keys = [TensorKey(f"check/loss/{loss.name}/{fact}", Kind.CHECK) for fact in numbers]

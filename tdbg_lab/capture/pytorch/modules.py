@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, named_after_one
+from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
@@ -62,6 +62,8 @@ def marks_of(module: nn.Module) -> tuple[str, ...]:
         return ("tanh",)
     if isinstance(module, nn.Sigmoid):
         return ("sigmoid",)
+    if isinstance(module, nn.RNNBase | nn.RNNCellBase):
+        return (RECURRENT,)
     known = named_after_one(type(module).__name__) and next(module.parameters(), None) is None
     return (ACTIVATION_FUNCTION,) if known else ()
 

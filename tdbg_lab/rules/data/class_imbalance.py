@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import Mode, Severity, ViewRef
+from tdbg_lab.records import Kind, Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
+from tdbg_lab.rules.data.weighting import WEIGHTED, weighted_by_count
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ClassImbalance"]
 
 _STEPS = 50
+_LABELS_SEEN = "^check/loss/[^/:]+/labels$"
 _VOCABULARY = 50
 """Classes from which they are a vocabulary, if most of them are rare: words of a text, pages of a site."""
 
@@ -34,6 +36,8 @@ class ClassImbalance(Rule):
     judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
     So it is for a class only ten times rarer where all others are right in evaluation. In a vocabulary, many
     classes of which most are rare, to tell the common ones first is what everybody does: a notice.
+    A loss that weighs its classes by how many there are, and not by how few, gives up the rare ones by
+    itself: a warning, too. So is a single class, where evaluations have several.
     Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
     recorded there, for a class of four samples may be learnt by heart.
 
@@ -66,6 +70,7 @@ class ClassImbalance(Rule):
     """Names of predictions."""
     classic: bool = False
 
+    explains: ClassVar[tuple[str, ...]] = ("label_range",)
     _ADVICE: ClassVar = (
         "Weight the classes in the loss (CrossEntropyLoss(weight=...), scale_pos_weight).",
         "Draw rare classes more often (torch.utils.data.WeightedRandomSampler).",
@@ -82,16 +87,19 @@ class ClassImbalance(Rule):
 
     def needs(self) -> Needs:
         """Raw labels, with predictions."""
-        return Needs(kinds=CLASS_KINDS, steps=_STEPS, raw=True, evaluations=True)
+        return Needs(kinds=(*CLASS_KINDS, Kind.CHECK), steps=_STEPS, raw=True, evaluations=True)
 
     def not_applicable(self, run: RunView) -> str:
-        """No labels."""
+        """No labels, nor weights for them."""
         names = class_names(run, self.labels_regex, self.predictions_regex)
-        return HOW_TO_RECORD if names is None else ""
+        weighted = not self.classic and run.tensors(Kind.CHECK, regex=WEIGHTED)
+        return "" if names is not None or weighted else HOW_TO_RECORD
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Count the labels of the last recorded batches, and what was predicted for them."""
         names = class_names(run, self.labels_regex, self.predictions_regex)
+        if not self.classic and (upside_down := self._upside_down(step, run)):
+            return upside_down
         if names is None:
             return run.active
         if self.classic:
@@ -122,6 +130,8 @@ class ClassImbalance(Rule):
         labels = np.bincount(taught.labels)
         present = np.flatnonzero(labels)
         rare, common = int(present[np.argmin(labels[present])]), int(present[np.argmax(labels[present])])
+        if len(present) == 1:
+            return self._alone(step, run, taught, common)
         ratios = {int(one): float(labels[common] / labels[one]) for one in present}
         few = [one for one, ratio in ratios.items() if ratio > self.threshold_imbalance]
         if not few:
@@ -159,6 +169,43 @@ class ClassImbalance(Rule):
             return False
         wrong = shown.predictions[samples] != shown.labels[samples]
         return bool(wrong.mean() > self.threshold_misprediction)
+
+    def _alone(self, step: int, run: RunView, taught: Classes, only: int) -> Finding | None:
+        """One class, where evaluations have several."""
+        held = [
+            run.scalars(key.name, Mode.EVAL).values for key in run.tensors(Kind.CHECK, regex=_LABELS_SEEN)
+        ]
+        if taught.mode is Mode.EVAL or not any(len(one) >= 2 and (one > 1).all() for one in held):
+            return None
+        several = int(max(one.max() for one in held if len(one)))
+        return self.finding(
+            step,
+            f"All of the last {len(taught.labels)} labels are of class {only}; evaluations have up to "
+            f"{several} classes.",
+            tensor="labels",
+            evidence={"class": only, "labels_count": len(taught.labels), "evaluated_classes_count": several},
+            advice=(
+                "Look at how labels of training are made: a comparison that never holds, a column too far.",
+                *self._ADVICE,
+            ),
+            view=ViewRef("rules", {}),
+        )
+
+    def _upside_down(self, step: int, run: RunView) -> Finding | None:
+        """Weights that make common classes count more still."""
+        found = weighted_by_count(run, self.samples)
+        if found is None:
+            return None
+        return self.finding(
+            step,
+            f"{found.loss} weighs each class by how many samples there are of it, where weights should make "
+            f"up for that: of {found.labels} labels the rarest class has {found.rarest}, the commonest "
+            f"{found.commonest}.",
+            tensor=f"loss/{found.loss}",
+            evidence=found._asdict(),
+            advice=("Turn the weights over: 1 / count of each class, as a rule.", *self._ADVICE),
+            view=ViewRef("rules", {}),
+        )
 
     def _classic(self, step: int, found: Classes | None, run: RunView) -> Finding | None:
         if found is None:

@@ -58,12 +58,17 @@ def class_names(run: RunView, labels_regex: str, predictions_regex: str) -> Name
 
     ``predicted_labels``, the classes of a boosted model, go before its probabilities.
     """
-    found = [key.name for key in run.tensors(regex=predictions_regex)]
+    found = _named(run, predictions_regex)
     found.sort(key=lambda name: not name.endswith("predicted_labels"))
-    labels = [key.name for key in run.tensors(regex=labels_regex) if key.name not in found]
+    labels = [name for name in _named(run, labels_regex) if name not in found]
     if not found:
         return Names(labels[0], "") if labels else None
     return Names(labels[0] if labels else f"{found[0]}/labels", found[0])
+
+
+def _named(run: RunView, regex: str) -> list[str]:
+    """Tensors named like this; facts about losses, ``check/loss/.../labels``, are none."""
+    return [key.name for key in run.tensors(regex=regex) if key.kind is not Kind.CHECK]
 
 
 def classes_of(

@@ -11,7 +11,7 @@ from tdbg_lab.records import LossKind, Mode, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import LossRule, loss_tensor, spoken
+from tdbg_lab.rules.setup.given import LossRule, kind_of, loss_tensor, spoken
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -41,7 +41,8 @@ class LabelRange(LossRule):
     Of a loss of one's own it is not known what it allows. Masks of 0 and 255 are bytes that were not divided
     by 255. And labels that evaluations have in another range are not made as those of training are: they are
     numbered from another number on, or so many times as large. Nor are labels that are all the same in
-    training, and several in evaluations.
+    training, and several in evaluations; zeros for numbers are let be, which stand in for labels that there
+    are not.
     """
 
     reach: float = 1.5
@@ -131,10 +132,7 @@ def _is_mask_of_bytes(one: Given) -> bool:
 
 
 def _only_one(run: RunView, name: str) -> str:
-    """Labels that are one and the same throughout training, and several in every evaluation.
-
-    Zeros are let be: they stand in for labels that there are not, or for the only class that is learnt.
-    """
+    """Labels that are one and the same throughout training, and several in every evaluation."""
     if is_game(run):
         return ""
     ends = [run.scalars(f"check/loss/{name}/target_{end}").values for end in ("min", "max")]
@@ -142,13 +140,21 @@ def _only_one(run: RunView, name: str) -> str:
     if any(len(one) < _LEAST_STEPS for one in ends) or any(len(one) < _LEAST_EVALUATIONS for one in held):
         return ""
     least, most = (float(one[0]) for one in ends)
-    alone = least == most != 0 and all((one == least).all() for one in ends)
-    if not alone or not (held[0] < held[1]).all():
+    kind = kind_of(run, name)
+    counts = least != 0 or kind.of_yes_or_no or (kind.of_classes and _as_many(run, name))
+    alone = least == most and all((one == least).all() for one in ends)
+    if not (alone and counts) or not (held[0] < held[1]).all():
         return ""
     return (
         f"one label only, {least:.3g}, in {len(ends[0])} saved steps, and labels from {held[0][-1]:.3g} to "
         f"{held[1][-1]:.3g} in evaluations"
     )
+
+
+def _as_many(run: RunView, name: str) -> bool:
+    """Whether classes are as many in evaluations: to be right first among others is another question."""
+    classes = [run.scalars(f"check/loss/{name}/classes", mode).values for mode in (Mode.TRAIN, Mode.EVAL)]
+    return all(len(one) for one in classes) and float(classes[0][-1]) == float(classes[1][-1])
 
 
 def _elsewhere(run: RunView, name: str) -> str:

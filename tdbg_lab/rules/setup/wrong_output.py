@@ -19,6 +19,8 @@ __all__ = ["WrongOutput"]
 
 _PRESSED, _PRESSED_STEPS = 0.05, 10
 """How near to zero the least of outputs stays that cannot pass it, and at how many saved steps in a row."""
+_FEW_SAMPLES = 4
+"""Samples of a batch below which what they add up to says nothing."""
 _MANY_CLASSES = 5
 """From so many on, all logits of a fresh model are positive by chance in less than 1 of 30 models."""
 
@@ -28,9 +30,10 @@ _MANY_CLASSES = 5
 class WrongOutput(LossRule):
     """The output of the model is not what its loss expects, so it trains slowly, or on something else.
 
-    A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``,
-    in Keras logits where ``from_logits`` is not said, or probabilities where it is, a ReLU before a
-    classification loss, or predictions and labels of different shapes that are spread over each other.
+    A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``, a
+    softmax over the samples of the batch instead of the classes, in Keras logits where ``from_logits`` is not
+    said, or probabilities where it is, a ReLU before a classification loss, or predictions and labels of
+    different shapes that are spread over each other.
     """
 
     tolerance: float = 1e-3
@@ -43,6 +46,10 @@ class WrongOutput(LossRule):
         "softmax": (
             "Remove the softmax at the end of the model: CrossEntropyLoss takes logits and has its own.",
             "Apply softmax only where probabilities are shown.",
+        ),
+        "batch": (
+            "Let the softmax go over the classes, softmax(dim=-1) (dim=1 of pictures), not over the samples.",
+            "Before a loss on logits, such as CrossEntropyLoss, remove it: that has its own.",
         ),
         "sigmoid": (
             "Remove the sigmoid at the end of the model: this loss takes logits.",
@@ -101,6 +108,11 @@ class WrongOutput(LossRule):
             return "", ""
         if one.number("broadcast", 0.0):
             return "shape", "predictions and labels of different shapes, which are spread over each other"
+        if self._adds_up(one, "batch_sum") and not self._adds_up(one, "row_sum"):
+            return (
+                "batch",
+                "values that add up to 1 over the samples of the batch: a softmax over the wrong axis",
+            )
         if one.kind is LossKind.LOG_PROBABILITIES:
             worst = max(abs(one.number("row_logsumexp_min", 0.0)), abs(one.number("row_logsumexp_max", 0.0)))
             if worst > max(0.05, self.tolerance):
@@ -115,6 +127,12 @@ class WrongOutput(LossRule):
         if one.kind is LossKind.YES_PROBABILITIES and beyond:
             return "no_sigmoid", "values that are no probabilities: a sigmoid is missing"
         return "", ""
+
+    def _adds_up(self, one: Given, what: str) -> bool:
+        """Whether values that are never negative are shares of 1, along an axis."""
+        ends = one.number(f"{what}_min"), one.number(f"{what}_max")
+        enough = one.number("samples", 0.0) >= _FEW_SAMPLES and one.number("prediction_min") >= 0
+        return enough and all(abs(end - 1) < self.tolerance for end in ends)
 
     def _logits_of_yes(self, one: Given) -> tuple[str, str]:
         """What is given instead of logits of yes and no."""

@@ -23,7 +23,8 @@ class StuckScaler(LoopRule):
     """The gradient scaler of mixed precision leaves out step after step: gradients are infinite at any scale.
 
     A few steps left out at the beginning are how a scaler finds its scale (from 65,536 down), and one now
-    and then is healthy.
+    and then is healthy. Where outputs or the loss are not finite either, no scale helps: ``exploding_tensor``
+    names the layer then, and this follows from it.
     """
 
     in_a_row: int = 12
@@ -33,7 +34,7 @@ class StuckScaler(LoopRule):
     least_scale: float = 1.0
     """Scale below which a few steps left out are a warning."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "exploding_tensor", "unchanged_tensor")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "unchanged_tensor")
     _ADVICE: ClassVar = (
         "Look for the first layer with infinite or NaN outputs: it overflows in half precision.",
         "Use bfloat16, which needs no scaler, or keep that layer in float32 (autocast off).",

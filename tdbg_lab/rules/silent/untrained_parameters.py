@@ -21,6 +21,8 @@ __all__ = ["ParametersWithoutGradient", "ParametersWithoutOptimizer"]
 _SHOWN = 20
 _RECORDED = 3
 """Recorded steps with a gradient of exactly zero."""
+_ROUNDING = 1e-6
+"""Standard deviation over the root mean square of what is one number, in float32."""
 _DEAD = ("dead_relu", "dead_units", "all_zero", "exploding_tensor")
 """Rules that tell why a gradient is zero."""
 
@@ -89,7 +91,8 @@ class ParametersWithoutGradient(LoopRule):
 
     A gradient that is exactly zero, of the bias as well, is none. It is so behind dead units, which have
     rules of their own, and in parts whose turn has not come; but a head that nothing else takes its output
-    from, and that has no sibling to take turns with, makes a warning: the loss does not look at it.
+    from, and that has no sibling to take turns with, makes a warning: the loss does not look at it. What
+    gives the same for all samples has another trouble.
     """
 
     patience: int = 4
@@ -160,7 +163,7 @@ class ParametersWithoutGradient(LoopRule):
             return None
         if run.active is None and (frames[-1].step != step or any(one.rule in _DEAD for one in run.open)):
             return None
-        heads = [module for module in _at_zero(frames) if _is_head(run, module)]
+        heads = [one for one in _at_zero(frames) if _is_head(run, one) and _tells_apart(run, one)]
         if not heads:
             return None
         name = f"{heads[0]}.weight"
@@ -204,6 +207,13 @@ def _is_head(run: RunView, module: str) -> bool:
     later = called[called.index(module) + 1 :]
     taken = any(len(shape := shapes.get(one, ())) > 1 and shape[1] == own[0] for one in later)
     return not taken and not any(shape == own for one, shape in shapes.items() if one != module)
+
+
+def _tells_apart(run: RunView, module: str) -> bool:
+    """Whether a layer's output differs between samples, as far as float32 tells."""
+    frames = run.frames(Kind.ACTIVATION, 1)
+    row = frames[-1].get(f"activation/{module}") if frames else None
+    return row is None or not row.count or row.std > _ROUNDING * row.l2 / row.count**0.5
 
 
 def _reached(run: RunView) -> set[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeadUnits"]
 
-_MARK = "activation_function"
+_MARKS = frozenset({"activation_function", "recurrent"})
 _LEAST_UNITS = 4
 """A layer of fewer may be below zero by chance."""
 _LEAST_SIZE = 1e-3
@@ -54,8 +54,9 @@ class DeadUnits(Rule):
     thousandth of the layer's size: the mean of a unit that varies moves with the samples of the batch.
     While the training loss falls, or has fallen far, that is worth a notice, unless hardly any unit is left.
 
-    The slope of LeakyReLU keeps units from dying. Still, a layer in which no unit is ever above zero has no
-    bend that is used, and is reported when the loss does not fall.
+    So is a unit of a recurrent layer whose gates are shut. The slope of LeakyReLU keeps units from dying.
+    Still, a layer in which no unit is ever above zero has no bend that is used, and is reported when the loss
+    does not fall.
 
     ReLU is left to ``dead_relu``, which sees each observation; tanh and sigmoid to ``saturated_activation``.
     """
@@ -78,7 +79,7 @@ class DeadUnits(Rule):
     _ADVICE: ClassVar = (
         "Lower the learning rate: one large step can push biases so far that units never return.",
         "Normalise before the activation (BatchNorm, LayerNorm), and normalise the inputs of the model.",
-        "Initialise smaller, with zero biases.",
+        "Initialise smaller, with zero biases; those of forget gates with one.",
         "Restart from a checkpoint before the units died: no gradient passes through them.",
     )
 
@@ -99,7 +100,7 @@ class DeadUnits(Rule):
             return why
         if _marked(run.seen):
             return ""
-        return "No outputs of GELU, SiLU, LeakyReLU, ELU or the like were recorded so far."
+        return "No outputs of GELU, SiLU, LeakyReLU, ELU or recurrent layers were recorded so far."
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the means of the last batches, unit by unit."""
@@ -171,8 +172,9 @@ class DeadUnits(Rule):
 
 @remembered
 def _marked(layout: Layout) -> list[int]:
-    """Rows of marked activation functions."""
-    return [row for row in layout.rows((Kind.ACTIVATION,)).tolist() if _MARK in layout.keys[row].collections]
+    """Rows of marked activation functions, and of recurrent layers."""
+    rows = layout.rows((Kind.ACTIVATION,)).tolist()
+    return [row for row in rows if not _MARKS.isdisjoint(layout.keys[row].collections)]
 
 
 def _below_zero(frames: list[Frame], name: str) -> bool:

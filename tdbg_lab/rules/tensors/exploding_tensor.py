@@ -32,8 +32,8 @@ class ExplodingTensor(Rule):
 
     Weights never recover from them: critical at once. A loss that is not finite is a warning, and
     critical when it stays so. Gradients alone are normal with mixed precision, where the scaler
-    skips such steps: a warning when it goes on for long. Activations and buffers may hold infinities
-    on purpose (attention masks): they are not judged, but tell where it began.
+    skips such steps: a warning when it goes on for long, unless ``stuck_scaler`` tells it. Activations and
+    buffers may hold infinities on purpose (attention masks): they are not judged, but tell where it began.
 
     One trouble is one finding; it names the first tensor: the earliest output in the order of the
     forward pass, or the deepest gradient in that of the backward pass.
@@ -97,7 +97,8 @@ class ExplodingTensor(Rule):
         return None
 
     def _check_gradients(self, step: int, run: RunView, frame: Frame) -> Finding | None:
-        if not len(not_finite(frame, Kind.GRADIENT)):
+        scaled = any(one.rule == "stuck_scaler" for one in run.open)  # and it says so
+        if scaled or not len(not_finite(frame, Kind.GRADIENT)):
             return None
         frames = run.frames(Kind.GRADIENT, self.patience_gradient)
         streak = _streak(np.array([len(not_finite(one, Kind.GRADIENT)) > 0 for one in frames]))

@@ -10,7 +10,8 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_TOLD_APART
-from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.losses.evidence import learnt_labels
+from tdbg_lab.rules.losses.state import is_game, learns
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.spread import spreads
 
@@ -24,6 +25,8 @@ __all__ = ["LayerCollapse"]
 _ROUND = 3.0
 """Spread behind a layer, over its own, from which it comes by another way: what one normalisation or bend
 makes of a spread is less."""
+_ROUNDING = 1e-3
+"""Spread of samples that are all the same: means in float32 leave the root of their rounding of it, 3e-4."""
 _KEPT = 32
 """Recorded batches that are looked back on."""
 
@@ -45,12 +48,14 @@ class LayerCollapse(Rule):
     drawn together with nothing to push them apart end like that.
 
     Where a later layer still tells its samples apart, and an earlier one has the same shape, what was lost
-    goes round this one: it is a residual branch, and the finding a notice.
+    goes round this one: it is a residual branch, and the finding a notice. So it is once predictions go with
+    their targets and while the loss has fallen: then a layer mostly adds a mean, which is learnt first, and
+    what differs comes later.
 
     A last layer is left alone: it may learn the mean of its targets first. So is one whose spread was small
-    from the beginning, which is how deep networks begin, and games, in which one side may have to be
-    undecided. Whether few dimensions are left, and not none, is for ``representation_collapse`` to say, which
-    needs raw values.
+    from the beginning, which is how deep networks begin. In games, in which one side may have to be
+    undecided, only a layer counts whose samples differ by no more than rounding. Whether few dimensions are
+    left, and not none, is for ``representation_collapse`` to say, which needs raw values.
     """
 
     spread: float = 0.1
@@ -80,11 +85,9 @@ class LayerCollapse(Rule):
         return Needs(kinds=(Kind.ACTIVATION,), steps=_KEPT)
 
     def not_applicable(self, run: RunView) -> str:
-        """Without hidden layers, or in a game."""
+        """Without hidden layers."""
         if why := super().not_applicable(run):
             return why
-        if is_game(run):
-            return "Several models are trained: in a game one of them may have to be undecided."
         return "" if _hidden(run) else "No hidden layer with units was recorded so far."
 
     def check(self, step: int, run: RunView) -> Finding | None:
@@ -92,22 +95,25 @@ class LayerCollapse(Rule):
         frames = run.frames(Kind.ACTIVATION, _KEPT)
         if len(frames) < self.patience or frames[-1].step != step:
             return None
-        low = np.flatnonzero(spreads(frames[-1]) < self.spread)
+        limit = _ROUNDING if is_game(run) else self.spread
+        low = np.flatnonzero(spreads(frames[-1]) < limit)
         if not len(low):  # as in healthy runs
             return None
         hidden = _hidden(run)
         names = frames[-1].keys
         old = run.active.tensor if run.active else ""
         bad = [
-            one for row in low if names[row].name in hidden and (one := self._judge(int(row), frames, old))
+            one
+            for row in low
+            if names[row].name in hidden and (one := self._judge(int(row), frames, old, limit))
         ]
         if not bad:
             return None
         return self._found(
-            step, next((one for one in bad if names[one.row].name == old), bad[0]), bad, frames
+            step, next((one for one in bad if names[one.row].name == old), bad[0]), bad, frames, run
         )
 
-    def _judge(self, row: int, frames: list[Frame], old: str) -> _Layer | None:
+    def _judge(self, row: int, frames: list[Frame], old: str, limit: float) -> _Layer | None:
         """A layer that has lost its spread; what the one named already had before is forgotten with time."""
         name = frames[-1].keys[row].name
         found = [spreads(frame)[frame.index[name]] for frame in frames if name in frame.index]
@@ -116,7 +122,7 @@ class LayerCollapse(Rule):
             return None
         now, before = float(np.median(series[-self.patience :])), float(series.max())
         had = before >= self.spread and now < self.lost * before
-        return _Layer(row, now, before) if now < self.spread and (had or name == old) else None
+        return _Layer(row, now, before) if now < limit and (had or name == old) else None
 
     def _is_passed_by(self, layer: _Layer, frame: Frame) -> bool:
         """Whether what comes after still differs between samples, several times as much as here.
@@ -130,15 +136,18 @@ class LayerCollapse(Rule):
         after = spreads(frame)[layer.row + 1 :]
         return bool((after > max(self.spread, _ROUND * layer.now)).any())
 
-    def _found(self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame]) -> Finding:
+    def _found(
+        self, step: int, layer: _Layer, bad: list[_Layer], frames: list[Frame], run: RunView
+    ) -> Finding:
         key = frames[-1].keys[layer.row]
+        harmless = not is_game(run) and (self._is_passed_by(layer, frames[-1]) or _goes_on(run))
         others = f" So do {len(bad) - 1} more layers." if len(bad) > 1 else ""
         return self.finding(
             step,
             f"{key.name} gives nearly the same for all samples: {100 * layer.now:.2g} % of its size differs "
             f"between them (median of {self.patience} recorded batches), and {100 * layer.before:.2g} % did "
             f"before.{others}",
-            severity=Severity.NOTICE if self._is_passed_by(layer, frames[-1]) else Severity.WARNING,
+            severity=Severity.NOTICE if harmless else Severity.WARNING,
             key=key,
             evidence={
                 "spread_percent": round(100 * layer.now, 3),
@@ -150,6 +159,12 @@ class LayerCollapse(Rule):
             view=ViewRef("histogram", {"tensor": key.name}),
             step_first=frames[-self.patience].step,
         )
+
+
+def _goes_on(run: RunView) -> bool:
+    """Whether the only loss has fallen, and predictions have come to go with their targets."""
+    losses = run.losses()
+    return len(losses) == 1 and learns(run) and learnt_labels(run, losses[0])
 
 
 def _hidden(run: RunView) -> frozenset[str]:

@@ -59,7 +59,7 @@ def _from_forward(frame: Frame, affected: int) -> Origin | None:
     outputs = not_finite(frame, Kind.ACTIVATION)
     if not len(outputs):
         return None
-    outputs = _with_nan_first(frame, outputs)
+    outputs = _masks_last(frame, outputs)
     first = frame.keys[outputs[0]]
     if len(inputs) and not _clean_before(frame, int(outputs[0])):
         return Origin(
@@ -89,10 +89,11 @@ def _from_forward(frame: Frame, affected: int) -> Origin | None:
     )
 
 
-def _with_nan_first(frame: Frame, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows from the first on that cannot be a mask: one with NaN, unless there is none."""
-    with_nan = rows[frame.block.nan_count[rows] > 0]
-    return with_nan if len(with_nan) else rows
+def _masks_last(frame: Frame, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows from the first on that cannot be a mask, which is minus infinity; all, unless there is one."""
+    block = frame.block
+    surely = rows[(block.nan_count[rows] > 0) | (block.pos_inf_count[rows] > 0)]
+    return surely if len(surely) else rows
 
 
 def _clean_before(frame: Frame, row: int) -> bool:

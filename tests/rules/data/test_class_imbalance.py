@@ -142,3 +142,53 @@ def test_rare_words_of_a_vocabulary_are_told_wrongly_by_everybody(tmp_path: Path
     made.end()
     (finding,), _ = made.check(ClassImbalance())
     assert finding.severity is severity
+
+
+def _weighted(path: Path, loss: nn.Module, columns: int, *, rare: float = 0.08) -> list[Severity]:
+    """What is found where a loss weighs its classes; predictions are not recorded."""
+    torch.manual_seed(0)
+    model = nn.Linear(2, columns)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with tdbg.attach(model, optimizer=optimizer, loss=loss, store=path, save_every=2, profiler=False):
+        for _ in range(60):
+            y = (torch.rand(100) < rare).long()
+            logits = model(torch.randn(100, 2) + 2.0 * y[:, None])
+            optimizer.zero_grad()
+            loss(logits, y if columns > 1 else y[:, None].float()).backward()
+            optimizer.step()
+    return [one.severity for one in check_run(path, [ClassImbalance()])[0]]
+
+
+@pytest.mark.parametrize(
+    ("weight", "severities"),
+    [
+        ([0.92, 0.08], [Severity.WARNING]),  # by how many there are
+        ([1 / 0.92, 1 / 0.08], []),
+        ([1.0, 1.0], []),
+        ([2.0, 1.0], []),  # to miss the common one costs more
+    ],
+)
+def test_weights_by_count_are_upside_down(tmp_path: Path, weight, severities) -> None:
+    loss = nn.CrossEntropyLoss(torch.tensor(weight))
+    assert _weighted(tmp_path / "run", loss, 2) == severities
+
+
+@pytest.mark.parametrize(("weight", "severities"), [(0.08 / 0.92, [Severity.WARNING]), (0.92 / 0.08, [])])
+def test_weight_of_yes_by_count_is_upside_down(tmp_path: Path, weight, severities) -> None:
+    loss = nn.BCEWithLogitsLoss(pos_weight=torch.tensor(weight))
+    assert _weighted(tmp_path / "run", loss, 1) == severities
+
+
+def test_weights_of_balanced_classes_say_nothing(tmp_path: Path) -> None:
+    loss = nn.CrossEntropyLoss(torch.tensor([0.6, 0.4]))
+    assert _weighted(tmp_path / "run", loss, 2, rare=0.4) == []
+
+
+@pytest.mark.parametrize(("several", "severities"), [(3.0, [Severity.WARNING]), (1.0, [])])
+def test_single_class_is_told_where_evaluations_have_several(tmp_path: Path, several, severities) -> None:
+    made = Made(tmp_path / "run")
+    for step in (20, 40):
+        made.step(step, {"check/loss/CrossEntropyLoss/labels": several}, mode="eval")
+    record(made, 60, {"labels": np.zeros(600), "predictions": np.zeros(600)})
+    made.end()
+    assert [one.severity for one in made.check(ClassImbalance())[0]] == severities

@@ -15,6 +15,13 @@ class SoftmaxTwice(Healthy):
         self.model.append(nn.Softmax(1))
 
 
+class SoftmaxOverTheBatch(Healthy):
+    rule = "wrong_output"
+
+    def set_up(self):
+        self.model.append(nn.Softmax(0))
+
+
 class SigmoidFirst(Healthy):
     rule = "wrong_output"
 
@@ -70,6 +77,21 @@ class Rectified(Numbers):
     def set_up(self):
         super().set_up()
         self.model[6][1] = nn.ReLU()
+
+
+class OneLabel(Healthy):
+    """A comparison that never holds: all labels of training are the same, those kept back are not."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        self.y[:1500] = 0
+
+    def evaluate(self, step):
+        self.model.eval()
+        with torch.no_grad():
+            self.loss(self.model(self.x[1500:]), self.y[1500:])
+        self.model.train()
 
 
 class NotBinary(Healthy):
@@ -142,7 +164,7 @@ class TooLow(Healthy):
 
 
 FAULTY = (
-    *(SoftmaxTwice, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided, Rectified, NotBinary),
-    *(Constant, Equal),
+    *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
+    *(Rectified, OneLabel, NotBinary, Constant, Equal),
     *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
 )

@@ -31,6 +31,24 @@ class NeverStepping(Loop):
         pass
 
 
+class OneOfTwoNeverStepping(Loop):
+    """The last layer has an optimizer of its own, which is reset with the other and never stepped."""
+
+    rule, trigger, tensor = "skipped_steps", 0, "6.bias"
+
+    def make_optimizer(self):
+        return {
+            "body": torch.optim.SGD(self.model[:6].parameters(), lr=0.1),
+            "head": torch.optim.SGD(self.model[6].parameters(), lr=0.1),
+        }
+
+    def reset(self, step):
+        self.model.zero_grad()
+
+    def move(self, step):
+        self.optimizer["body"].step()
+
+
 class HeadForgotten(Loop):
     rule, trigger, tensor = "parameters_without_optimizer", 0, "6.weight"
 
@@ -249,8 +267,18 @@ class AverageLeftIn(Loop):
 
 
 FAULTY = (
-    *(NotReset, Skipping, NeverStepping, HeadForgotten, HeadExchanged, OtherModel, CutOff),
-    *(LeftInEval, EvaluatedInTrain, PartLeftInTrain, SetAnew, SetBack, NotFilled, NeverScheduled),
+    *(NotReset, Skipping, NeverStepping, OneOfTwoNeverStepping, HeadForgotten, HeadExchanged),
+    *(
+        OtherModel,
+        CutOff,
+        LeftInEval,
+        EvaluatedInTrain,
+        PartLeftInTrain,
+        SetAnew,
+        SetBack,
+        NotFilled,
+        NeverScheduled,
+    ),
     *(StuckAtZero, StuckNearZero, Overflowing, Twice, FourTimes, Ending, AFew),
     *(SetBackAWhile, AverageLeftIn, HeadUnheeded),
 )

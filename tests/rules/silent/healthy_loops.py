@@ -61,6 +61,24 @@ class Epochs(Loop):
         return order[32 * (step % 10) : 32 * (step % 10 + 1)]
 
 
+class InTurns(Loop):
+    """Body and head have an optimizer each; the head's joins after a few steps, and steps now and then."""
+
+    def make_optimizer(self):
+        return {
+            "body": torch.optim.SGD(self.model[:6].parameters(), lr=0.1),
+            "head": torch.optim.SGD(self.model[6].parameters(), lr=0.1),
+        }
+
+    def reset(self, step):
+        self.model.zero_grad()
+
+    def move(self, step):
+        self.optimizer["body"].step()
+        if step % 8 == 2:
+            self.optimizer["head"].step()
+
+
 class OneBatch(Loop):
     def rows(self, step):
         return torch.arange(200)
@@ -91,5 +109,5 @@ class EndingAtZero(Loop):
 
 HEALTHY = (
     *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
-    *(LookingAhead, EndingAtZero),
+    *(LookingAhead, EndingAtZero, InTurns),
 )

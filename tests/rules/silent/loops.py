@@ -63,6 +63,9 @@ class Loop:
     def forward(self, x: torch.Tensor, step: int) -> torch.Tensor:
         return self.model(x)
 
+    def labels(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.y[rows]
+
     def move(self, step: int) -> None:
         self.optimizer.step()
 
@@ -81,7 +84,8 @@ class Loop:
                 self.before(step)
                 rows = self.rows(step)
                 self.reset(step)
-                self.loss(self.forward(self.x[rows], step), self.y[rows]).backward()
+                told = self.forward(self.x[rows], step)
+                self.loss(told, self.labels(rows)).backward()
                 self.move(step)
                 if step % 10 == 9:
                     self.evaluate(step)

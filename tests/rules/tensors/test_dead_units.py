@@ -111,3 +111,29 @@ def test_says_that_there_is_no_such_function(tmp_path: Path) -> None:
 def test_share_above_100_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"dead_units.threshold_layer is 101"):
         DeadUnits(threshold_layer=101)
+
+
+class Rows(nn.Module):
+    """Digits read row by row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.head = nn.GRU(8, 24, batch_first=True), nn.Linear(24, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.rnn(x.view(-1, 8, 8))[0][:, -1])
+
+
+@pytest.mark.parametrize(("bias", "found"), [(-40.0, ["activation/rnn"]), (0.0, []), (0.5, [])])
+def test_gates_that_are_shut_are_found(tmp_path: Path, bias: float, found: list[str]) -> None:
+    torch.manual_seed(0)
+    model = Rows()
+    with torch.no_grad():
+        for name, one in model.rnn.named_parameters():
+            if name.startswith("bias"):
+                one.add_(bias)
+    run = nets.train(tmp_path / "run", model, torch.optim.Adam(model.parameters(), 3e-3), steps=80)
+    findings = check_run(run)[0]
+    alarms = [one for one in findings if one.severity is not Severity.NOTICE]
+    assert [one.tensor for one in alarms if one.rule == "dead_units"] == found
+    assert {one.rule for one in alarms} <= {"dead_units"}, [one.message for one in alarms]

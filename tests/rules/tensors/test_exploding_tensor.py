@@ -107,6 +107,36 @@ def test_masks_in_activations_are_not_judged(made: Made) -> None:
     assert made.check(ExplodingTensor())[0] == []
 
 
+def test_overflow_is_named_before_the_nan_that_it_leads_to(made: Made) -> None:
+    masked = {"activation/mask": GOOD * -np.inf}
+    made.step(0, masked | network())
+    made.step(1, masked | network(activations="gibb", gradients="bbbb", loss=np.nan))
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.tensor == "activation/second"
+
+
+def test_scaler_that_is_stuck_follows_from_a_loss_that_is_not_finite(made: Made) -> None:
+    for step in range(4):
+        made.step(step, network())
+    scaler = {"check/skipped_in_a_row": 24.0, "check/scale": 1e-3, "optimizer/skipped_steps": 24.0}
+    made.step(4, network(activations="ggib", gradients="bbbb", loss=np.nan) | scaler)
+    found, _ = made.check("exploding_tensor", "stuck_scaler")
+    (root,) = (one for one in found if not one.cause)
+    assert (root.rule, root.tensor, root.severity) == (
+        "exploding_tensor",
+        "activation/third",
+        Severity.CRITICAL,
+    )
+
+
+def test_gradients_that_overflow_are_left_to_the_scaler(made: Made) -> None:
+    for step in range(30):
+        scaler = {"check/skipped_in_a_row": step + 1.0, "check/scale": 2.0 ** (16 - step)}
+        made.step(step, network(gradients="iiii") | scaler)
+    found, _ = made.check("exploding_tensor", "stuck_scaler")
+    assert [one.rule for one in found] == ["stuck_scaler"]
+
+
 def test_bad_evaluation_loss_is_a_warning(made: Made) -> None:
     made.step(0, network()).step(0, {"loss/a": np.nan}, mode="eval")
     (finding,), _ = made.check(ExplodingTensor())

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import RuleStatus, Severity
 from tdbg_lab.rules import LayerCollapse, check_run
@@ -120,3 +121,51 @@ def test_says_that_there_is_no_hidden_layer(tmp_path: Path) -> None:
 def test_threshold_out_of_range_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"layer_collapse.spread is 2"):
         LayerCollapse(spread=2.0)
+
+
+def _game(path: Path, *, lost_from: int) -> list[str]:
+    """A maker and a critic; from a step on a layer of the maker gives nothing but zeros."""
+    torch.manual_seed(0)
+    hidden = nn.Linear(16, 16)
+    maker = nn.Sequential(
+        nn.Linear(4, 16), nn.ReLU(), hidden, nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4)
+    )
+    critic = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.1), nn.Linear(16, 1))
+    both = {"maker": maker, "critic": critic}
+    turns = {name: torch.optim.Adam(one.parameters(), 1e-3) for name, one in both.items()}
+    loss, step = nn.BCEWithLogitsLoss(), 0
+    hidden.register_forward_pre_hook(lambda _module, given: (given[0] * (step < lost_from),))
+    with tdbg.attach(both, optimizer=turns, loss=loss, store=path, save_every=2, profiler=False):
+        for step in range(70):  # noqa: B007 - the hook reads it
+            real, made = torch.randn(32, 4) * 2 + 1, maker(torch.randn(32, 4))
+            turns["critic"].zero_grad()
+            (
+                loss(critic(real), torch.ones(32, 1)) + loss(critic(made.detach()), torch.zeros(32, 1))
+            ).backward()
+            turns["critic"].step()
+            turns["maker"].zero_grad()
+            loss(critic(made), torch.ones(32, 1)).backward()
+            turns["maker"].step()
+    found = check_run(path, [LayerCollapse()])[0]
+    return [one.tensor for one in found if one.severity is Severity.WARNING]
+
+
+@pytest.mark.parametrize(("lost_from", "found"), [(20, ["activation/maker.2"]), (70, [])])
+def test_in_a_game_a_layer_counts_that_is_the_same_for_all(tmp_path: Path, lost_from, found) -> None:
+    assert _game(tmp_path / "run", lost_from=lost_from) == found
+
+
+@pytest.mark.parametrize(("right", "severity"), [(0.9, Severity.NOTICE), (0.1, Severity.WARNING)])
+def test_collapse_beside_what_is_learnt_is_a_notice(tmp_path: Path, right: float, severity: Severity) -> None:
+    made, random = Made(tmp_path / "run"), np.random.default_rng(0)
+    base = "check/loss/MSELoss/"
+    for step, spread in enumerate([0.6] * 8 + [0.05] * 24):
+        code = np.sqrt(1 - spread**2) + spread * random.normal(size=(256, 8))
+        layers = {"activation/a": code, "activation/b": code}
+        learnt = right * min(1.0, step / 8)
+        facts = {"correlation": learnt, "samples": 256.0, "prediction_size": 1.0, "target_size": 1.0}
+        told = {base + name: value for name, value in facts.items()}
+        made.step(step, WEIGHTS | layers | told | {"loss/MSELoss": 1.0 - learnt})
+    made.end()
+    (finding,), _ = made.check(LayerCollapse())
+    assert finding.severity is severity

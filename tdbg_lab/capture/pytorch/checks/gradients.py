@@ -17,7 +17,7 @@ from tdbg_lab.capture.pytorch.values import distributed
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch.optim import Optimizer
     from torch.utils.hooks import RemovableHandle
@@ -33,10 +33,20 @@ _ABANDONED = 4
 _TRAIN = Mode.TRAIN
 _WAITING = 16
 """The same for backward passes whose gradients pile up."""
+_TURNS = 128
+"""Gradients of an optimizer that never stepped thrown away, from which it is told where several models train:
+in a game one side may begin long before the other."""
 
 
 class GradientWatch:
     """The gradient of one parameter of one optimizer, from step to step.
+
+    Parameters
+    ----------
+    suffix
+        Of the names of its facts, by which those of several optimizers differ.
+    game
+        Whether several models are trained.
 
     Attributes
     ----------
@@ -46,13 +56,16 @@ class GradientWatch:
         Backward passes since the last step whose gradient was thrown away by a reset.
     """
 
-    def __init__(self, engine: Engine, notes: Notes, pace: Pace, suffix: str) -> None:
+    def __init__(self, engine: Engine, notes: Notes, pace: Pace, suffix: str, *, game: bool) -> None:
         self.engine = engine
         self._notes = notes
         self._pace = pace
         self._stale_name = f"stale_gradients{suffix}"
         self._discarded_name = f"discarded_gradients{suffix}"
         self._waiting_name = f"waiting_gradients{suffix}"
+        self._name = self._module = ""
+        self._stepped = False
+        self._least_unstepped = _TURNS if game else _ABANDONED
         self._probe: ref[torch.Tensor] | None = None
         self._hook: RemovableHandle | None = None
         self._grad: ref[torch.Tensor] | None = None
@@ -72,8 +85,11 @@ class GradientWatch:
         """Backward passes of the last step that was followed from its start."""
         self.discarded = 0
 
-    def choose(self, optimizer: Optimizer, ours: set[int]) -> None:
-        """Watch the last parameter that has a gradient, or may get one, if none is watched yet."""
+    def choose(self, optimizer: Optimizer, ours: Mapping[int, tuple[str, str]]) -> None:
+        """Watch the last parameter that has a gradient, or may get one, if none is watched yet.
+
+        `ours` has path and module of the parameters of the models by their ``id``.
+        """
         probe = None if self._probe is None else self._probe()
         if probe is not None and (probe.grad is not None or not self._stale_choice(optimizer, ours)):
             return
@@ -82,16 +98,17 @@ class GradientWatch:
             return
         self.detach()
         self._probe = ref(chosen)
+        self._name, self._module = ours[id(chosen)]
         self._hook = chosen.register_post_accumulate_grad_hook(_Telling(ref(self)))  # type: ignore[no-untyped-call]
         self.after_step(follow=True)
 
-    def _stale_choice(self, optimizer: Optimizer, ours: set[int]) -> bool:
+    def _stale_choice(self, optimizer: Optimizer, ours: Mapping[int, tuple[str, str]]) -> bool:
         """Whether the watched parameter has no gradient while another one has."""
         other = self._candidate(optimizer, ours)
         return other is not None and other.grad is not None
 
     @staticmethod
-    def _candidate(optimizer: Optimizer, ours: set[int]) -> torch.Tensor | None:
+    def _candidate(optimizer: Optimizer, ours: Mapping[int, tuple[str, str]]) -> torch.Tensor | None:
         plain: list[torch.Tensor] = [
             one
             for group in optimizer.param_groups
@@ -136,10 +153,15 @@ class GradientWatch:
             if count >= least and count & (count - 1) == 0:
                 self._told_early = True
                 self._notes.set(name, float(count))
+                if not self._stepped and name is self._discarded_name and count >= self._least_unstepped:
+                    self._notes.set(f"never_stepped/{self._name}", float(count), module=self._module)
                 self._notes.write()
 
     def before_step(self, *, closure: bool) -> None:
         """The optimizer is about to step: judge what came since its last one, of which some was followed."""
+        if not self._stepped:
+            self._stepped = True
+            self._notes.clear(f"never_stepped/{self._name}")
         if self._from_the_start:
             stale = self._added > 0 and not self._reset and not self._unclear and not closure
             self._stale = self._stale + 1 if stale else 0

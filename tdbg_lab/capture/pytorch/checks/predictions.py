@@ -8,6 +8,7 @@ import torch
 
 from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.capture.pytorch.checks.notes import check_key
+from tdbg_lab.capture.pytorch.checks.weighting import Weighting
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed
 from tdbg_lab.records import LossKind
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.records import TensorKey
 
-__all__ = ["PredictionProbe", "is_own"]
+__all__ = ["WEIGHTED", "PredictionProbe", "is_own"]
+
+WEIGHTED = {
+    LossKind.LOGITS: "weight",
+    LossKind.LOG_PROBABILITIES: "weight",
+    LossKind.YES_LOGITS: "pos_weight",
+}
+"""What holds the weights of classes, by what is compared."""
 
 
 class PredictionProbe:
@@ -47,13 +55,19 @@ class PredictionProbe:
         self._keys: dict[str, TensorKey] = {}
         self.ignored = ignored
         """Number of the class that does not count."""
+        self.weights: Any = None
+        """Of the classes, as the loss was given them."""
+        self._weighting: Weighting | None = None
 
     @classmethod
     def of(cls, engine: Engine, name: str, module: nn.Module) -> PredictionProbe:
         """The facts of a loss module."""
         kind = LossKind.of_class(type(module).__name__)
         ignored = getattr(module, "ignore_index", None)
-        return cls(engine, name, kind, own=is_own(module), ignored=ignored)
+        probe = cls(engine, name, kind, own=is_own(module), ignored=ignored)
+        if kind in WEIGHTED:
+            probe.weights = getattr(module, WEIGHTED[kind], None)
+        return probe
 
     def take(self, args: tuple[Any, ...]) -> None:
         """Look at what a loss module was called with."""
@@ -74,7 +88,11 @@ class PredictionProbe:
         keep = rows_kept(prediction.shape)
         same = target.ndim > 0 and len(target) == len(prediction)
         x, y = _array(prediction[:keep]), _array(target[:keep] if same else target)
-        numbers |= facts_of(x, y, self._kind, same=same, ignored=self.ignored)
+        whole = keep >= len(prediction)
+        numbers |= facts_of(x, y, self._kind, same=same, ignored=self.ignored, whole=whole)
+        if self.weights is not None and (y.ndim < x.ndim or self._kind is LossKind.YES_LOGITS):
+            self._weighting = self._weighting or Weighting.of(self.weights)
+            numbers |= self._weighting.facts(y) if self._weighting else {}
         self._engine.recorder.add_scalars(map(self._key, numbers), numbers.values())
 
     def _key(self, name: str) -> TensorKey:

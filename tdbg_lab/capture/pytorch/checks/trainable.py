@@ -76,9 +76,8 @@ class TrainableWatch:
         self._models = [(name, ref(model)) for name, model in models]
         self._signature: tuple[int, ...] = ()
         self._orphans: list[_Orphan] = []
-        self._names: dict[int, tuple[str, str]] = {}
-        self.ours: set[int] = set()
-        """``id`` of the parameters of the models, as of the last look."""
+        self.names: dict[int, tuple[str, str]] = {}
+        """Path and module of the parameters of the models by their ``id``, as of the last look."""
         self._foreign: list[ref[torch.Tensor]] = []
         self._without: dict[int, int] = {}
         self._told: dict[int, set[str]] = {}
@@ -126,21 +125,20 @@ class TrainableWatch:
     def _compare(self, optimizers: list[Optimizer]) -> None:
         held = {id(one): one for opt in optimizers for group in opt.param_groups for one in group["params"]}
         known = {orphan.name: orphan for orphan in self._orphans}
-        self._orphans, self._names, self._without = [], {}, {}
+        self._orphans, self.names, self._without = [], {}, {}
         frozen = 0
         for prefix, model in self._models:
             for name, value in _named(model()):
                 path = f"{prefix}.{name}" if prefix else name
                 module = path.rpartition(".")[0]
-                self._names.setdefault(id(value), (path, module))
+                self.names.setdefault(id(value), (path, module))
                 frozen += not value.requires_grad
                 if value.requires_grad and id(value) not in held and len(self._orphans) < _MAX_NAMES:
                     old = known.get(path)
                     same = old is not None and old.value() is value
                     self._orphans.append(old if old and same else _Orphan(path, module, value))
-        self.ours = set(self._names)
-        self._foreign = [ref(one) for key, one in held.items() if key not in self._names]
-        self._notes.set("parameters", float(len(self._names)))
+        self._foreign = [ref(one) for key, one in held.items() if key not in self.names]
+        self._notes.set("parameters", float(len(self.names)))
         self._notes.set("frozen_parameters", float(frozen))
         self._note_foreign()
 
@@ -183,9 +181,9 @@ class TrainableWatch:
                 if value.grad is not None:
                     if without:
                         without.pop(id(value), None)
-                elif value.requires_grad and id(value) in self._names:
+                elif value.requires_grad and id(value) in self.names:
                     run = without[id(value)] = without.get(id(value), 0) + 1
-                    path, module = self._names[id(value)]
+                    path, module = self.names[id(value)]
                     if run == 1:
                         self._pace.wake()
                     if run >= _CERTAIN and len(told) < _MAX_NAMES:

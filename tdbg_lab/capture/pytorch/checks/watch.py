@@ -64,9 +64,8 @@ class CheckWatch:
         index = len(self._optimizers)
         self._optimizers.append(ref(optimizer))
         self._places[id(optimizer)] = index
-        self._gradients[index] = GradientWatch(
-            self._engine, self.notes, self._pace, f"/{index}" if index else ""
-        )
+        suffix, game = f"/{index}" if index else "", len(self._models) > 1
+        self._gradients[index] = GradientWatch(self._engine, self.notes, self._pace, suffix, game=game)
         self._engine.guard.run("check/parameters", self._look, index, optimizer)
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
@@ -166,4 +165,4 @@ class CheckWatch:
             self._modes.find()
             live = [(name, model) for name, weak in self._models if (model := weak()) is not None]
             self._weights.find(live)
-        self._gradients[index].choose(optimizer, self._trainable.ours)
+        self._gradients[index].choose(optimizer, self._trainable.names)

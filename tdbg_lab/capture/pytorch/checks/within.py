@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 from torch.overrides import TorchFunctionMode
 
-from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
+from tdbg_lab.capture.pytorch.checks.predictions import WEIGHTED, PredictionProbe
 from tdbg_lab.records import LossKind
 
 if TYPE_CHECKING:
@@ -99,5 +99,6 @@ class WithinLoss:
         if probe is None:
             probe = self._probes[name] = PredictionProbe(self._engine, name, kind)
         probe.ignored = kwargs.get("ignore_index", _IGNORED)
+        probe.weights = kwargs.get(WEIGHTED.get(kind, ""))
         given = (*args[:2], *(kwargs[one] for one in ("input", "target") if one in kwargs))
         probe.take(given)

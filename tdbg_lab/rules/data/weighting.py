@@ -1,0 +1,61 @@
+"""Weights that a loss has for its classes, against how many there are of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["WEIGHTED", "Weighted", "weighted_by_count"]
+
+WEIGHTED = "^check/loss/[^/]+/weight_slope$"
+"""Names of the facts that are there where a loss has weights for its classes."""
+_LEAST_RATIO = 3.0
+"""Commonest over rarest class from which weights for the classes have something to make up for."""
+_LEAST_CLASS = 10
+"""Labels of the rarest class that are needed."""
+_SLOPE = 0.8, 1.25
+"""Power of the counts that weights may be, to be the counts themselves: those of one class in ten, counted in
+500 labels, are a seventh of it off, and its logarithm a sixteenth."""
+_LEAST_FIT = 0.95
+"""Correlation of the logarithms of weights and counts that is no chance among a few classes."""
+
+
+class Weighted(NamedTuple):
+    """A loss that weighs classes by how many there are."""
+
+    loss: str
+    """Its name, ``CrossEntropyLoss``."""
+    labels: int
+    rarest: int
+    commonest: int
+
+
+def weighted_by_count(run: RunView, samples: int) -> Weighted | None:
+    """A loss whose weights are about the counts of the classes, where they should make up for them.
+
+    Parameters
+    ----------
+    run
+        What was recorded.
+    samples
+        Labels that must have been seen.
+    """
+    for key in run.tensors(Kind.CHECK, regex=WEIGHTED):
+        loss = key.name.split("/")[2]
+
+        def last(fact: str, loss: str = loss) -> float:
+            values = run.scalars(f"check/loss/{loss}/{fact}").values
+            return float(values[-1]) if len(values) else 0.0
+
+        labels, rarest, commonest = (
+            int(last(f"weighted_{one}")) for one in ("labels", "rarest", "commonest")
+        )
+        if labels < samples or rarest < _LEAST_CLASS or commonest < _LEAST_RATIO * rarest:
+            continue
+        if _SLOPE[0] <= last("weight_slope") <= _SLOPE[1] and last("weight_fit") >= _LEAST_FIT:
+            return Weighted(loss, labels, rarest, commonest)
+    return None
