@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 from torch.overrides import TorchFunctionMode
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
+from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
@@ -124,7 +125,7 @@ class FunctionalProbe:
 
     def _seen(self, name: str, result: torch.Tensor, frame: FrameType | None) -> None:
         due = self._engine.module_mask & self.mask
-        if due:
+        if due and not within_graph(self._engine):
             self._engine.guard.run("functional", self._take, name, result, frame, due)
 
     def _take(self, name: str, result: torch.Tensor, frame: FrameType | None, due: int) -> None:

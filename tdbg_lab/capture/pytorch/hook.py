@@ -9,6 +9,7 @@ from torch._compile import _disable_dynamo
 
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.pytorch.frames import compiler, leave_out
+from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.stance import EagerStance
 
 __all__ = ["BoundaryHook", "EndHook", "ModuleHook", "StepHook", "inert", "make_inert"]
-
-_GRAPH = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
 
 
 def inert(*_args: Any, **_kwargs: Any) -> None:
@@ -71,9 +70,7 @@ class ModuleHook(_Hook):
         due = engine.module_mask & self.mask
         if due and not recomputing():
             engine.layers_seen = True
-            if capturing():
-                engine.guard.notice("CUDA graph", _GRAPH)
-            else:
+            if not within_graph(engine):
                 # Parts of a model may run in threads (DataParallel does that). What we ask of a tensor
                 # must not pass through function modes: the one that sees functional activations is ours.
                 with engine.lock, torch._C.DisableTorchFunction():  # noqa: SLF001
@@ -127,8 +124,7 @@ class BoundaryHook(_Hook):
         if self.stance is not None:
             compiling = compiler()
             self.stance.within = compiling is not None and compiling is not False
-        if CAN_CAPTURE and capturing():
-            engine.guard.notice("CUDA graph", _GRAPH)
+        if CAN_CAPTURE and within_graph(engine):
             return
         engine.guard.run(self.probe, self.function, *values)
         if self.after is not None:
@@ -169,7 +165,7 @@ class StepHook(BoundaryHook):
 
 
 leave_out(BoundaryHook.__call__, deeply=False)
-for _called in (capturing, Guard.run, Guard.notice):
+for _called in (capturing, within_graph, Guard.run, Guard.notice):
     leave_out(_called)
 
 

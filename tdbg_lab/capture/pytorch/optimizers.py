@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
+from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import local
@@ -207,7 +208,7 @@ class OptimizerWatch:
 
     def _before_clipping(self, parameters: list[torch.Tensor]) -> None:
         engine = self._engine
-        if engine.open and engine.mask & self._optimizer_mask:
+        if engine.open and engine.mask & self._optimizer_mask and not within_graph(engine):
             engine.guard.run("optimizer/grad_norm", self._note_unclipped, {id(one) for one in parameters})
 
     def _note_unclipped(self, clipped: set[int]) -> None:

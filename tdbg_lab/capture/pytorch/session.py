@@ -12,6 +12,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.copies import CopyWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
+from tdbg_lab.capture.pytorch.graphs import GraphWatch
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
 from tdbg_lab.capture.pytorch.loaders import LoaderWatch
@@ -135,6 +136,7 @@ class TorchSession:
         self._functional = FunctionalProbe(engine, sites)
         self._loaders = LoaderWatch(engine)
         self._copies = CopyWatch(engine, self.parameters)
+        self._graphs = GraphWatch(engine)
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers)
@@ -321,6 +323,7 @@ class TorchSession:
         self.watch.detach()
         self._loaders.detach()
         self._copies.detach()
+        self._graphs.detach()
         self._layers.remove()
         self._resting.remove()
         self._remove(self._removable)

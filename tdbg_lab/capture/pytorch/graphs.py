@@ -1,0 +1,64 @@
+"""CUDA graphs: what runs inside one is not seen, and nothing of it may be read while it is captured.
+
+Reading waits for the device, which ends a capture with an error: the training's, not ours. A replay calls
+no module and no hook; so that it is said also where the graph was captured before us, it is watched itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import torch
+
+from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.engine import Engine
+
+__all__ = ["GraphWatch", "within_graph"]
+
+_SUBJECT = "CUDA graph"
+_CAPTURED = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
+_REPLAYED = "a CUDA graph is replayed, and what runs inside it is not seen, nor counted as a step"
+_COMPILER = "torch._inductor."
+"""Replays graphs of its own; saved steps run without it."""
+
+
+def within_graph(engine: Engine) -> bool:
+    """Whether a graph is being captured: nothing may be read then, which is said once."""
+    if not capturing():
+        return False
+    engine.guard.notice(_SUBJECT, _CAPTURED)
+    return True
+
+
+class GraphWatch:
+    """Says once that a graph is replayed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._kind: Any = getattr(torch.cuda, "CUDAGraph", None) if CAN_CAPTURE else None
+        if self._kind is not None:
+            self._original = self._kind.replay
+            self._telling = _telling(self._original, ref(engine))
+            self._kind.replay = self._telling
+
+    def detach(self) -> None:
+        """Put the method back as it was, unless somebody has replaced ours meanwhile. Idempotent."""
+        if self._kind is not None and self._kind.replay is self._telling:
+            self._kind.replay = self._original
+
+
+def _telling(original: Any, weak: ref[Engine]) -> Any:
+    @functools.wraps(original)
+    def replay(graph: Any) -> Any:
+        engine = weak()
+        if engine is not None and engine.open and _SUBJECT not in engine.guard.problems:
+            caller = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001
+            if not caller.startswith(_COMPILER):
+                engine.guard.notice(_SUBJECT, _REPLAYED)
+        return original(graph)
+
+    return replay
