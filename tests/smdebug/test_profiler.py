@@ -305,6 +305,21 @@ def test_merged_timeline_is_a_chrome_trace(run, tmp_path):
     assert all(one["ph"] != "i" for one in json.loads(Path(path).read_text()))
 
 
+def test_times_are_converted_as_by_the_predecessor():
+    from datetime import UTC, datetime
+
+    from tdbg_lab.smdebug.profiler import utils
+
+    moment = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
+    us = utils.convert_utc_datetime_to_microseconds(moment)
+    assert utils.us_since_epoch_to_human_readable_time(us) == "2026-01-31T12:00:00:250000"
+    assert utils.ns_since_epoch_to_human_readable_time(us * 1000) == "2026-01-31T12:00:00:250000"
+    assert utils.convert_utc_datetime_to_nanoseconds(moment) == us * 1000
+    assert utils.convert_utc_timestamp_to_microseconds(us / 1e6, TimeUnits.SECONDS) == us
+    assert utils.convert_utc_timestamp_to_seconds(us) == us // 10**6
+    assert utils.convert_utc_timestamp_to_nanoseconds(2, TimeUnits.MILLISECONDS) == 2_000_000
+
+
 def test_profiler_and_trials_need_no_torch():
     code = (
         "import sys, tdbg_lab.smdebug.profiler, tdbg_lab.smdebug.trials, tdbg_lab.smdebug.rules;"

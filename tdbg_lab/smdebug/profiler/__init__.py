@@ -11,7 +11,8 @@ from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import (
     S3AlgorithmMetricsReader,
 )
 from tdbg_lab.smdebug.profiler.metrics_reader_base import MetricsReaderBase
-from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader, S3SystemMetricsReader
+from tdbg_lab.smdebug.profiler.numpy_metrics_reader import S3NumpySystemMetricsReader
+from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader, S3SystemMetricsReader
 from tdbg_lab.smdebug.profiler.system_profiler_file_parser import (
     ProfilerSystemEvents,
     SystemProfilerEventParser,
@@ -31,6 +32,7 @@ __all__ = [
     "MetricsReaderBase",
     "ProfilerSystemEvents",
     "S3AlgorithmMetricsReader",
+    "S3NumpySystemMetricsReader",
     "S3SystemMetricsReader",
     "SMDataParallelProfilerEvents",
     "SMProfilerEvents",

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader", "during"]
+__all__ = ["AlgorithmMetricsReader", "LocalAlgorithmMetricsReader", "S3AlgorithmMetricsReader", "during"]
 
 
-class LocalAlgorithmMetricsReader(MetricsReaderBase):
-    """Reads phases of a folder."""
+class AlgorithmMetricsReader(MetricsReaderBase):
+    """Reads phases, wherever they are."""
 
     time_column = "start_ns"
 
@@ -63,7 +63,11 @@ class LocalAlgorithmMetricsReader(MetricsReaderBase):
         return _events(found[begun | lasts], event_type)
 
 
-class S3AlgorithmMetricsReader(LocalAlgorithmMetricsReader):
+class LocalAlgorithmMetricsReader(AlgorithmMetricsReader):
+    """Reads phases of a folder."""
+
+
+class S3AlgorithmMetricsReader(AlgorithmMetricsReader):
     """Reads phases below an address (``s3://bucket/.../profiler-output``)."""
 
     def __init__(self, s3_trial_path: str | Path, use_in_memory_cache: bool = False) -> None:

@@ -10,7 +10,19 @@ import pandas as pd
 
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
 
-__all__ = ["TimeUnits", "to_ns", "to_us", "to_us_since_epoch", "us_since_epoch_to_human_readable_time"]
+__all__ = [
+    "TimeUnits",
+    "convert_utc_datetime_to_microseconds",
+    "convert_utc_datetime_to_nanoseconds",
+    "convert_utc_timestamp_to_microseconds",
+    "convert_utc_timestamp_to_nanoseconds",
+    "convert_utc_timestamp_to_seconds",
+    "ns_since_epoch_to_human_readable_time",
+    "to_ns",
+    "to_us",
+    "to_us_since_epoch",
+    "us_since_epoch_to_human_readable_time",
+]
 _READABLE = "%Y-%m-%dT%H:%M:%S:%f"
 _Time = TypeVar("_Time", int, pd.Series)
 
@@ -33,8 +45,10 @@ _NS = {
 
 
 def to_ns(time: float, unit: TimeUnits = TimeUnits.MICROSECONDS) -> int:
-    """A time since the epoch in ns."""
-    return int(time * _NS[unit])
+    """A time since the epoch in ns; one with a fraction to the us, which is what a double holds of it."""
+    if isinstance(time, int):
+        return time * _NS[unit]
+    return round(time * _NS[unit] / 1000) * 1000
 
 
 def to_us(time_ns: _Time) -> _Time:
@@ -42,7 +56,37 @@ def to_us(time_ns: _Time) -> _Time:
     return (time_ns + 500) // 1000
 
 
-def us_since_epoch_to_human_readable_time(us_since_epoch: int) -> str:
+def convert_utc_timestamp_to_nanoseconds(timestamp: float, unit: TimeUnits = TimeUnits.MICROSECONDS) -> int:
+    """A time since the epoch in ns."""
+    return to_ns(timestamp, unit)
+
+
+def convert_utc_timestamp_to_microseconds(timestamp: float, unit: TimeUnits = TimeUnits.MICROSECONDS) -> int:
+    """A time since the epoch in us, cut off."""
+    return to_ns(timestamp, unit) // 1000
+
+
+def convert_utc_timestamp_to_seconds(timestamp: float, unit: TimeUnits = TimeUnits.MICROSECONDS) -> int:
+    """A time since the epoch in s, cut off."""
+    return to_ns(timestamp, unit) // 10**9
+
+
+def convert_utc_datetime_to_nanoseconds(timestamp_datetime: datetime) -> int:
+    """A moment in ns since the epoch."""
+    return convert_utc_datetime_to_microseconds(timestamp_datetime) * 1000
+
+
+def convert_utc_datetime_to_microseconds(timestamp_datetime: datetime) -> int:
+    """A moment in us since the epoch; one without a time zone is local, as everywhere in Python."""
+    return round(timestamp_datetime.timestamp() * 1e6)
+
+
+def ns_since_epoch_to_human_readable_time(ns_since_epoch: int) -> str:
+    """As `us_since_epoch_to_human_readable_time`."""
+    return us_since_epoch_to_human_readable_time(ns_since_epoch / 1e3)
+
+
+def us_since_epoch_to_human_readable_time(us_since_epoch: float) -> str:
     """``2026-01-31T12:00:00:000000``, UTC."""
     return datetime.fromtimestamp(us_since_epoch / 1e6, UTC).strftime(_READABLE)
 

@@ -13,7 +13,7 @@ from tdbg_lab.records import RunStatus
 from tdbg_lab.smdebug.core.logger import get_logger
 from tdbg_lab.smdebug.exceptions import NoMoreProfilerData, SMDebugRuntimeError
 from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader
-from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader
 from tdbg_lab.smdebug.trials.waiting import Waiting
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.smdebug.profiler.analysis.notebook_utils.selection import Series
-    from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+    from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader
 
 __all__ = ["Heatmap"]
 

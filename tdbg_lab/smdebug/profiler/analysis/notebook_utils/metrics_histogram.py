@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tdbg_lab.smdebug.profiler.analysis.notebook_utils.selection import Series
-    from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+    from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader
 
 __all__ = ["MetricsHistogram"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader
-    from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+    from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader
 
 __all__ = ["Series", "chosen_metrics", "matching", "metric_series", "phase_series", "step_series"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plotly import graph_objects as go
 
     from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader
-    from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+    from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader
 
 __all__ = ["TimelineCharts"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.smdebug.exceptions import NoMoreProfilerData, SMDebugValueError
 from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader
-from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader
+from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader
 
 if TYPE_CHECKING:
     from pathlib import Path

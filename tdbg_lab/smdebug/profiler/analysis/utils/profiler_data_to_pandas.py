@@ -10,7 +10,7 @@ import pandas as pd
 from tdbg_lab.smdebug.core.utils import match_inc
 from tdbg_lab.smdebug.exceptions import SMDebugValueError
 from tdbg_lab.smdebug.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader, during
-from tdbg_lab.smdebug.profiler.system_metrics_reader import LocalSystemMetricsReader, described
+from tdbg_lab.smdebug.profiler.system_metrics import LocalSystemMetricsReader, described
 from tdbg_lab.smdebug.profiler.utils import (
     to_us,
     to_us_since_epoch,
