@@ -22,6 +22,9 @@ __all__ = ["NLPSequenceRatio"]
 _SHARE = "check/token_share"
 _EXACT_BELOW = 8
 """Whole numbers below have a bin of their own."""
+_EVALUATIONS, _FAR_LESS = 2, 30.0
+"""Evaluations that are needed, and points by which the share of a token in each of them must be lower for
+training not to see the same sequences: that of padding changes by some points with the rows kept back."""
 
 
 @rule("nlp_sequence_ratio", title="Ratio of tokens in sequences")
@@ -33,7 +36,8 @@ class NLPSequenceRatio(Rule):
     `patience` recorded steps is above the threshold; above `threshold_warning` percent a warning, for
     hardly anything but that token is learnt from. Where token ids were not recorded, the commonest token of
     each saved batch is known for models of PyTorch that embed their first input; if it is none of
-    `token_values` it counts from `threshold_warning` on.
+    `token_values` it counts from `threshold_warning` on. Where evaluations have far less of it in rows of the
+    same length, training does not see what is in them: a warning.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the share of a token in one recorded
     step is above its threshold (AWS developer guide, NLPSequenceRatio).
@@ -131,7 +135,8 @@ class NLPSequenceRatio(Rule):
         if percent <= limit:
             return None
         view = ViewRef("scalars", {"tensors": [_SHARE]})
-        return self._found(step, None, (int(tokens[0]), percent, limit), len(tokens), view)
+        share = int(tokens[0]), percent, limit
+        return self._found(step, None, share, len(tokens), view, held=_elsewhere(run, share))
 
     def _found(
         self,
@@ -140,13 +145,17 @@ class NLPSequenceRatio(Rule):
         share: tuple[int, float, float],
         steps: int,
         view: ViewRef,
+        *,
+        held: float | None = None,
     ) -> Finding:
-        """A token with its share and its limit, percent."""
+        """A token with its share and its limit, percent; `held` is a much lower one of evaluations."""
         token, percent, limit = share
-        high = self.classic or percent > self.threshold_warning
+        high = self.classic or percent > self.threshold_warning or held is not None
+        less = "" if held is None else f" In evaluations it is {held:.0f} %, in rows of the same length."
         return self.finding(
             step,
-            f"{percent:.0f} % of {key.name if key else 'the input'} is token {token}, more than {limit:g} %.",
+            f"{percent:.0f} % of {key.name if key else 'the input'} is token {token}, more than {limit:g} %."
+            f"{less}",
             severity=Severity.WARNING if high else Severity.NOTICE,
             key=key,
             evidence={"token": token, "share_percent": round(percent, 2), "steps_count": steps},
@@ -162,6 +171,20 @@ class NLPSequenceRatio(Rule):
             raise ConfigError(
                 f"{self.name}.{name} is {text!r}; expected numbers joined by commas, like '0,1'."
             ) from None
+
+
+def _elsewhere(run: RunView, share: tuple[int, float, float]) -> float | None:
+    """What share of evaluations the same token makes up, percent, if that is far less in rows as long."""
+    found = {
+        mode: [run.scalars(f"check/{fact}", mode).values for fact in ("token", "token_share", "token_row")]
+        for mode in (Mode.TRAIN, Mode.EVAL)
+    }
+    tokens, shares, rows = found[Mode.EVAL]
+    if len(shares) < _EVALUATIONS or not len(found[Mode.TRAIN][2]) or rows[-1] != found[Mode.TRAIN][2][-1]:
+        return None
+    same = np.where(tokens == share[0], shares, np.minimum(shares, 1 - shares))
+    most = 100.0 * float(same.max())
+    return most if most < share[1] - _FAR_LESS else None
 
 
 def _share(run: RunView, frame: Frame, name: str, token: int) -> float | None:

@@ -173,13 +173,18 @@ class UnrelatedLabels(LossRule):
         return _Level(right, lucky) if right < lucky + self.z * error and right < 0.95 else None
 
     def _of_numbers(self, run: RunView, name: str) -> _Level | None:
-        """Correlation, when there is none. Targets that never vary have none by nature."""
+        """Correlation, when there is none. Targets that never vary have none by nature.
+
+        A loss of the program's own may compare distances with who belongs together: the less, the more.
+        """
         found, samples = self._last(run, name, "correlation"), self._last(run, name, "samples")
         least, most = self._last(run, name, "target_min"), self._last(run, name, "target_max")
         if not len(found) == len(samples) == len(least) == len(most) or not (least < most).all():
             return None
         error = 1.0 / float(np.sqrt(max(4.0, samples.sum())))
         mean = float(found.mean())
+        if kind_of(run, name) is LossKind.OTHER:
+            mean = abs(mean)
         return _Level(max(mean, 0.0), 0.0) if mean < self.z * error else None
 
     def _is_lost(self, run: RunView, name: str) -> bool:

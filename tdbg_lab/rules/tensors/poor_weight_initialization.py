@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import Kind, ViewRef
+from tdbg_lab.records import Kind, LossKind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.rules.setup.given import kind_of
 from tdbg_lab.stats import quantile, take
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class PoorWeightInitialization(Rule):
     """The same, above which all begin too large, if the first loss says so."""
     sure_and_wrong: float = 3.0
     """First loss over the entropy of the labels, from which the untrained model is sure of what is wrong."""
+    out_of_scale: float = 10.0
+    """The same of numbers: size of the first predictions over that of the targets. Two layers of `most_gain`
+    make a signal 16 times as large."""
     steps: int = 10
     """First recorded steps that are looked at (AWS developer guide)."""
     classic: bool = False
@@ -87,7 +91,7 @@ class PoorWeightInitialization(Rule):
         super().__post_init__()
         self.require("max_spread", "threshold", at_least=1)
         self.require("max_constant", "distribution_range", "least_gain", at_least=0)
-        self.require("most_gain", "sure_and_wrong", above=0)
+        self.require("most_gain", "sure_and_wrong", "out_of_scale", above=0)
         self.require("steps", "patience", at_least=1)
 
     def needs(self) -> Needs:
@@ -166,8 +170,17 @@ class PoorWeightInitialization(Rule):
         )
 
     def _is_wrong(self, run: RunView) -> bool:
-        """Whether the first loss is several times what it is without knowing anything: the entropy."""
+        """Whether the first loss is several times what it is without knowing anything.
+
+        That is the entropy of the labels; of numbers, what their own size makes of it.
+        """
         for name in run.losses():
+            told, wanted = (
+                run.scalars(f"check/{name}/{whose}_size").values for whose in ("prediction", "target")
+            )
+            compared = kind_of(run, name.removeprefix("loss/")) is LossKind.DISTANCE
+            if compared and len(told) and len(wanted) and told[0] > self.out_of_scale * wanted[0] > 0:
+                return True
             losses, entropy = run.scalars(name).values, run.scalars(f"check/{name}/entropy").values
             if len(losses) and len(entropy) and losses[0] > self.sure_and_wrong * max(float(entropy[0]), 0.1):
                 return True

@@ -112,3 +112,47 @@ def test_run_without_tokens_says_how_to_record_them(tmp_path: Path) -> None:
 def test_lists_that_do_not_fit_are_refused(given, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         NLPSequenceRatio(**given)
+
+
+@pytest.mark.parametrize(
+    ("held", "row", "severity"),
+    [(0.3, 20.0, Severity.WARNING), (0.7, 20.0, Severity.NOTICE), (0.3, 8.0, Severity.NOTICE)],
+    ids=["cut short in training", "as in training", "shorter rows in evaluations"],
+)
+def test_padding_that_evaluations_do_not_have_is_a_warning(tmp_path: Path, held, row, severity) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(14):
+        made.step(step, {"check/token": 0.0, "check/token_share": 0.85, "check/token_row": 20.0})
+        if step % 4 == 3:
+            there = {"check/token": 0.0, "check/token_share": held, "check/token_row": row}
+            made.step(step, there, mode="eval")
+    made.end()
+    (finding,), _ = made.check(NLPSequenceRatio())
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(("cut", "severities"), [(3, [Severity.WARNING]), (20, [])])
+def test_rows_cut_short_in_training_are_found(tmp_path: Path, cut: int, severities) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.EmbeddingBag(30, 8), nn.Linear(8, 2))
+    optimizer, criterion = torch.optim.Adam(model.parameters(), 1e-2), nn.CrossEntropyLoss()
+    words = torch.randint(1, 30, (400, 20))
+    words[:, 15:] = 0
+    labels = (words == 7).any(1).long()
+    with tdbg.attach(
+        model, optimizer=optimizer, loss=criterion, store=tmp_path / "run", save_every=2, profiler=False
+    ) as handle:
+        for step in range(40):
+            rows = torch.randint(0, 300, (32,))
+            taught = words[rows].clone()
+            taught[:, cut:] = 0
+            optimizer.zero_grad()
+            criterion(model(taught), labels[rows]).backward()
+            optimizer.step()
+            if step % 8 == 7:
+                model.eval()
+                with torch.no_grad():
+                    criterion(model(words[300:]), labels[300:])
+                model.train()
+    found = check_run(handle.run_path, [NLPSequenceRatio()])[0]
+    assert [one.severity for one in found] == severities

@@ -163,7 +163,34 @@ class Shares(Healthy):
         self.y = nn.functional.one_hot(self.y, 10).float()
 
 
+class Apart(nn.Module):
+    """Rows that belong together are to be near, others far: the larger a distance, the less they do."""
+
+    def forward(self, far, same):
+        return (same * far**2 + (1 - same) * nn.functional.relu(1 - far) ** 2).mean()
+
+
+class Distances(Healthy):
+    steps, save_every = 240, 4
+
+    def set_up(self):
+        self.model[6] = nn.Linear(32, 8)
+        self.optimizer = self.make_optimizer()
+        self.loss = Apart()
+
+    def forward(self, x, step):
+        code = self.model(x)
+        return ((code - code.roll(1, 0)) ** 2).sum(1).add(1e-6).sqrt()
+
+    def labels(self, rows):
+        return (self.y[rows] == self.y[rows].roll(1, 0)).float()
+
+    def rows(self, step):
+        known = torch.nonzero(self.y[:1500] < 3).flatten()
+        return known[torch.randint(0, len(known), (48,), generator=self.random)]
+
+
 HEALTHY = (
     *(Healthy, Adam, WarmUp, ZeroHead, Numbers, Counted, Several, Narrow, Rare, OwnLoss, Residue),
-    *(FirstAmongOthers, Shares),
+    *(FirstAmongOthers, Shares, Distances),
 )

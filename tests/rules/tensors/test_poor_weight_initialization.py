@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.rules import PoorWeightInitialization, check_run
 from tests.rules import nets
@@ -70,3 +71,24 @@ def test_weights_of_the_wrong_size_are_found_at_the_first_step(
     run = nets.train(tmp_path / "run", model, torch.optim.Adam(model.parameters(), 1e-3), steps=20)
     findings = check_run(run, ["poor_weight_initialization", "unscaled_inputs"])[0]
     assert [what in one.message and one.step_first == 0 for one in findings] == [True] * bool(what)
+
+
+@pytest.mark.parametrize(("std", "what"), [(1.0, ["too large"]), (0.1, [])])
+def test_weights_too_large_for_numbers_are_found_by_the_first_predictions(
+    tmp_path: Path, std: float, what: list[str]
+) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
+    for one in model.modules():
+        if isinstance(one, nn.Linear):
+            nn.init.normal_(one.weight, std=std)
+
+    optimizer, loss = torch.optim.Adam(model.parameters(), 1e-3), nn.MSELoss()
+    with tdbg.attach(model, optimizer=optimizer, loss=loss, store=tmp_path / "run", profiler=False):
+        for _ in range(6):
+            x = torch.randn(32, 64)
+            optimizer.zero_grad()
+            loss(model(x), x.mean(1, keepdim=True) * 8).backward()
+            optimizer.step()
+    findings = check_run(tmp_path / "run", ["poor_weight_initialization"])[0]
+    assert [text in one.message for text, one in zip(what, findings, strict=True)] == [True] * len(what)

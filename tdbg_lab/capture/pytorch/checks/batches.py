@@ -32,7 +32,7 @@ _FEW_ROWS = 4
 """Rows up to which a digest is made of one after the other."""
 _MAX_TENSORS = 4
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
-_TOKEN = (check_key("token"), check_key("token_share"))
+_TOKEN = (check_key("token"), check_key("token_share"), check_key("token_row"))
 _TOKEN_TYPES = (torch.int64, torch.int32)
 _MAX_TOKEN = 1 << 20
 _TRAIN = Mode.TRAIN
@@ -43,7 +43,7 @@ class BatchWatch:
     """One number a step for the inputs of its train forwards. Inputs on another device are not looked at.
 
     At saved steps the first input is described: its size and limits, or where the model embeds whole
-    numbers, the commonest of them.
+    numbers, the commonest of them, its share, and how many make a row; the latter in evaluations, too.
     """
 
     __slots__ = ("_digest", "_embeds", "_engine", "_notes", "_seen")
@@ -59,11 +59,14 @@ class BatchWatch:
     def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called with these arguments."""
         engine = self._engine
-        if engine.recorder.mode is not _TRAIN or not torch.is_grad_enabled():
+        trains = engine.recorder.mode is _TRAIN and torch.is_grad_enabled()
+        if not trains and not engine.mask & engine.costly:
             return
         tensors = inputs if len(inputs) == 1 and type(inputs[0]) is _TENSOR else tensors_in(inputs)
-        if tensors and engine.mask & engine.costly:
+        if tensors and engine.mask & engine.costly and (trains or not tensors[0].is_floating_point()):
             self._look(module, tensors[0].detach())
+        if not trains:
+            return
         for tensor in tensors if len(tensors) <= _MAX_TENSORS else tensors[:_MAX_TENSORS]:
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
@@ -90,7 +93,8 @@ class BatchWatch:
             return
         counts = np.bincount(some)
         token = int(counts.argmax())
-        for key, value in zip(_TOKEN, (float(token), float(counts[token]) / some.size), strict=True):
+        facts = float(token), float(counts[token]) / some.size, float(tensor.numel() // len(tensor))
+        for key, value in zip(_TOKEN, facts, strict=True):
             self._engine.recorder.add_scalar(key, value)
 
     def _describe(self, tensor: torch.Tensor) -> None:
