@@ -92,7 +92,7 @@ def main():
         for early in (True, False):
             name = f"{'early' if early else 'late'}-{micros}"
             told[name] = fit(root, name, micros=micros, early=early)
-    told["bare-1"] = fit(root, "bare-1", bare=True)
+        told[f"bare-{micros}"] = fit(root, f"bare-{micros}", micros=micros, bare=True)
     (root / f"told-{dist.get_rank()}.json").write_text(json.dumps(told))
     dist.destroy_process_group()
 

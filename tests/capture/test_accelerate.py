@@ -17,7 +17,7 @@ from tdbg_lab.run import open_run
 pytest.importorskip("accelerate")
 HERE = Path(__file__).parent
 STEPS = 4
-FORMS = ["early-1", "late-1", "bare-1", "early-2", "late-2"]
+FORMS = ["early-1", "late-1", "bare-1", "early-2", "late-2", "bare-2"]
 """When it was attached (without the optimizer: bare), and batches of a step."""
 
 pytestmark = pytest.mark.skipif(

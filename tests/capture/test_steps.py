@@ -96,6 +96,31 @@ def test_schedules_decide_which_steps_are_saved(attach):
     assert run.tensor_names(kind="activation", mode="eval")
 
 
+def test_accumulated_batches_are_one_step_of_an_optimizer_that_was_not_given(attach):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model) as handle:
+        for step in range(3):
+            for micro in range(4):
+                x, y = batch(4 * step + micro)
+                torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert handle.step == 3
+    assert handle.run.steps(tensor="gradient/conv.weight").tolist() == [0, 1, 2]
+
+
+def test_optimizer_that_never_steps_does_not_hold_up_the_steps(attach, monkeypatch):
+    monkeypatch.setattr("tdbg_lab.capture.pytorch.optimizers._LONG", 3)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model) as handle:
+        for step in range(8):
+            model(batch(step)[0])
+    assert optimizer.param_groups
+    assert handle.step == 8 - 3
+
+
 def test_without_an_optimizer_a_train_forward_is_a_step(attach):
     model = Net()
     handle = attach(model)

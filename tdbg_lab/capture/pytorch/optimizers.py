@@ -6,12 +6,14 @@ them steps a second time.
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.optim import Optimizer
 
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.graphs import within_graph
@@ -23,14 +25,14 @@ from tdbg_lab.records import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch.optim import Optimizer
-
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
     from tdbg_lab.capture.pytorch.parameters import Live, ParameterProbe
 
 __all__ = ["OptimizerWatch"]
 
+_LONG = 256
+"""Batches without a step of an optimizer that is there: it is not what trains."""
 _TO_COME = "\0"
 """Name of an optimizer that is not known before its first step."""
 
@@ -51,6 +53,8 @@ class OptimizerWatch:
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
         self._stepped: set[str] = set()
         self._expected: set[str] = set()
+        self._awaited = 0
+        """Batches that were seen before the first step of an optimizer."""
         self._closure = False
         self._fresh = False
         """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
@@ -97,6 +101,30 @@ class OptimizerWatch:
     def named(self) -> dict[str, Optimizer]:
         """The optimizers by their names."""
         return {name: optimizer for optimizer, name in self._names.items()}
+
+    def awaits(self) -> bool:
+        """Whether a step is still to come from an optimizer that was not given, though the model ran again.
+
+        Gradients of several batches are accumulated then. The program's optimizers are looked for once, among
+        all its objects; if none of them steps for long, the model is trained in another way.
+        """
+        if self._names:
+            return False
+        self._awaited += 1
+        if self._awaited == 1 and not self._is_there():
+            self._awaited = _LONG
+        return self._awaited < _LONG
+
+    def _is_there(self) -> bool:
+        """Whether the program holds an optimizer that moves parameters of the model."""
+        known = {id(value) for _, value in self.parameters.live()}
+        found = (one for one in gc.get_objects() if issubclass(type(one), Optimizer))
+        return any(
+            id(one) in known
+            for optimizer in found
+            for group in getattr(optimizer, "param_groups", ())
+            for one in group["params"]
+        )
 
     @property
     def has_closure(self) -> bool:

@@ -65,7 +65,8 @@ class RootProbe:
         engine = self._engine
         if recomputing():
             return
-        if engine.forwards and not self._watch and not engine.override and module.training:
+        again = engine.forwards and module.training and not engine.override and not self._watch
+        if again and not engine.guard.run("optimizer", self._watch.awaits):
             engine.before_step()
             engine.close_step()
         engine.begin_forward(training=module.training)
