@@ -71,7 +71,7 @@ def _lived(recipe: Recipe, _step: int, *_: torch.Tensor) -> tuple[torch.Tensor, 
     """Days by the policy as it is, and what was earned from each hour on beyond the mean of that hour."""
     source, other = recipe.options["source"], recipe.options["other"]
     other.load_state_dict(recipe.model.state_dict())
-    state, known, did, earned = data.began(48, source), [], [], []
+    state, known, did, earned = data.began(24, source), [], [], []
     with torch.no_grad():
         for _hour in range(data.LONG):
             known.append(data.seen(state))
@@ -95,9 +95,9 @@ def _remembered(recipe: Recipe, step: int, *_: torch.Tensor) -> tuple[torch.Tens
     """Some hours of a store, and the worth of the best that can follow by a slower net (DQN)."""
     kept, source = recipe.options, recipe.options["source"]
     state = kept["state"] if step % data.LONG else data.began(32, source)
-    if step % 10 == 0:
-        kept["other"].load_state_dict(recipe.model.state_dict())
     with torch.no_grad():
+        for slow, now in zip(kept["other"].parameters(), recipe.model.parameters(), strict=True):
+            slow.lerp_(now, 0.05)
         did = recipe.model(data.seen(state)).argmax(1)
         odd = torch.rand(32, generator=source) < max(0.1, 1 - step / 100)
         did = torch.where(odd, torch.randint(3, (32,), generator=source), did)
@@ -105,7 +105,7 @@ def _remembered(recipe: Recipe, step: int, *_: torch.Tensor) -> tuple[torch.Tens
         last = torch.full((32,), step % data.LONG == data.LONG - 1).float()
         kept["store"].append((data.seen(state), did, earned, data.seen(kept["state"]), last))
         known, did, earned, after, last = (torch.cat(one) for one in zip(*kept["store"][-150:], strict=True))
-        rows = torch.randint(len(known), (128,), generator=source)
+        rows = torch.randint(len(known), (256,), generator=source)
         later = earned[rows] + (1 - last[rows]) * 0.95 * kept["other"](after[rows]).amax(1)
     return known[rows], torch.stack([did[rows], later], 1)
 
@@ -127,7 +127,7 @@ def power_praised(seed: int) -> Recipe:
 
 
 def power_valued(seed: int) -> Recipe:
-    return _power(stack((4, 64, 64, 3), nn.ReLU), Missed(), seed, _remembered, 3e-3, 300)
+    return _power(stack((4, 64, 64, 3), nn.ReLU), Missed(), seed, _remembered, 5e-3, 280)
 
 
 TASKS = (
@@ -137,6 +137,6 @@ TASKS = (
          (sagemaker.output_zero("maker.2", 100), silent.no_zero_grad())),
     Task("power_praised", "reinforcement", power_praised, {"rmsprop": w.by("RMSprop", 3e-3)},
          (third.saturated_units("2", 60), silent.left_out("2"))),
-    Task("power_valued", "reinforcement", power_valued, {"nadam": w.by("NAdam", 2e-3)},
+    Task("power_valued", "reinforcement", power_valued, {"nadam": w.by("NAdam", 4e-3)},
          (setup.constant_output("4"), silent.skipped(120))),
 )  # fmt: skip
