@@ -110,13 +110,13 @@ def tanks_scanned(seed: int) -> Recipe:
 
 
 TASKS = (
-    Task("exercises_told", "recurrent", exercises_told, {"larger_batches": w.batches_of(96)},
+    Task("exercises_told", "recurrent", exercises_told, {"nadam": w.by("NAdam", 4e-3)},
          (fifth.gap_marked(1, 0.2), second.zeroed_before_step())),
     Task("tanks_followed", "recurrent", tanks_followed, {"smaller_batches": w.batches_of(24)},
          (fourth.raised(100.0, 80), fifth.unshuffled(26))),
     Task("shelves_stocked", "recurrent", shelves_stocked, {"nadam": w.by("NAdam", 6e-3)},
          (fourth.tanh_output("head"), silent.no_zero_grad())),
-    Task("code_coloured", "recurrent", code_coloured, {"larger_batches": w.batches_of(48)},
+    Task("code_coloured", "recurrent", code_coloured, {"nadam": w.by("NAdam", 4e-3)},
          (fourth.other_rows(), silent.left_in_eval())),
     Task("slots_filled", "recurrent", slots_filled, {"adamax": w.by("Adamax", 1.5e-2)},
          (sagemaker.padded(0.85), fifth.embedding_anew("embed"))),

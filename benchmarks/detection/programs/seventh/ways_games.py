@@ -110,16 +110,26 @@ def _remembered(recipe: Recipe, step: int, *_: torch.Tensor) -> tuple[torch.Tens
     return known[rows], torch.stack([did[rows], later], 1)
 
 
+def _copied(recipe: Recipe, _step: int) -> None:
+    """Copies of the model to act by and to judge by, neither of which is watched."""
+    recipe.options |= {name: copy.deepcopy(recipe.model) for name in ("other", "judged")}
+
+
 def _power(model: nn.Module, criterion: nn.Module, seed: int, rows: Any, rate: float, steps: int) -> Recipe:
     """Batches are made by trying; a day's worth is the score, whatever rows are held out."""
+
+    def worth(_told: torch.Tensor, _wanted: torch.Tensor) -> float:
+        recipe.options["judged"].load_state_dict(recipe.model.state_dict())
+        return data.worth(recipe.options["judged"])
+
     source = torch.Generator().manual_seed(seed)
     some = data.seen(data.began(256, source)), torch.zeros(256, 2)
-    return Recipe(
-        model, some, some, criterion, lambda _told, _wanted: data.worth(model), clip=5.0, steps=steps,
-        on_batch=[rows], options={"source": source, "store": []},
-        after_optimizer=[lambda recipe, _: recipe.options.update(other=copy.deepcopy(recipe.model))],
+    recipe = Recipe(
+        model, some, some, criterion, worth, clip=5.0, steps=steps, on_batch=[rows],
+        after_optimizer=[_copied], options={"source": source, "store": []},
         optimizer=lambda p: torch.optim.Adam(p, rate), schedule=lambda step: 1 - 0.9 * step / steps,
     )  # fmt: skip
+    return recipe
 
 
 def power_praised(seed: int) -> Recipe:
