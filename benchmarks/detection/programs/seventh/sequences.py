@@ -68,8 +68,8 @@ def slots_filled(seed: int) -> Recipe:
 
 def manual_typed(seed: int) -> Recipe:
     recipe = Recipe(
-        Remembering("GRU", 24, len(LETTERS), 64, words=len(LETTERS), tells="each"), *manual("cluster", 30),
-        score=mean_loss, batch=32, steps=240, clip=1.0, optimizer=lambda p: torch.optim.Adam(p, 1e-2),
+        Remembering("GRU", 24, len(LETTERS), 56, words=len(LETTERS), tells="each"), *manual("cluster", 24),
+        score=mean_loss, batch=24, steps=220, clip=1.0, optimizer=lambda p: torch.optim.Adam(p, 1e-2),
     )  # fmt: skip
     w.cosine(recipe)
     return recipe

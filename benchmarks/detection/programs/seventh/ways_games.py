@@ -133,7 +133,7 @@ def _power(model: nn.Module, criterion: nn.Module, seed: int, rows: Any, rate: f
 
 
 def power_praised(seed: int) -> Recipe:
-    return _power(stack((4, 32, 32, 3), nn.Tanh), Praised(), seed, _lived, 4e-3, 120)
+    return _power(stack((4, 32, 32, 3), nn.Tanh), Praised(), seed, _lived, 6e-3, 120)
 
 
 def power_valued(seed: int) -> Recipe:
