@@ -169,7 +169,18 @@ class Run(Requests):
     def problems(self) -> list[str]:
         """What could not be read, and why."""
         remote = [] if self._mirror is None else self._mirror.problems
-        return [*self._reader.state.problems, *remote, *filter(None, [self._unreachable])]
+        return [*self._reader.state.problems, *remote, *filter(None, [self._unreachable, self._missing()])]
+
+    def _missing(self) -> str | None:
+        """What to say where steps were made, and nothing of them is here: neither rows nor spans."""
+        info, state = self._info, self._reader.state
+        if info.ended_ns is None or info.last_step < 1 or state.last_write_ns or state.problems:
+            return None
+        folders = "" if self.ranks() else "; the folders rank-00000, ... are missing"
+        return (
+            f"Run {info.name} went on to step {info.last_step}, but nothing of it is here: "
+            f"copy its directory with all that is in it{folders}."
+        )
 
     @property
     def last_step(self) -> int:
@@ -483,6 +494,8 @@ class Run(Requests):
 
 def _why_none(path: Path) -> str:
     """Why a directory is no run."""
+    if not path.exists():
+        return "there is no such folder"
     if next(path.glob("*/run.json"), None) is not None:
         return "it is a folder of runs, which tdbg_lab.list_runs tells"
     return "run.json is missing"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import numpy as np
 import pytest
 
 from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.run import list_runs, open_run
+from tdbg_lab.store import RunFolder
 from tdbg_lab.testing import fake_run
 
 GARBAGE = {
@@ -107,6 +109,28 @@ def test_folder_of_runs_is_told_from_a_folder_without_one(tmp_path):
     fake_run(tmp_path / "first", steps=1)
     with pytest.raises(NotFoundError, match=r"no run at .*: it is a folder of runs, .*list_runs"):
         open_run(tmp_path)
+
+
+def test_run_whose_rows_were_not_copied_says_so(tmp_path):
+    path = fake_run(tmp_path / "run", steps=3)
+    RunFolder(path).set_status("finished", last_step=2)
+    assert open_run(path).problems == []
+    shutil.rmtree(path / "rank-00000")
+    run = open_run(path)
+    assert (run.last_step, run.tensor_names()) == (-1, [])
+    (problem,) = run.problems
+    assert problem == (
+        "Run run went on to step 2, but nothing of it is here: copy its directory with all that is in it; "
+        "the folders rank-00000, ... are missing."
+    )
+    (path / "rank-00000").mkdir()
+    (problem,) = open_run(path).problems
+    assert problem.endswith("copy its directory with all that is in it.")
+
+
+def test_folder_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(NotFoundError, match=r"There is no run at nowhere: there is no such folder\."):
+        open_run(tmp_path / "nowhere")
 
 
 def test_what_a_run_says_of_itself_counts_its_tensors_by_name(tmp_path):
