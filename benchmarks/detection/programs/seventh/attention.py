@@ -21,8 +21,8 @@ __all__ = ["TASKS"]
 def manual_completed(seed: int) -> Recipe:
     letters = len(data.LETTERS)
     recipe = Recipe(
-        nets.Llama(nn.Embedding(letters, 40), letters, 40), *data.manual("preprocessing", 28),
-        score=mean_loss, batch=24, steps=180, clip=1.0,
+        nets.Llama(nn.Embedding(letters, 32), letters), *data.manual("preprocessing", 24),
+        score=mean_loss, batch=24, steps=160, clip=1.0,
         optimizer=lambda p: torch.optim.AdamW(p, 6e-3, betas=(0.9, 0.95), weight_decay=0.1),
     )  # fmt: skip
     w.warm_cosine(20, 0.1)(recipe)
@@ -31,8 +31,8 @@ def manual_completed(seed: int) -> Recipe:
 
 def digits_viewed(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Headed(nets.Patches(1, 2, 32), 10, 16, drop=0.05, act="relu"), *digits(image=True), batch=48,
-        steps=180, optimizer=lambda p: torch.optim.Adam(p, 6e-3, betas=(0.9, 0.98)),
+        nets.Headed(nets.Patches(1, 2, 32), 10, 16, depth=1, drop=0.05, act="relu"), *digits(image=True),
+        batch=48, steps=180, optimizer=lambda p: torch.optim.Adam(p, 6e-3, betas=(0.9, 0.98)),
     )  # fmt: skip
     w.warm_cosine(20, 0.02)(recipe)
     return recipe
@@ -58,8 +58,9 @@ def tickets_queued(seed: int) -> Recipe:
 
 def surveys_priced(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Headed(nets.Columns(7, 24), 1, 7, 24, 3, act="relu"), *data.columns(7, 715, 5000), nn.MSELoss(),
-        fit_of, batch=96, steps=240, optimizer=lambda p: torch.optim.AdamW(p, 4e-3, weight_decay=0.02),
+        nets.Headed(nets.Columns(7, 24), 1, 7, 24, 3, 1, act="relu"), *data.columns(7, 715, 5000),
+        nn.MSELoss(), fit_of, batch=96, steps=240,
+        optimizer=lambda p: torch.optim.AdamW(p, 4e-3, weight_decay=0.02),
     )  # fmt: skip
     w.warm_cosine(20)(recipe)
     return recipe
@@ -76,8 +77,8 @@ def promoters_read(seed: int) -> Recipe:
 
 def shops_foreseen(seed: int) -> Recipe:
     return Recipe(
-        nets.Llama(nn.Linear(3, 32), 4, heads=2, tells="last", drop=0.05), *shops(20, 4, 717), nn.HuberLoss(),
-        fit_of, batch=64, steps=160, clip=1.0, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
+        nets.Llama(nn.Linear(3, 32), 4, heads=2, depth=1, tells="last", drop=0.05), *shops(20, 4, 717),
+        nn.HuberLoss(), fit_of, batch=64, steps=160, clip=1.0, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
         schedule=lambda step: min(1.0, (step + 1) / 20) * 0.985**step,
     )  # fmt: skip
 
@@ -94,13 +95,13 @@ def packages_told(seed: int) -> Recipe:
 TASKS = (
     Task("manual_completed", "transformer", manual_completed, {"larger_batches": w.batches_of(32)},
          (third.attention_flat(1e-3), silent.detached("first"))),
-    Task("digits_viewed", "transformer", digits_viewed, {"larger_batches": w.batches_of(64)},
+    Task("digits_viewed", "transformer", digits_viewed, {"nadam": w.by("NAdam", 4e-3)},
          (fifth.l2_in_adam(3e-3, 1.0), silent.never_eval())),
     Task("scenes_viewed", "transformer", scenes_viewed, {"nadam": w.by("NAdam", 1.5e-3)},
          (fifth.divided_twice(), silent.stale_optimizer("head"))),
     Task("tickets_queued", "transformer", tickets_queued, {"dropped": w.dropped(0.3)},
          (third.warm_up_for_ever(), silent.initialised_again("head", 110))),
-    Task("surveys_priced", "transformer", surveys_priced, {"larger_batches": w.batches_of(128)},
+    Task("surveys_priced", "transformer", surveys_priced, {"nadam": w.by("NAdam", 3e-3)},
          (second.one_large_column(4, 1e3), silent.skipped(80))),
     Task("promoters_read", "transformer", promoters_read, {"adamw": w.by("AdamW", 4e-3, weight_decay=0.05)},
          (fourth.mostly_dead("first.conv", 0.97, 70), third.sorted_by_class())),
