@@ -183,6 +183,25 @@ def test_example_without_tdbg_is_captured_and_trains_the_same(tmp_path):
     assert recorded.tensor("activation/1").steps().tolist() == list(range(0, 57, 7))
 
 
+def test_place_that_does_not_exist_costs_the_program_nothing_and_is_said(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "script.py").write_text(
+        "import torch\n"
+        "model = torch.nn.Linear(2, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "model(torch.ones(1, 2)).sum().backward()\n"
+        "optimizer.step()\n"
+        "print('trained')\n"
+    )
+    (tmp_path / "taken").write_text("a file")
+    command = [sys.executable, "-m", "tdbg_lab.run", "--store", "taken/first", "--no-profiler", "script.py"]
+    code, out, error = done(command, tmp_path)
+    assert (code, out) == (0, "trained\n")
+    warning, summary = error.splitlines()
+    assert "the program goes on. Cause: " in warning
+    assert summary == "tdbg: nothing was captured, for the reason above."
+
+
 SPAWNING = """
 import torch, sys
 from torch import nn

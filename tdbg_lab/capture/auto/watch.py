@@ -79,6 +79,7 @@ class AutoWatch:
         self._store = _placed(self._settings.pop("store", None) or configured or _default_store())
         self._most = most
         self._left_alone = False
+        self._failed = False
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
@@ -116,6 +117,8 @@ class AutoWatch:
         """One sentence on what was captured; call it after `stop`."""
         if self.run_paths:
             return self._captured()
+        if self._failed:
+            return "nothing was captured, for the reason above."
         if not self.seen:
             return "nothing to attach to: the program imported no framework that tdbg-lab knows."
         if latest_ns() > self._began_ns:
@@ -165,6 +168,7 @@ class AutoWatch:
         except Exception as error:
             if self._settings.get("strict"):
                 raise
+            self._failed = True
             _log.warning("tdbg-lab: no further training is looked for; the program goes on. Cause: %s", error)
             _log.debug("tdbg-lab: traceback", exc_info=True)
             self._imports.stop()

@@ -353,6 +353,7 @@ def _explained(error: Exception, url: StoreUrl, action: str) -> RemoteError:
             f"No credentials were found for {url.root}: set those of the provider in the environment "
             "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ...) or give storage_options.",
             transient=False,
+            denied=True,
         )
     if status and status[1] in {"401", "403"}:
         return RemoteError(

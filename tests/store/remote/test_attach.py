@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tdbg_lab
+from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.cli import run as tdbg
 from tdbg_lab.errors import ConfigError, ConflictError, MissingDependencyError
 from tdbg_lab.run import open_run
@@ -166,6 +167,20 @@ def test_bucket_that_refuses_is_said_once_and_stops_nothing(bucket, proxy, denie
     proxy.denied = False
     eventually(lambda: spooled.state().done, timeout_s=120)
     assert_same_run(path, open_run(url, storage_options=bucket.options))
+
+
+def test_missing_credentials_are_said_and_the_run_is_kept(bucket, monkeypatch, caplog):
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(RemoteStore, "start_sender", lambda _: None)
+    url = bucket.url("first")
+    with attach(url, {"endpoint": bucket.options["endpoint"], "region": "us-east-1"}) as handle:
+        handle.log(loss=1.0)
+        handle.advance()
+    (said,) = [one.getMessage() for one in caplog.records if one.name == "tdbg_lab"]
+    assert f"No credentials were found for s3://{bucket.name}" in said
+    assert f"The run is kept in {handle.run_path} and sent later." in said
+    assert open_run(handle.run_path).scalars("loss").values.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(("denied", "action"), [(True, "read"), (r"^GET .*list-type=2", "list")])
