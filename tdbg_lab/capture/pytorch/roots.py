@@ -66,7 +66,7 @@ class RootProbe:
         if recomputing():
             return
         again = engine.forwards and module.training and not engine.override and not self._watch
-        if again and not engine.guard.run("optimizer", self._watch.awaits):
+        if again and not engine.guard.run("optimizer/awaited", self._watch.awaits):
             engine.before_step()
             engine.close_step()
         engine.begin_forward(training=module.training)
