@@ -79,8 +79,11 @@ def is_smdebug_store(path: Path) -> bool:
 
 
 def shelf_of(path: Path) -> Shelf:
-    """Where to look for what was saved: in the index; in the event files where there is none."""
-    return EVENTS if modified_ns(path / INDEX.name) == 0 else INDEX
+    """Where to look for what was saved: in the index; in the event files where that is missing or empty."""
+    index = subfolder(path, INDEX.name)
+    if index is None:
+        return EVENTS if modified_ns(path / INDEX.name) == 0 else INDEX
+    return INDEX if any(INDEX.folder.fullmatch(entry.name) for entry in entries(index)) else EVENTS
 
 
 def list_collections(path: Path) -> dict[str, Path]:

@@ -346,8 +346,8 @@ class SmdebugStore:
         if self.files:
             self.note(
                 "index",
-                "The folder index is missing, so the tensors were looked up in the event files: copy index, "
-                "too, to see shapes that were saved without values.",
+                "The folder index is missing or empty, so the tensors were looked up in the event files: "
+                "copy index, too, to see shapes that were saved without values.",
             )
         elif self.ended and not is_profile_folder(self.path):
             self.note(

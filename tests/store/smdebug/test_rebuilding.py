@@ -21,7 +21,7 @@ RECORDED = [
     *("dtypes", "estimator", "mxnet", "pytorch", "reductions", "session"),
     *("tensorflow", "tensorflow_tape", "workers", "xgboost"),
 ]
-SENTENCE = "The folder index is missing, so the tensors were looked up in the event files"
+SENTENCE = "The folder index is missing or empty, so the tensors were looked up in the event files"
 
 
 def told(file: IndexFile) -> tuple[object, ...]:
@@ -55,6 +55,20 @@ def test_run_without_index_is_opened_and_listed_with_its_steps(tmp_path):
     assert [one.last_step for one in list_runs(tmp_path)] == [whole.last_step]
     (problem,) = run.problems
     assert problem.startswith(SENTENCE)
+
+
+def test_empty_index_is_as_good_as_none(tmp_path):
+    writer = StoreWriter(tmp_path / "store")
+    writer.write(3, {"x": np.float32(1)})
+    shutil.rmtree(writer.path / "index")
+    (writer.path / "index").mkdir()
+    store = SmdebugStore(writer.path)
+    assert store.steps() == [3]
+    assert store.problems[0].startswith(SENTENCE)
+    writer.write(4, {"x": np.float32(2)})
+    assert store.refresh()
+    assert store.steps() == [4], "the index counts as soon as there is one"
+    assert store.problems == []
 
 
 def test_index_that_comes_later_takes_the_place_of_what_was_looked_up(tmp_path):
