@@ -26,6 +26,9 @@ _ROUNDING = 1e-3
 _LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
 _SCALED = 10.0
 """Ratio of the largest labels from which they are another unit, not the luck of few rows."""
+_NEAR_ZERO = 0.01
+"""Size of the first outputs over that of the labels below which they know nothing of it: a bias that begins
+at the mean of the labels makes them as large."""
 _BELOW_ZERO = 0.1
 """Share of the labels' range that lies below zero from which an output that ends there leaves much untold."""
 
@@ -42,17 +45,21 @@ class LabelRange(LossRule):
     by 255. And labels that evaluations have in another range are not made as those of training are: they are
     numbered from another number on, or so many times as large. Nor are labels that are all the same in
     training, and several in evaluations; zeros for numbers are let be, which stand in for labels that there
-    are not.
+    are not. Numbers of hundreds, where outputs begin near zero, are raw.
     """
 
     reach: float = 1.5
     """For bounded outputs: labels beyond this many times the bound cannot be reached."""
+    unscaled: float = 100.0
+    """Size of numbers to tell, where outputs begin near zero, from which they are raw: by steps of a rate of
+    0.001, as Adam makes them whatever the gradient is, a bias takes 100,000 of them to get there."""
     patience_bound: int = 10
     """Saved steps in a row at which outputs must be as if bounded: a few may be so by chance."""
 
     explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "exploding_tensor", "wrong_output")
     _ADVICE: ClassVar = (
         "Check how labels are made: classes from 0 to the number of outputs less 1, binary labels 0 or 1.",
+        "Standardise numbers to tell (mean 0, standard deviation 1), and turn predictions back afterwards.",
         "Scale the labels into the range of the output, or remove the bounded activation at its end.",
         "Look at a batch of labels: handle.record('labels', y).",
     )
@@ -60,7 +67,7 @@ class LabelRange(LossRule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("reach", above=0)
+        self.require("reach", "unscaled", above=0)
         self.require("patience_bound", at_least=1)
 
     def check(self, step: int, run: RunView) -> Finding | None:
@@ -72,7 +79,8 @@ class LabelRange(LossRule):
                 seen = bounded.get(name, [])
                 texts = [self._unreachable(one) for one in seen]
             if not texts or not all(texts):
-                seen, texts = given, [_elsewhere(run, name) or _only_one(run, name)]
+                told = _elsewhere(run, name) or _only_one(run, name) or self._unscaled(run, name)
+                seen, texts = given, [told]
             if not texts or not all(texts):
                 continue
             return self.finding(
@@ -106,6 +114,19 @@ class LabelRange(LossRule):
         if _is_mask_of_bytes(one):
             return "masks of 0 and 255: they are bytes, to be divided by 255"
         return ""
+
+    def _unscaled(self, run: RunView, name: str) -> str:
+        """Numbers so large that the first outputs are nothing beside them, throughout."""
+        told, wanted = (run.scalars(f"check/loss/{name}/{whose}_size") for whose in ("prediction", "target"))
+        if kind_of(run, name) is not LossKind.DISTANCE or is_game(run) or not len(told.values):
+            return ""
+        near_zero = told.values[0] < _NEAR_ZERO * wanted.values[0] if len(wanted.values) else False
+        if not near_zero or not (wanted.values > self.unscaled).all():
+            return ""
+        return (
+            f"labels of a size of {wanted.values[-1]:.3g}, where outputs began at "
+            f"{told.values[0]:.2g}: they are not scaled"
+        )
 
     def _unreachable(self, one: Given) -> str:
         """Whether a saturated sigmoid or tanh, or a ReLU, stands before labels that it cannot reach."""

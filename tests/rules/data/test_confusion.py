@@ -131,3 +131,21 @@ def test_what_is_confused_while_much_is_still_learnt_is_a_notice(
     made.end()
     (finding,), _ = made.check(Confusion())
     assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("told", "others_right", "found"),
+    [(0.5, 0.82, 1), (0.53, 0.82, 1), (0.65, 0.82, 0), (0.5, 0.6, 0)],
+    ids=["by chance", "a trace by heart", "alike", "others are not learnt"],
+)
+def test_mixed_classes_among_others_that_are_harder_take_more_batches(
+    tmp_path: Path, told: float, others_right: float, found: int
+) -> None:
+    made, random = Made(tmp_path / "run"), np.random.default_rng(0)
+    for step in range(100, 132):
+        labels = random.integers(0, 6, 80)
+        right = random.random(80) < np.where(labels < 2, told, others_right)
+        other = np.where(labels < 2, 1 - labels, 2 + (labels - 1) % 4)
+        record(made, step, {"labels": labels, "predictions": np.where(right, labels, other)})
+    made.end()
+    assert len(made.check(Confusion())[0]) == found

@@ -55,6 +55,20 @@ class OutOfReach(Numbers):
         self.y = self.y * 20
 
 
+class RawNumbers(Numbers):
+    """Labels in thousands, as they came."""
+
+    rule = "label_range"
+
+    def set_up(self):
+        super().set_up()
+        self.model[6] = nn.Linear(32, 1)
+        self.y = 3000 + 400 * self.y
+
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 3e-3)
+
+
 class OneSided(Numbers):
     """Behind a sigmoid, which the labels below 0 pull to its end."""
 
@@ -165,6 +179,6 @@ class TooLow(Healthy):
 
 FAULTY = (
     *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
-    *(Rectified, OneLabel, NotBinary, Constant, Equal),
+    *(RawNumbers, Rectified, OneLabel, NotBinary, Constant, Equal),
     *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
 )
