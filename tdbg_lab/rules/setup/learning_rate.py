@@ -52,6 +52,8 @@ class LearningRate(Rule):
     """Typical (median) update ratio from which a rate may be too high."""
     replaced: float = 1.0
     """Typical update ratio of a single step from which it has replaced the weights."""
+    pushed: float = 0.3
+    """The same from which it has pushed them where the output is the same for all samples since."""
     low: float = 2e-5
     """Typical update ratio below which a rate may be too low: 50 steps move weights by a thousandth at most.
     Of healthy trainings the least had 5e-4."""
@@ -95,7 +97,7 @@ class LearningRate(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("high", "low", "replaced", above=0)
+        self.require("high", "low", "replaced", "pushed", above=0)
         self.require("patience", "min_points", "warm_up_steps", "warm_up_evaluations", at_least=1)
         self.require("longest_warm_up", at_least=1)
         self.require("little_fall", "certain_fall", at_least=0)
@@ -171,13 +173,14 @@ class LearningRate(Rule):
         series = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS)]
         largest = [float(known.max()) for one in series if len(known := one[np.isfinite(one)])]
         ratio = float(np.median(largest)) if largest else 0.0
-        if ratio < self.replaced:
+        if ratio < (min(self.pushed, self.replaced) if constant else self.replaced):
             return None
+        what = "replaces them" if ratio >= self.replaced else "is far too much"
         now = float(np.median(values[-self.min_points :]))
         return self.finding(
             step,
             f"A step changed weights by {100 * ratio:.3g} % of their size (median of the layers), which "
-            f"replaces them: the loss began at {values[0]:.4g} and is {now:.4g}"
+            f"{what}: the loss began at {values[0]:.4g} and is {now:.4g}"
             f"{', and the output is the same for all samples' if constant else ''}.",
             tensor="optimizer/lr/0",
             evidence={"update_ratio_largest": ratio, "loss_at_start": float(values[0]), "loss_now": now},

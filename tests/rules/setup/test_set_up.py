@@ -103,6 +103,18 @@ def test_loss_that_comes_back_after_a_large_step_is_healthy(tmp_path, late, late
     assert len(made.check("learning_rate")[0]) == found
 
 
+@pytest.mark.parametrize(("ratio", "spread", "found"), [(0.4, 0.0, 1), (0.1, 0.0, 0), (0.4, 0.5, 0)])
+def test_large_steps_before_a_constant_output_are_the_cause(tmp_path, ratio, spread, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        given = _given(0.5 if step < 6 else spread, 1.0)
+        loss = {"loss/MSELoss": 1.0 if step < 6 else 0.9}
+        made.step(step, given | loss | {"optimizer/update_ratio/a.weight": ratio if step == 4 else 1e-3})
+    made.end()
+    findings, _ = made.check("constant_output", "learning_rate")
+    assert [one.rule for one in findings].count("learning_rate") == found
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "sentence"),
     [
