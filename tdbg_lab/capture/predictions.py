@@ -43,9 +43,10 @@ def facts_of(
     ``chance`` the share that would be right if they had nothing to do with the labels (for yes and no in
     several columns: with the labels of their column; for rows of numbers with a class each, as embeddings are
     in metric learning, both are of the nearest other row's class among the first 128), ``majority`` the
-    share of the commonest label, ``labels`` how many different ones there are, ``entropy`` theirs (nats,
-    what a cross-entropy is when the inputs tell nothing), ``classes`` the outputs for each sample, ``kind``
-    the number of a `LossKind`.
+    share of the commonest label, ``rest`` the number of samples that have another one and ``rest_hits`` the
+    share of those that is right (where each sample has one label), ``labels`` how many different ones there
+    are, ``entropy`` theirs (nats, what a cross-entropy is when the inputs tell nothing), ``classes`` the
+    outputs for each sample, ``kind`` the number of a `LossKind`.
 
     Parameters
     ----------
@@ -112,13 +113,16 @@ def _agreement(x: NDArray[Any], y: NDArray[Any], kind: LossKind, ignored: float 
         if told.shape != y.shape or not np.isfinite(labels).all():
             return {"ignored": share}
         numbers = np.clip(labels, -1, 100_000).astype(np.int64) + 1
-        return {"ignored": share, **_luck(told[valid], numbers, 1)}
+        facts = _luck(told[valid], numbers, 1)
+        return {"ignored": share, **facts, **(_rest(told[valid], labels) if y.ndim == 1 else {})}
     if x.ndim == 2 and y.ndim == 1 and x.shape[1] > 1 and y.dtype.kind in "iu":
         return _luck_of_neighbours(x[:_MAX_NEIGHBOURS].astype(np.float64), y[:_MAX_NEIGHBOURS])
     if y.shape != x.shape:
         return {}
     if kind in _MIDDLE:
-        return _luck_of_yes(x.reshape(len(x), -1) > _MIDDLE[kind], y.reshape(len(y), -1) > 0.5)
+        told, wanted = x.reshape(len(x), -1) > _MIDDLE[kind], y.reshape(len(y), -1) > 0.5
+        single = wanted.shape[1] == 1
+        return {**_luck_of_yes(told, wanted), **(_rest(told[:, 0], wanted[:, 0]) if single else {})}
     x, y = x.ravel().astype(np.float64), y.ravel().astype(np.float64)
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.linalg.norm(x) * np.linalg.norm(y))
@@ -173,6 +177,14 @@ def _luck_of_yes(told: NDArray[np.bool_], labels: NDArray[np.bool_]) -> dict[str
         "labels": 1.0 + (0 < whole < 1),
         "entropy": (entropy + len(mixed) / (2 * len(labels))) / len(yes),
     }
+
+
+def _rest(told: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+    """How many samples have another label than the commonest, and how many of those are told rightly."""
+    values, counts = np.unique(labels, return_counts=True)
+    others = labels != values[counts.argmax()]
+    count = int(others.sum())
+    return {"rest": float(count), "rest_hits": float((told == labels)[others].mean()) if count else 1.0}
 
 
 def _luck_of_neighbours(x: NDArray[np.float64], labels: NDArray[np.int64]) -> dict[str, float]:

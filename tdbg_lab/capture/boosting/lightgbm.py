@@ -88,6 +88,8 @@ class LightGBMCallback(BoostingCallback):
             except Exception:
                 if self._strict:
                     raise
+        if env.begin_iteration == 0 and isinstance(booster, lightgbm.Booster):
+            known["num_boost_round"] = env.end_iteration
         self._begin(model, lightgbm.__version__, known, place=default_place())
         scope = caller_local("callbacks_set", set)
         if scope is not None:

@@ -96,6 +96,9 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
 
     def _start(self, model: XGBoostModel | None, place: Place, store: str | None) -> None:
         known = {} if model is None else model.hyperparameters()
+        planned = caller_local("num_boost_round", int)
+        if model is not None and not model.rounds and planned is not None:
+            known["num_boost_round"] = planned
         self._begin(model, xgboost.__version__, known, place=place, store=store)
 
     def _where(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.keras.checks.modes import PassModes
 from tdbg_lab.capture.keras.compared import compared, write_compared
 from tdbg_lab.capture.keras.entry import Entry, write_entry
 from tdbg_lab.capture.keras.naming import channel_axis, marks_of
@@ -37,6 +38,7 @@ class LiveSink:
         self._counter = CallCounter(backend, inputs=inputs)
         self._entry = Entry(backend)
         self._losses = 0
+        self.modes = PassModes()
 
     @property
     def exact(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from tdbg_lab.capture.keras.backends.base import backend_named
+from tdbg_lab.capture.keras.checks.watch import LoopWatch
 from tdbg_lab.capture.keras.functions import KerasFunctions, eagerly
 from tdbg_lab.capture.keras.live import LiveSink, write_seen
 from tdbg_lab.capture.keras.naming import layer_sites, weight_sites
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.keras.backends.base import Backend
+    from tdbg_lab.capture.keras.checks.modes import PassModes
     from tdbg_lab.capture.keras.tape import TapeLoop
     from tdbg_lab.capture.keras.watch import Sink
 
@@ -77,6 +79,7 @@ class KerasSession:
         )
         self.pass_bits = self.output_bits | plan.mask_of(Kind.GRADIENT)
         self.settings = KerasSettings(self)
+        self.checks = LoopWatch(engine, backend) if plan.config.checks else None
         self._built: tuple[int, ...] = ()
         self.optimizer_map: dict[str, Any] = {}
         self.refresh()
@@ -103,7 +106,10 @@ class KerasSession:
             for site in layers
             if not site.looped and (site.leaf or plan.wants_module(site.module, site.layer))
         ]
-        self.weights = WeightProbe(self.engine, self.backend, weight_sites(layers))
+        weights = weight_sites(layers)
+        self.weights = WeightProbe(self.engine, self.backend, weights)
+        if self.checks is not None:
+            self.checks.find(layers, weights)
         self.optimizers = OptimizerProbe(self.engine, self.backend, optimizers, self.weights)
         self.step_bits = self.pass_bits | self.weights.mask | self.optimizers.mask
 
@@ -122,6 +128,8 @@ class KerasSession:
     def detach(self) -> None:
         """Give the functions back as they were. Idempotent."""
         self.engine.guard.run("scalars", partial(self.scalars.drain, wait=True))
+        if self.checks is not None:
+            self.checks.detach()
         if self.loop is not None:
             self.engine.guard.run("tape", self.loop.detach)
         self._functions.remove()
@@ -152,11 +160,29 @@ class KerasSession:
         for ahead in range(steps):
             due |= engine.due_at(engine.step + ahead)
         if not due & self.step_bits:
-            engine.enter_phase("step")
-            result = original(*args)
-            self._close(model, result, steps, exact=False)
-            return result
+            return self._unsaved(model, original, args, steps)
         return self._saved(model, original, args, due, steps)
+
+    def _unsaved(self, model: Any, original: Callable[..., Any], args: tuple[Any, ...], steps: int) -> Any:
+        engine, batch = self.engine, None
+        looking = self.checks is not None and self.backend.cheap_peek
+        if looking:
+            try:
+                args, batch = self.backend.peek(model, Mode.TRAIN, args)
+            except StopIteration:
+                return original(*args)  # the end of the data, said in Keras's own way
+            before = engine.guard.run("check/state", self.backend.before, model, args)
+            self._look_at_loop(batch, before, steps)
+        engine.enter_phase("step")
+        result = original(*args)
+        self._close(model, result, steps, exact=False, looked=looking)
+        return result
+
+    def _look_at_loop(self, batch: Any, read: Callable[[Any], Any] | None, steps: int) -> None:
+        if (
+            self.checks is not None and read is not None
+        ):  # of several steps in one call, a batch tells nothing
+            self.checks.before_step(batch if steps == 1 else None, read)
 
     def _saved(
         self, model: Any, original: Callable[..., Any], args: tuple[Any, ...], due: int, steps: int
@@ -175,6 +201,7 @@ class KerasSession:
                 "seen: it is saved when one of them is due",
             )
         before = self.backend.before(model, args)
+        self._look_at_loop(batch, before, steps)
         guard.run("weights", self.weights.before, due, before)
         guard.run("optimizer/lr", self.optimizers.before, due, before)
         look = due & self.pass_bits and self._can_look(model)
@@ -185,6 +212,7 @@ class KerasSession:
                 engine.enter_phase("step")
                 result = original(*args)
             exact = sink.exact
+            self._look_at_modes(Mode.TRAIN, sink.modes)
         else:
             if look:
                 exact = bool(guard.run("outputs", self._look, model, Mode.TRAIN, args, batch, due))
@@ -194,23 +222,31 @@ class KerasSession:
         after = self.backend.after(model, result)
         guard.run("weights", self.weights.after, due, after)
         guard.run("optimizer/moments", self.optimizers.after, due, after)
-        self._close(model, result, steps, exact=exact)
+        self._close(model, result, steps, exact=exact, looked=True)
         return result
 
     def _look(self, model: Any, mode: Mode, args: tuple[Any, ...], batch: Any, due: int) -> bool:
         watcher = partial(self.watcher, losses=mode is Mode.TRAIN)
         seen = self.backend.look(model, mode, args, batch, watcher, inputs=self._inputs)
         write_seen(self.engine, self.backend, self.optimizers, due, seen)
+        self._look_at_modes(mode, seen.modes)
         return bool(seen.losses)
+
+    def _look_at_modes(self, mode: Mode, modes: PassModes | None) -> None:
+        if self.checks is not None:
+            self.checks.passed(mode, modes)
 
     def live(self, due: int) -> LiveSink:
         """Takes what a pass shows that runs eagerly."""
         return LiveSink(self.engine, self.backend, self.optimizers, due, inputs=self._inputs)
 
-    def _close(self, model: Any, result: Any, steps: int, *, exact: bool) -> None:
+    def _close(self, model: Any, result: Any, steps: int, *, exact: bool, looked: bool) -> None:
         engine, guard = self.engine, self.engine.guard
         guard.run("scalars", self._add_scalars, model, result, engine.step + steps - 1, exact)
         saved = bool(engine.mask & self.step_bits)
+        if self.checks is not None:
+            read = guard.run("check/state", self.backend.after, model, result) if looked else None
+            self.checks.after_step(read, everything=saved)
         if saved:
             guard.run("scalars", partial(self.scalars.drain, wait=True))
         for _ in range(steps):
@@ -238,8 +274,11 @@ class KerasSession:
                 return original(*args)
             guard.run("model", self._build, model, mode, batch)
             if self.backend.eager(model):
-                with eagerly(self.backend, model), self.watcher(self.live(due), apply=True, losses=False):
-                    return original(*args)
+                sink = self.live(due)
+                with eagerly(self.backend, model), self.watcher(sink, apply=True, losses=False):
+                    result = original(*args)
+                self._look_at_modes(mode, sink.modes)
+                return result
             guard.run(f"outputs/{mode}", self._look, model, mode, args, batch, due)
             return original(*args)
         finally:

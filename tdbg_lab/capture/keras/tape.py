@@ -26,6 +26,7 @@ from tdbg_lab.capture.keras.watch import watch
 from tdbg_lab.capture.registry import open_handles
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.errors import CaptureError
+from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -253,6 +254,10 @@ class TapeLoop:
             engine.guard.run("gradients", session.optimizers.gradients, self._due, list(pending.items()))
             engine.guard.run("weights", session.weights.after, self._due, read)
             engine.guard.run("optimizer/moments", session.optimizers.after, self._due, read)
+        if session.checks is not None:
+            if self._sink is not None and session.optimizer_map:
+                session.checks.passed(Mode.TRAIN, self._sink.modes)
+            session.checks.after_step(None, everything=bool(self._due & session.step_bits))
         engine.enter_train_step()
         engine.close_step()
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tdbg_lab.capture.guard import Guard
+    from tdbg_lab.capture.keras.checks.modes import PassModes
     from tdbg_lab.capture.keras.naming import LayerSite
 
 __all__ = ["Sink", "replaced", "watch"]
@@ -20,6 +21,8 @@ __all__ = ["Sink", "replaced", "watch"]
 
 class Sink(Protocol):
     """Takes what a pass shows."""
+
+    modes: PassModes
 
     def output(self, site: LayerSite, inputs: Any, output: Any) -> None:
         """A layer was called with `inputs` (arguments, keyword arguments) and returned `output`."""
@@ -80,6 +83,7 @@ def watch(
             for site in sites:
                 stack.enter_context(replaced(site.layer, "call", _layer_call(guard, sink, site)))
             for model in models:
+                stack.enter_context(replaced(model, "call", _model_call(guard, sink, model)))
                 if hasattr(model, "compute_loss"):
                     stack.enter_context(
                         replaced(model, "compute_loss", _loss_call(guard, sink, model, told=losses))
@@ -96,9 +100,28 @@ def _layer_call(guard: Guard, sink: Sink, site: LayerSite) -> Callable[..., Any]
     def call(*args: Any, **kwargs: Any) -> Any:
         output = original(*args, **kwargs)
         guard.run(f"activation/{site.label}", sink.output, site, (args, kwargs), output)
+        guard.run("check/modes", _tell_part, sink, site.layer, kwargs)
         return output
 
     return call
+
+
+def _model_call(guard: Guard, sink: Sink, model: Any) -> Callable[..., Any]:
+    original = model.call
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        guard.run("check/modes", _tell_root, sink, kwargs)
+        return original(*args, **kwargs)
+
+    return call
+
+
+def _tell_part(sink: Sink, layer: Any, kwargs: dict[str, Any]) -> None:
+    sink.modes.part(layer, kwargs)
+
+
+def _tell_root(sink: Sink, kwargs: dict[str, Any]) -> None:
+    sink.modes.root(kwargs)
 
 
 def _loss_call(guard: Guard, sink: Sink, model: Any, *, told: bool) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
+from tdbg_lab.rules.data.rest import rest_of, tells_rest
 from tdbg_lab.rules.data.weighting import WEIGHTED, weighted_by_count
 from tdbg_lab.rules.registry import rule
 
@@ -40,6 +41,9 @@ class ClassImbalance(Rule):
     itself: a warning, too. So is a single class, where evaluations have several.
     Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
     recorded there, for a class of four samples may be learnt by heart.
+
+    Where no predictions were recorded, what the loss was given tells as much of single labels: how many
+    samples of the last batches have another label than the commonest, and how many of those are right.
 
     With `classic`, the condition of SageMaker Debugger to the letter: after `samples` labels, the largest
     class is more than `threshold_imbalance` times the smallest, or some class is predicted wrongly in more
@@ -92,8 +96,8 @@ class ClassImbalance(Rule):
     def not_applicable(self, run: RunView) -> str:
         """No labels, nor weights for them."""
         names = class_names(run, self.labels_regex, self.predictions_regex)
-        weighted = not self.classic and run.tensors(Kind.CHECK, regex=WEIGHTED)
-        return "" if names is not None or weighted else HOW_TO_RECORD
+        told = not self.classic and (run.tensors(Kind.CHECK, regex=WEIGHTED) or tells_rest(run))
+        return "" if names is not None or told else HOW_TO_RECORD
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Count the labels of the last recorded batches, and what was predicted for them."""
@@ -101,7 +105,7 @@ class ClassImbalance(Rule):
         if not self.classic and (upside_down := self._upside_down(step, run)):
             return upside_down
         if names is None:
-            return run.active
+            return run.active if self.classic else self._of_loss(step, run)
         if self.classic:
             found = self._classes(run, names, Mode.EVAL, Mode.TRAIN)
             return self._classic(step, found, run)
@@ -114,6 +118,32 @@ class ClassImbalance(Rule):
         if shown is None and self._is_scarce(taught):
             taught = self._classes(run, names, taught.mode, samples=2 * self.samples) or taught
         return self._check(step, run, taught, shown or taught)
+
+    def _of_loss(self, step: int, run: RunView) -> Finding | None:
+        """What losses were given, where no predictions were recorded."""
+        if step < self.start_step:
+            return None
+        for one in rest_of(run, batches=_STEPS):
+            if one.samples < self.samples or one.others < self.min_class:
+                continue
+            if one.ratio < self.threshold_warning or one.right > 1.0 - self.threshold_misprediction:
+                continue
+            return self.finding(
+                step,
+                f"{one.others} of {one.samples} labels are not the commonest one; "
+                f"{100 * (1 - one.right):.0f} % of them are predicted as something else.",
+                severity=Severity.WARNING,
+                tensor="labels",
+                evidence={
+                    "labels_count": one.others,
+                    "samples_count": one.samples,
+                    "largest_to_rest": round(one.ratio, 2),
+                    "mispredicted_percent": round(100 * (1 - one.right), 2),
+                },
+                advice=self._ADVICE,
+                view=ViewRef("rules", {}),
+            )
+        return run.active if not tells_rest(run) else None
 
     def _classes(self, run: RunView, names: Names, *modes: Mode, samples: int = 0) -> Classes | None:
         samples = samples or self.samples

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Overfit"]
 
+_ROOT = re.compile(r"(?i)(^|[^a-z])(rmse|rmsle|root_mean_squared_error)$")
+_BOOSTED = {"xgboost", "lightgbm"}
+
 
 @rule("overfit", title="Overfit")
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +37,10 @@ class Overfit(Rule):
     the noise from evaluation to evaluation, at each of the last `patience` evaluations, and the training
     loss has gone on falling since that best. A training loss that fell by half while the evaluation loss
     never fell is the same trouble.
+
+    A root of squares rises by half as much as they do, and so by about half of `min_rise`. Rounds of boosting
+    that go on and on lose less, but for long: `min_rise_long` percent is enough where all of `patience_long`
+    rounds and a half of all lie above it, and the training loss has halved meanwhile.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the mean evaluation loss is above
     the mean training loss by more than `ratio_threshold` of it for `patience_classic` steps from
@@ -49,6 +57,10 @@ class Overfit(Rule):
     """Fall of the training loss since the best evaluation, percent."""
     patience: int = 4
     """Evaluations in a row."""
+    min_rise_long: float = 5.0
+    """Rise of the evaluation loss above its best, percent of the best, that lasts (boosting)."""
+    patience_long: int = 30
+    """Rounds in a row for which it does."""
     min_evaluations: int = 6
     """Evaluations that are needed."""
     regex: str | None = None
@@ -71,7 +83,8 @@ class Overfit(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("min_rise", "min_z", "min_train_fall", "ratio_threshold", "start_step", at_least=0)
-        self.require("patience", "min_evaluations", "patience_classic", at_least=1)
+        self.require("min_rise_long", at_least=0)
+        self.require("patience", "patience_long", "min_evaluations", "patience_classic", at_least=1)
 
     def needs(self) -> Needs:
         """A training loss and an evaluation loss."""
@@ -90,22 +103,29 @@ class Overfit(Rule):
             return run.active  # no evaluation since
         if self.classic:
             return self._check_classic(step, pair)
-        if not self._suspicious(pair.held.values):
+        if not self._suspicious(pair):
             return None
         train = pair.train_at()
         known = np.isfinite(train) & np.isfinite(pair.held.values)
         train, held, steps = train[known], pair.held.values[known], pair.held.steps[known]
         if len(held) < max(self.min_evaluations, self.patience + 1):
             return None
-        return self._rising(step, pair, steps, train, held) or self._by_heart(step, pair, train, held)
+        rising = self._rising(step, pair, steps, train, held)
+        if rising is None and run.info.framework.lower() in _BOOSTED:
+            long = max(self.patience_long, len(held) // 2)
+            again = replace(self, min_rise=self.min_rise_long, patience=long, min_train_fall=50.0)
+            rising = again._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
+        return rising or self._by_heart(step, pair, train, held)
 
-    def _suspicious(self, held: NDArray[np.float64]) -> bool:
+    def _suspicious(self, pair: LossPair) -> bool:
         """Whether the evaluation loss alone is a reason to look closer: quick, it is asked each step."""
+        held = pair.held.values
         last = held[-self.patience :]
         if len(held) < self.min_evaluations or not np.isfinite(last).all():
             return False
         best, first = float(np.nanmin(held)), float(held[0])
-        return float(last.min()) > min(best + self.min_rise / 100.0 * abs(best), 0.9 * first)
+        least = _rise(pair, min(self.min_rise, self.min_rise_long))
+        return float(last.min()) > min(best + least * abs(best), 0.9 * first)
 
     def _rising(
         self,
@@ -123,7 +143,7 @@ class Overfit(Rule):
         rise = float(last.min()) - level
         noise = noise_of(held[best:])  # before it, the fall is steep and no noise
         fell = float(train[best] - train[-self.patience :].mean())
-        if rise < self.min_rise / 100.0 * abs(level) or rise < self.min_z * noise:
+        if rise < _rise(pair, self.min_rise) * abs(level) or rise < self.min_z * noise:
             return None
         if fell < self.min_train_fall / 100.0 * abs(float(train[best])):
             return None
@@ -190,6 +210,12 @@ class Overfit(Rule):
             advice=self._ADVICE,
             view=_view(pair),
         )
+
+
+def _rise(pair: LossPair, percent: float) -> float:
+    """The share that stands for a rise of so many percent: of the squares, where a loss is their root."""
+    share = percent / 100.0
+    return float(np.sqrt(1.0 + share)) - 1.0 if _ROOT.search(pair.eval_name) else share
 
 
 def _view(pair: LossPair) -> ViewRef:

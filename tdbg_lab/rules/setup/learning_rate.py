@@ -15,6 +15,7 @@ from tdbg_lab.rules.losses.state import knows
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.rounds import rate_of, untold_share
 from tdbg_lab.rules.silent.loop import fact
 from tdbg_lab.rules.trend import trend_of
 
@@ -46,6 +47,9 @@ class LearningRate(Rule):
     since. Too low: the ratio is tiny though there are gradients, the
     loss hardly falls, and the rate is neither at its end nor in a warm-up, unless that takes so long that it
     was counted in something else than steps.
+
+    Boosted trees have no weights to move. Each round adds the learning rate's share of what its tree tells,
+    so that ``(1 - rate) ** rounds`` is left untold after all rounds that are to come, whatever they show.
     """
 
     high: float = 0.1
@@ -76,6 +80,12 @@ class LearningRate(Rule):
     """Steps, twice as many as the longest in use, after which a rate that rises as it does now would come to
     what the least of healthy trainings had: if it takes more, it is too low all the same."""
 
+    untold: float = 0.8
+    """Share that boosted trees leave untold in all rounds from which the rate is too low for so few. In
+    healthy trainings the most was 0.21."""
+    rounds: int = 10
+    """Rounds after which that is told."""
+
     explains: ClassVar[tuple[str, ...]] = (
         *NOT_LEARNING,
         "exploding_tensor",
@@ -99,21 +109,29 @@ class LearningRate(Rule):
         super().__post_init__()
         self.require("high", "low", "replaced", "pushed", above=0)
         self.require("patience", "min_points", "warm_up_steps", "warm_up_evaluations", at_least=1)
-        self.require("longest_warm_up", at_least=1)
+        self.require("longest_warm_up", "rounds", at_least=1)
+        self.require("untold", at_least=0, at_most=1)
         self.require("little_fall", "certain_fall", at_least=0)
 
     def needs(self) -> Needs:
-        """Update ratios."""
-        return Needs(kinds=(Kind.OPTIMIZER,), regex=_RATIOS, steps=max(4, self.patience))
+        """Update ratios, or boosted trees."""
+        kinds = (Kind.OPTIMIZER, Kind.CUSTOM)
+        return Needs(kinds=kinds, regex=f"{_RATIOS}|^trees/", steps=max(4, self.patience))
 
     def not_applicable(self, run: RunView) -> str:
         """Without an optimizer, or without a loss to judge its steps by."""
+        if untold_share(run) is not None:
+            return ""
         if not run.tensors(Kind.OPTIMIZER, regex=_RATIOS):
             return "No update ratios were recorded so far: give attach() the optimizer."
         return "" if run.losses() else "No training loss was recorded so far."
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare the ratios of the last saved steps, and look at the loss."""
+        untold = untold_share(run)
+        if untold is not None:
+            low = untold > self.untold and step + 1 >= self.rounds
+            return self._of_rounds(step, run, untold) if low else None
         if not len(run.frame().rows(Kind.OPTIMIZER)):
             return None
         ratio = self._typical(run)
@@ -152,6 +170,27 @@ class LearningRate(Rule):
             advice=advice,
             fix={"setting": "learning_rate", "factor": factor},
             view=ViewRef("scalars", {"tensors": ["optimizer/lr/0", losses[0]]}),
+        )
+
+    def _of_rounds(self, step: int, run: RunView, untold: float) -> Finding:
+        """A rate for many more rounds than there are."""
+        known = run.info.hyperparameters
+        rate, rounds = rate_of(known), int(known["num_boost_round"])
+        return self.finding(
+            step,
+            f"Each of {rounds} rounds adds {100 * rate:.3g} % of what its tree tells: {100 * untold:.0f} % "
+            "is left untold after all of them. The rate is too low for so few rounds.",
+            tensor="hyperparameters/eta",
+            evidence={
+                "learning_rate": rate,
+                "rounds_count": rounds,
+                "untold_percent": round(100 * untold, 1),
+            },
+            advice=(
+                "Raise the learning rate: 0.3 for some tens of rounds, 0.1 for some hundreds.",
+                "Or boost for many more rounds, and stop early on the evaluation set.",
+            ),
+            view=ViewRef("scalars", {"tensors": run.losses()[:2]}),
         )
 
     def _lost(self, step: int, run: RunView, loss: str) -> Finding | None:

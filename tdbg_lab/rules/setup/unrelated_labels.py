@@ -14,12 +14,14 @@ from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import LossRule, kind_of
+from tdbg_lab.rules.setup.held_rows import held_rows, shares_of_gain
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.records import Finding
+    from tdbg_lab.rules.setup.held_rows import HeldRows
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["UnrelatedLabels"]
@@ -61,6 +63,9 @@ class UnrelatedLabels(LossRule):
     embeddings, it is the class of the nearest other row that is right or not: untrained ones are better than
     chance already, and their loss falls while all of them shrink, so that it does not count.
 
+    Boosted trees tell the rows they are grown on whatever the labels are. So theirs are judged by the rows of
+    the evaluation, where predictions and labels of both were recorded: by the correlation of the two.
+
     A loss on pairs (InfoNCE) is that of a choice among all in the batch: the logarithm of how many there are,
     as long as no partner is told from the others.
 
@@ -77,6 +82,8 @@ class UnrelatedLabels(LossRule):
     """Optimizer steps, warm-up not counted, before it is judged."""
     calm: int = 100
     """Checked steps in a row, better than chance, that end a finding: luck comes and goes."""
+    least_rounds: int = 10
+    """Boosting rounds before trees are judged."""
     z: float = 2.0
     """Standard errors above chance from which predictions, or the loss, count as better than chance."""
 
@@ -90,15 +97,21 @@ class UnrelatedLabels(LossRule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("least_steps", at_least=0)
+        self.require("least_steps", "least_rounds", at_least=0)
         self.require("z", at_least=0)
 
     def needs(self) -> Needs:
-        """Facts about losses, and the losses."""
-        return Needs(kinds=(Kind.CHECK, Kind.LOSS))
+        """Facts about losses, and the losses; predictions and labels of boosted trees."""
+        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.CUSTOM), raw=True)
+
+    def not_applicable(self, run: RunView) -> str:
+        """Without a loss that is watched, and without labels of boosted trees."""
+        return "" if run.tensors(Kind.CUSTOM, regex="^labels$") else super().not_applicable(run)
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Every loss that was seen at this step."""
+        if step + 1 >= self.least_rounds and (rows := held_rows(run)) is not None:
+            return self._of_rows(step, rows) if rows.tell_nothing and not _leaks(run) else None
         if step < self.least_steps or self._has_another_reason(run) or is_game(run):
             return None
         if step < warming_up(run).until_step + self.least_steps:
@@ -112,6 +125,26 @@ class UnrelatedLabels(LossRule):
             if level is not None and lost and _moving(run, self.patience):
                 return self._found(step, name, level)
         return self._of_pairs(step, run)
+
+    def _of_rows(self, step: int, rows: HeldRows) -> Finding:
+        """Trees that tell the rows they were grown on, and of others nothing."""
+        return self.finding(
+            step,
+            f"After {step + 1} rounds predictions go with the labels of the training rows (correlation "
+            f"{rows.trained:.2f}), and not with those of {rows.rows} rows of the evaluation "
+            f"({rows.held:.2f}): labels may be shuffled against inputs.",
+            tensor="predictions",
+            evidence={
+                "correlation_training": round(rows.trained, 4),
+                "correlation_evaluation": round(rows.held, 4),
+                "rows_count": rows.rows,
+            },
+            advice=(
+                "Check that rows of the evaluation are made as those of training are, column by column.",
+                *self._ADVICE[:2],
+            ),
+            view=ViewRef("statistics", {"tensors": ["predictions"], "statistic": "std"}),
+        )
 
     def _of_pairs(self, step: int, run: RunView) -> Finding | None:
         """A loss of the program's own that is the logarithm of the batch: any partner is as good as another.
@@ -220,6 +253,12 @@ class UnrelatedLabels(LossRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
         )
+
+
+def _leaks(run: RunView) -> bool:
+    """Whether trees rest on one feature: it is that one that is made otherwise in the evaluation."""
+    shares = shares_of_gain(run)
+    return shares is not None and float(shares.max()) > 0.5
 
 
 def _follows(finding: Finding) -> bool:

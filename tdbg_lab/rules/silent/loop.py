@@ -29,7 +29,7 @@ class LoopRule(Rule):
         """Without facts about the loop."""
         if run.tensors(Kind.CHECK):
             return ""
-        return "No facts about the training loop were recorded: they come from PyTorch loops, with checks on."
+        return "No facts about the training loop were recorded: PyTorch and Keras give them, with checks on."
 
 
 def noted(run: RunView, name: str) -> bool:

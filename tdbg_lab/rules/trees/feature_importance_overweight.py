@@ -10,11 +10,13 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.held_rows import held_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.records import Finding
+    from tdbg_lab.rules.setup.held_rows import HeldRows
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["FeatureImportanceOverweight"]
@@ -27,7 +29,9 @@ class FeatureImportanceOverweight(Rule):
 
     Some data are like that, but a feature that is made from the label (a leak) looks so as well. Above
     `threshold_notice` percent of the total gain it is a notice, above `threshold_gain` a warning; models of
-    fewer than `min_features` features are not judged.
+    fewer than `min_features` features are not judged. One with more than `threshold_leak` percent is a
+    warning, too, where predictions go with the labels of the training rows and not with those of the
+    evaluation: what that feature tells is not there.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the `nfeatures` features that are
     used most often have more than `threshold` of the sum of their `weight` (AWS developer guide,
@@ -38,6 +42,8 @@ class FeatureImportanceOverweight(Rule):
     """Share of the total gain of one feature, percent."""
     threshold_notice: float = 80.0
     """Share of the total gain of one feature that is worth knowing, percent."""
+    threshold_leak: float = 50.0
+    """Share of the total gain of one feature that tells of training rows only, percent."""
     min_features: int = 5
     """Features of a model that is judged."""
     start_step: int = 9
@@ -59,7 +65,7 @@ class FeatureImportanceOverweight(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("threshold_gain", "threshold_notice", at_least=0, at_most=100)
+        self.require("threshold_gain", "threshold_notice", "threshold_leak", at_least=0, at_most=100)
         self.require("threshold", at_least=0, at_most=1)
         self.require("nfeatures", "min_features", at_least=1)
         self.require("start_step", at_least=0)
@@ -89,22 +95,39 @@ class FeatureImportanceOverweight(Rule):
         values = _values(run, name)
         if values is None or len(values) < self.min_features or values.sum() <= 0 or step < self.start_step:
             return None
-        return self._found(step, run, name, values, 1) if values.max() / values.sum() > self._limit else None
+        share = 100.0 * float(values.max() / values.sum())
+        if share > self.threshold_gain:
+            return self._found(step, run, name, values, 1)
+        if share > self.threshold_leak and (rows := held_rows(run)) is not None and rows.tell_nothing:
+            return self._found(step, run, name, values, 1, rows)
+        return self._found(step, run, name, values, 1) if share > self.threshold_notice else None
 
-    @property
-    def _limit(self) -> float:
-        return min(self.threshold_notice, self.threshold_gain) / 100.0
-
-    def _found(self, step: int, run: RunView, name: str, values: NDArray[np.float64], n: int) -> Finding:
+    def _found(  # noqa: PLR0917 - all of it goes into the finding
+        self,
+        step: int,
+        run: RunView,
+        name: str,
+        values: NDArray[np.float64],
+        n: int,
+        rows: HeldRows | None = None,
+    ) -> Finding:
         first = np.argsort(values)[::-1][:n]
         share = float(values[first].sum() / values.sum())
         known = run.info.capture.get("features") if isinstance(run.info.capture, dict) else None
         names = [str(known[i]) if isinstance(known, list) and i < len(known) else f"f{i}" for i in first]
-        high = self.classic or share > self.threshold_gain / 100.0
+        high = self.classic or rows is not None or share > self.threshold_gain / 100.0
+        only = (
+            ""
+            if rows is None
+            else (
+                f" Predictions go with the labels of the training rows (correlation {rows.trained:.2f}), and "
+                f"not with those of the evaluation ({rows.held:.2f})."
+            )
+        )
         return self.finding(
             step,
             f"{', '.join(names)} {'has' if n == 1 else 'have'} {100 * share:.0f} % of "
-            f"{name.removeprefix('feature_importance/')} of {len(values)} features.",
+            f"{name.removeprefix('feature_importance/')} of {len(values)} features.{only}",
             severity=Severity.WARNING if high else Severity.NOTICE,
             tensor=name,
             evidence={"share_percent": round(100 * share, 2), "features": ", ".join(names)},

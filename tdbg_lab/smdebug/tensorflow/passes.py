@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.capture.keras.checks.modes import PassModes
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
 from tdbg_lab.records import Kind
 from tdbg_lab.smdebug.tensorflow.names import gradient_name
@@ -66,6 +67,7 @@ class Pass:
         *,
         batch: bool = True,
     ) -> None:
+        self.modes = PassModes()
         self._backend = backend
         self._batch = batch
         self._wants = wants

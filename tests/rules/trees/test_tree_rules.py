@@ -9,6 +9,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
 from tdbg_lab.rules import FeatureImportanceOverweight, Overfit, TreeDepth, check_run
+from tdbg_lab.rules.setup import LearningRate, UnrelatedLabels
 from tests.rules.made import Made
 from tests.rules.raws import record
 
@@ -98,6 +99,41 @@ def test_classic_adds_up_the_three_largest(tmp_path: Path, first: float, fires) 
     assert bool(made.check(FeatureImportanceOverweight(classic=True))[0]) is fires
 
 
+def light(path: Path, *, roll: int = 0, leak: float = 0.0, rows: int = 1600) -> Path:
+    """Half of the rows are held out. `roll`: how far labels are moved; `leak`: noise on labels that leak."""
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(rows, 8))
+    y = x[:, 0] + x[:, 1] * x[:, 2] + 2.0 * random.normal(size=rows)
+    half = rows // 2
+    y[:half] = np.roll(y[:half], roll)
+    if leak:
+        x[:half, 5] = y[:half] + leak * x[:half, 5]
+    train, held = xgboost.DMatrix(x[:half], y[:half]), xgboost.DMatrix(x[half:], y[half:])
+    callback = tdbg.XGBoostCallback(path, train=train, validation=held, save_every=5, profiler=False)
+    xgboost.train(
+        {"max_depth": 3, "eta": 0.15, "nthread": 1}, train, 20, evals=[(held, "test")],
+        callbacks=[callback], verbose_eval=False,
+    )  # fmt: skip
+    return callback.run.path
+
+
+def test_labels_of_other_rows_are_found_and_noisy_ones_are_not(tmp_path: Path) -> None:
+    both = [UnrelatedLabels(), FeatureImportanceOverweight()]
+    (finding,), _ = check_run(light(tmp_path / "rolled", roll=1), both)
+    assert (finding.rule, finding.severity) == ("unrelated_labels", Severity.WARNING)
+    assert check_run(light(tmp_path / "noisy"), both)[0] == []
+    few = light(tmp_path / "few", roll=1, rows=300)
+    assert check_run(few, both)[0] == [], "so few rows rule nothing out"
+
+
+def test_leak_that_is_not_in_the_evaluation_is_found_by_its_feature(tmp_path: Path) -> None:
+    both = [UnrelatedLabels(), FeatureImportanceOverweight()]
+    (finding,), _ = check_run(light(tmp_path / "leak", leak=0.5), both)
+    assert (finding.rule, finding.severity) == ("feature_importance_overweight", Severity.WARNING)
+    assert "f5" in finding.message
+
+
 def test_run_without_trees_says_where_they_come_from(tmp_path: Path) -> None:
     states = (
         Made(tmp_path / "run").step(0, {"loss/x": 1.0}).check(TreeDepth(), FeatureImportanceOverweight())[1]
@@ -110,3 +146,41 @@ def test_thresholds_out_of_range_are_refused() -> None:
         FeatureImportanceOverweight(threshold=80)
     with pytest.raises(ConfigError, match=r"tree_depth.depth is -1"):
         TreeDepth(depth=-1)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_rate_for_many_more_rounds_than_there_are_is_found(tmp_path: Path, library: str) -> None:
+    boosted = pytest.importorskip(library)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(300, 5))
+    y = x[:, 0] + 0.1 * random.normal(size=300)
+
+    def alarms(rate: float) -> list[str]:
+        settings = {"learning_rate": rate, "nthread": 1, "verbosity": -1 if library == "lightgbm" else 1}
+        data = boosted.Dataset(x, y) if library == "lightgbm" else boosted.DMatrix(x, y)
+        maker = tdbg.LightGBMCallback if library == "lightgbm" else tdbg.XGBoostCallback
+        callback = maker(tmp_path / str(rate), train=(x, y), save_every=5, profiler=False)
+        boosted.train(settings, data, 30, callbacks=[callback])
+        return [one.message for one in check_run(callback.run.path, [LearningRate()])[0]]
+
+    (message,) = alarms(1e-3)
+    assert "30 rounds" in message
+    assert "97 %" in message
+    assert alarms(0.05) == []
+
+
+@pytest.mark.parametrize(("rounds", "found"), [(300, True), (25, False)])
+def test_rounds_that_go_on_long_after_they_help_are_found(tmp_path: Path, rounds: int, found: bool) -> None:  # noqa: FBT001
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(900, 6))
+    y = x[:, 0] + np.sin(2 * x[:, 1]) + 0.5 * random.normal(size=900)
+    train, held = xgboost.DMatrix(x[:600], y[:600]), xgboost.DMatrix(x[600:], y[600:])
+    callback = tdbg.XGBoostCallback(tmp_path / "run", save_every=100, profiler=False)
+    settings = {"max_depth": 3, "eta": 0.3, "min_child_weight": 5, "subsample": 0.8, "nthread": 1, "seed": 0}
+    xgboost.train(
+        settings, train, rounds, evals=[(train, "train"), (held, "test")], callbacks=[callback],
+        verbose_eval=False,
+    )  # fmt: skip
+    findings = check_run(callback.run.path, [Overfit()])[0]
+    assert bool(findings) is found, [one.message for one in findings]

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    import numpy as np
     from numpy.typing import NDArray
 
+    from tdbg_lab.capture.keras.checks.modes import PassModes
     from tdbg_lab.capture.keras.compared import Pair
     from tdbg_lab.capture.keras.naming import LayerSite
     from tdbg_lab.capture.keras.watch import Sink
@@ -45,6 +47,8 @@ class Seen:
     """What the first layer with weights was called with."""
     normalises: bool = False
     """Whether that layer normalises it."""
+    modes: PassModes | None = None
+    """What layers were told of training."""
 
 
 class Watcher(Protocol):
@@ -58,6 +62,8 @@ class Backend(Protocol):
     """How values are read and steps are seen."""
 
     name: str
+    cheap_peek: bool
+    """Whether a step may be looked ahead to whatever is saved."""
 
     def eager(self, model: Any) -> bool:
         """Whether Keras runs the step eagerly, so that it can be watched itself."""
@@ -73,6 +79,18 @@ class Backend(Protocol):
 
     def array(self, value: Any) -> NDArray[Any]:
         """The value on the host; it may share memory with the tensor."""
+
+    def at_hand(self, value: Any) -> NDArray[Any] | None:
+        """The value, where it is on the host and need not be waited for; None else."""
+
+    def few(self, value: Any) -> NDArray[np.float64]:
+        """Some values of a weight, on the host; waits."""
+
+    def left(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What is remembered of each weight after a step, without waiting; None where that would be dear."""
+
+    def replaced(self, value: Any, left: Any) -> NDArray[np.float64] | None:
+        """What some values were, if they are not known to be still what was `left`; None if they are."""
 
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """Statistics, one row each."""

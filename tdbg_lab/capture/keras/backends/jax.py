@@ -11,6 +11,8 @@ import jax
 import numpy as np
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
+from tdbg_lab.capture.keras.checks.modes import PassModes
+from tdbg_lab.capture.keras.checks.weights import places
 from tdbg_lab.capture.keras.compared import Compared, Pair, compared
 from tdbg_lab.capture.keras.entry import Entry
 from tdbg_lab.capture.keras.naming import LayerSite
@@ -34,10 +36,12 @@ class JaxBackend:
     """Values are `jax.Array`; the state of training travels in the arguments of the step."""
 
     name = "jax"
+    cheap_peek = True
 
     def __init__(self) -> None:
         self._looks: WeakKeyDictionary[Any, dict[tuple[Mode, bool], _Look]] = WeakKeyDictionary()
         self._pair = jax.jit(lambda *values: tuple(one + 0 for one in values))
+        self._few = jax.jit(lambda *values: tuple(_few(one) for one in values))
 
     def eager(self, _model: Any) -> bool:
         """Never: even without ``jit`` the outputs are traced, for their gradient."""
@@ -58,6 +62,31 @@ class JaxBackend:
     def array(self, value: Any) -> NDArray[Any]:
         """On the host."""
         return np.asarray(value)
+
+    def at_hand(self, value: Any) -> NDArray[Any] | None:
+        """Arrays of numpy, which Keras hands on as they are, and those of the CPU."""
+        if isinstance(value, np.ndarray):
+            return value
+        here = isinstance(value, jax.Array) and value.is_fully_addressable
+        if not here or any(one.platform != "cpu" for one in value.devices()):
+            return None
+        return np.asarray(value) if value.is_ready() else None
+
+    def few(self, value: Any) -> NDArray[np.float64]:
+        """On the host."""
+        return np.asarray(_few(value), dtype=np.float64)
+
+    def left(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The arrays, which the next step is given if nobody comes between, and copies of a few values.
+
+        Evaluations give them away, too.
+        """
+        return list(zip(values, self._few(*values), strict=True))
+
+    def replaced(self, value: Any, left: Any) -> NDArray[np.float64] | None:
+        """Some values of the array that is no longer there."""
+        array, some = left
+        return None if value is array else np.asarray(some, dtype=np.float64)
 
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """On the host."""
@@ -118,6 +147,11 @@ class JaxBackend:
         return all(one.is_ready() for one in kept)
 
 
+def _few(value: jax.Array) -> jax.Array:
+    flat = value.reshape(-1)
+    return flat[places(len(flat))]
+
+
 def _reader(model: Any, state: tuple[Any, ...]) -> Callable[[Any], Any]:
     """Reads variables from the state of a step: only that of training has the optimizer's in it."""
     optimizer = getattr(model, "optimizer", None)
@@ -157,6 +191,7 @@ class _Look:
         self._places: list[_Place] = []
         self._known: dict[Any, int] = {}
         self._variables: list[int] = []
+        self._modes = PassModes()
         compiled = not model.run_eagerly and model.jit_compile
         self._run = jax.jit(self._pass) if compiled else self._pass
 
@@ -169,6 +204,7 @@ class _Look:
 
     def _pass(self, state: Any, batch: Any) -> list[Any]:
         sink = _Sink(self, self.backend, inputs=self._inputs)
+        self._modes = sink.modes  # of the last trace: a compiled pass tells it no more
         with self._watcher(sink, apply=False):
             self._step(state, batch)
         self._variables = [variable for variable, _ in sink.found]
@@ -190,7 +226,7 @@ class _Look:
         self._inbox.append((number, value))  # converted by the thread that waits: here it could wait forever
 
     def _seen(self, gradients: Sequence[Any]) -> Seen:
-        seen = Seen(gradients=list(zip(self._variables, gradients, strict=True)))
+        seen = Seen(gradients=list(zip(self._variables, gradients, strict=True)), modes=self._modes)
         first: dict[int, Any] = {}
         for number, value in self._inbox:
             first.setdefault(number, value)  # a layer that is recomputed for its gradient comes twice
@@ -219,6 +255,7 @@ class _Sink:
         self._counter = CallCounter(backend, inputs=inputs)
         self._entry = Entry(backend)
         self._losses = 0
+        self.modes = PassModes()
         self.found: list[tuple[int, Any]] = []
         """``id`` of variables and their gradients."""
 

@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
+from tdbg_lab.capture.keras.checks.modes import PassModes
+from tdbg_lab.capture.keras.checks.weights import places
 from tdbg_lab.capture.keras.compared import Compared, Pair, compared
 from tdbg_lab.capture.keras.entry import Entry
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
@@ -43,6 +45,7 @@ class TensorFlowBackend:
     """Values are eager tensors; the state of training is in variables."""
 
     name = "tensorflow"
+    cheap_peek = False
 
     def __init__(self) -> None:
         self._looks: WeakKeyDictionary[Any, dict[tuple[Mode, bool], _Look]] = WeakKeyDictionary()
@@ -70,6 +73,26 @@ class TensorFlowBackend:
     def array(self, value: Any) -> NDArray[Any]:
         """On the host."""
         return value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+
+    def at_hand(self, value: Any) -> NDArray[Any] | None:
+        """Tensors of the CPU."""
+        if isinstance(value, np.ndarray):
+            return value
+        here = isinstance(value, tf.Tensor) and hasattr(value, "numpy") and "CPU" in value.device
+        return value.numpy() if here else None
+
+    def few(self, value: Any) -> NDArray[np.float64]:
+        """On the host."""
+        flat = value.numpy().reshape(-1)
+        return np.asarray(flat[places(len(flat))], dtype=np.float64)
+
+    def left(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Some values: nothing tells whether a variable was assigned."""
+        return [self.few(one) if "CPU" in one.device else None for one in values]
+
+    def replaced(self, value: Any, left: Any) -> NDArray[np.float64] | None:
+        """Some values, if others are there now."""
+        return None if np.array_equal(self.few(value), left) else left
 
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """On the host."""
@@ -182,6 +205,7 @@ class _Look:
         self._places: dict[str, tuple[LayerSite, Kind, int]] = {}
         self._compared: dict[str, Compared] = {}
         self._normalises = False
+        self._modes = PassModes()
         self._written: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
     def __call__(self, batch: Any, watcher: Watcher) -> Seen:
@@ -202,11 +226,11 @@ class _Look:
         sink = _Sink(self._backend, self._places, self._compared, inputs=self._inputs)
         with self._watcher(sink, apply=False):
             self._step(batch)
-        self._normalises = sink.entry.normalises
+        self._normalises, self._modes = sink.entry.normalises, sink.modes
         return sink.found
 
     def _seen(self, values: dict[str, Any]) -> Seen:
-        seen = Seen(entry=values.get("entry"), normalises=self._normalises)
+        seen = Seen(entry=values.get("entry"), normalises=self._normalises, modes=self._modes)
         for name, value in values.items():
             what, _, rest = name.partition(" ")
             if what == "gradient":
@@ -241,6 +265,7 @@ class _Sink:
         self.entry = Entry(backend)
         self._places = places
         self._compared = losses
+        self.modes = PassModes()
         self.found: dict[str, Any] = {}
 
     def output(self, site: LayerSite, inputs: Any, output: Any) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tdbg_lab.capture.keras.checks.weights import places
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.stats.tensors import summarize_tensors
 
@@ -25,6 +26,7 @@ class TorchBackend:
     """Values are `torch.Tensor`; the state of training is in variables."""
 
     name = "torch"
+    cheap_peek = True
 
     def eager(self, _model: Any) -> bool:
         """Always; a model that is compiled runs eagerly on the steps that are saved."""
@@ -47,6 +49,28 @@ class TorchBackend:
     def array(self, value: Any) -> NDArray[Any]:
         """A copy on the host."""
         return raw_array(value) if isinstance(value, torch.Tensor) else np.asarray(value)
+
+    def at_hand(self, value: Any) -> NDArray[Any] | None:
+        """Tensors of the CPU."""
+        if not isinstance(value, torch.Tensor):
+            return value if isinstance(value, np.ndarray) else None
+        plain = value.is_cpu and value.layout is torch.strided and value.dtype is not torch.bfloat16
+        return value.detach().numpy() if plain else None
+
+    def few(self, value: Any) -> NDArray[np.float64]:
+        """On the host."""
+        return np.asarray(_sample(value).double().cpu().numpy())
+
+    def left(self, values: Sequence[Any]) -> Sequence[Any]:
+        """PyTorch counts the changes of each tensor; some values are copied where they are."""
+        return [(one._version, _sample(one)) for one in values]  # noqa: SLF001
+
+    def replaced(self, value: Any, left: Any) -> NDArray[np.float64] | None:
+        """What was copied, if the tensor was changed since."""
+        version, sample = left
+        if value._version == version:  # noqa: SLF001
+            return None
+        return np.asarray(sample.double().cpu().numpy())
 
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """Where the tensors are."""
@@ -99,6 +123,11 @@ class TorchBackend:
     def ready(self, kept: Any) -> bool:
         """Whether the values are on the host."""
         return all(not isinstance(one, torch.Tensor) or one.is_cpu for one in kept)
+
+
+def _sample(value: torch.Tensor) -> torch.Tensor:
+    flat = value.detach().reshape(-1)
+    return flat[places(len(flat))].clone()
 
 
 def _read(variable: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tdbg_lab.capture.pytorch.checks.notes import check_key
+from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
 from tdbg_lab.records import Mode
 from tdbg_lab.stats.tensors import summarize_tensors
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.notes import Notes
 
 __all__ = ["BatchWatch", "digest"]
 

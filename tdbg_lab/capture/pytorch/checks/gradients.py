@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.notes import Notes
     from tdbg_lab.capture.pytorch.checks.pace import Pace
 
 __all__ = ["GradientWatch"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.parameter import is_lazy
 
-from tdbg_lab.capture.pytorch.checks.notes import check_key
+from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.stats.tensors import summarize_tensors
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.notes import Notes
 
 __all__ = ["ModeWatch"]
 

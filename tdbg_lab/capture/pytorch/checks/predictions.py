@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
-from tdbg_lab.capture.pytorch.checks.notes import check_key
 from tdbg_lab.capture.pytorch.checks.weighting import Weighting
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed

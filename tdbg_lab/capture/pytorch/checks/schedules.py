@@ -12,7 +12,7 @@ from tdbg_lab.capture.pytorch.instances import instances_of
 if TYPE_CHECKING:
     from torch.optim import Optimizer
 
-    from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.notes import Notes
 
 __all__ = ["ScheduleWatch"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from tdbg_lab.capture.notes import Notes
 from tdbg_lab.capture.pytorch.checks.batches import BatchWatch
 from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
 from tdbg_lab.capture.pytorch.checks.initial import record_initial
 from tdbg_lab.capture.pytorch.checks.modes import ModeWatch
-from tdbg_lab.capture.pytorch.checks.notes import Notes
 from tdbg_lab.capture.pytorch.checks.pace import Pace
 from tdbg_lab.capture.pytorch.checks.schedules import ScheduleWatch
 from tdbg_lab.capture.pytorch.checks.trainable import TrainableWatch

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
-    from tdbg_lab.capture.pytorch.checks.notes import Notes
+    from tdbg_lab.capture.notes import Notes
     from tdbg_lab.capture.pytorch.checks.pace import Pace
 
 __all__ = ["WeightWatch"]
