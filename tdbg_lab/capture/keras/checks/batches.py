@@ -24,28 +24,16 @@ _MAX_TENSORS = 4
 class BatchWatch:
     """One number for the inputs of each step. Inputs on another device are not looked at.
 
-    Steps between which others were not looked at have none: of some steps in ten it could not be said
-    whether batches come again.
+    Neither are those of TensorFlow: only saved steps of it are looked ahead to; and with a seed, Keras gives
+    it the same order in each epoch, whatever is said of shuffling.
     """
 
     def __init__(self, backend: Backend, notes: Notes) -> None:
         self._backend = backend
         self._notes = notes
-        self._last = -2
 
-    def look(self, step: int, batch: Any, *, alone: bool) -> None:
-        """Note the digest of what a step trains on.
-
-        Parameters
-        ----------
-        batch
-            As Keras hands it to the step: inputs, targets, weights.
-        alone
-            Whether the steps beside it may not be looked at.
-        """
-        follows, self._last = step == self._last + 1, step
-        if alone and not follows:
-            return
+    def look(self, batch: Any) -> None:
+        """Note the digest of what a step trains on: inputs, targets, weights, as Keras hands them to it."""
         x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         found, seen = 0, False
         for one in keras.tree.flatten(x)[:_MAX_TENSORS]:

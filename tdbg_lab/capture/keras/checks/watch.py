@@ -30,7 +30,7 @@ class LoopWatch:
         self._batches = BatchWatch(backend, notes)
         self._modes = ModeWatch(notes)
         self._weights = WeightWatch(backend, notes)
-        self._alone = not backend.cheap_peek
+        self._every_batch = backend.cheap_peek
 
     def find(self, layers: Sequence[LayerSite], weights: Sequence[WeightSite]) -> None:
         """Look layers and weights up anew: the models changed."""
@@ -40,12 +40,9 @@ class LoopWatch:
     def before_step(self, batch: Any, read: Callable[[Any], Any]) -> None:
         """A step is about to train on `batch`, or None; `read` gives the value of a variable."""
         guard = self._engine.guard
-        if batch is not None:
-            guard.run("check/digest", self._look, batch)
+        if batch is not None and self._every_batch:
+            guard.run("check/digest", self._batches.look, batch)
         guard.run("check/weights", self._weights.before, read)
-
-    def _look(self, batch: Any) -> None:
-        self._batches.look(self._engine.step, batch, alone=self._alone)
 
     def passed(self, mode: Mode, modes: PassModes | None) -> None:
         """A pass through the models was watched."""
