@@ -26,6 +26,7 @@ _ROUNDING = 1e-3
 _LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
 _SCALED = 10.0
 """Ratio of the largest labels from which they are another unit, not the luck of few rows."""
+_OF_COUNTS = "PoissonNLLLoss"
 _NEAR_ZERO = 0.01
 """Size of the first outputs over that of the labels below which they know nothing of it: a bias that begins
 at the mean of the labels makes them as large."""
@@ -130,18 +131,22 @@ class LabelRange(LossRule):
 
     def _unreachable(self, one: Given) -> str:
         """Whether a saturated sigmoid or tanh, or a ReLU, stands before labels that it cannot reach."""
-        if one.kind is not LossKind.DISTANCE:
+        counts = one.name.partition(":")[0] == _OF_COUNTS
+        if one.kind is not LossKind.DISTANCE and not counts:
             return ""
         least, largest, low, high = (
             one.number(f"{whose}_{end}") for whose in ("target", "prediction") for end in ("min", "max")
         )
-        if low == 0 < high and -least > _BELOW_ZERO * (largest - least):
+        if counts:  # outputs are logarithms, as a rule, of which the largest is 1 behind either
+            largest = float(np.log(max(largest, 1.0)))
+        elif low == 0 < high and -least > _BELOW_ZERO * (largest - least):
             return f"labels from {least:.3g} to {largest:.3g}, which an output behind a ReLU cannot reach"
         for bottom, top, name in ((0.0, 1.0, "a sigmoid"), (-1.0, 1.0, "a tanh")):
             within = low >= bottom and high <= top and high - low > 0.3 * (top - bottom)
             saturated = high > top - 0.02 or low < bottom + 0.02
             if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
-                return f"labels from {least:.3g} to {largest:.3g}, which an output behind {name} cannot reach"
+                most = one.number("target_max")
+                return f"labels from {least:.3g} to {most:.3g}, which an output behind {name} cannot reach"
         return ""
 
 
