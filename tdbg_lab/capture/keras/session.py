@@ -171,7 +171,7 @@ class KerasSession:
                 args, batch = self.backend.peek(model, Mode.TRAIN, args)
             except StopIteration:
                 return original(*args)  # the end of the data, said in Keras's own way
-            before = engine.guard.run("check/state", self.backend.before, model, args)
+            before = engine.guard.run("state", self.backend.before, model, args)
             self._look_at_loop(batch, before, steps)
         engine.enter_phase("step")
         result = original(*args)
@@ -242,11 +242,12 @@ class KerasSession:
 
     def _close(self, model: Any, result: Any, steps: int, *, exact: bool, looked: bool) -> None:
         engine, guard = self.engine, self.engine.guard
-        guard.run("scalars", self._add_scalars, model, result, engine.step + steps - 1, exact)
+        read = guard.run("state", self.backend.after, model, result)
+        if read is not None:
+            guard.run("scalars", self._add_scalars, model, result, read, engine.step + steps - 1, exact)
         saved = bool(engine.mask & self.step_bits)
         if self.checks is not None:
-            read = guard.run("check/state", self.backend.after, model, result) if looked else None
-            self.checks.after_step(read, everything=saved)
+            self.checks.after_step(read if looked else None, everything=saved)
         if saved:
             guard.run("scalars", partial(self.scalars.drain, wait=True))
         for _ in range(steps):
@@ -255,8 +256,14 @@ class KerasSession:
         if not self._built or saved:
             guard.run("model", self.refresh)
 
-    def _add_scalars(self, model: Any, result: Any, step: int, exact: bool) -> None:  # noqa: FBT001
-        read = self.backend.after(model, result)
+    def _add_scalars(
+        self,
+        model: Any,
+        result: Any,
+        read: Callable[[Any], Any],
+        step: int,
+        exact: bool,  # noqa: FBT001
+    ) -> None:
         self.scalars.add(step, self.backend.logs(result), loss_tracker(model), read, exact=exact)
 
     def run(self, model: Any, mode: Mode, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:

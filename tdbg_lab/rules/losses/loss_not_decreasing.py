@@ -20,6 +20,7 @@ from tdbg_lab.rules.losses.evidence import (
 from tdbg_lab.rules.losses.state import is_game, knows
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.rules.setup.rounds import weighs_classes
 from tdbg_lab.rules.trend import noise_of, trend_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class LossNotDecreasing(Rule):
     loss where it is. Where labels are not seen, a small fall that is no chance makes it a notice. A loss
     around zero, as that of a policy, has nowhere to fall to. One that rises is left alone while it comes
     down again (harder data, a restart), or its targets have grown as much (a value function's returns).
+
+    Boosted trees whose classes weigh by their number are grown for that, and not for the loss that is shown.
 
     The rule waits while the learning rate is warming up, and says nothing about runs with several losses
     (GANs) unless `tensor` names one. While another rule has an open finding, a loss that does not fall is its
@@ -135,7 +138,7 @@ class LossNotDecreasing(Rule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look at the loss up to this step: at every hundredth part of its points, once there are many."""
-        if self._is_consequence(run):
+        if self._is_consequence(run) or (weighs_classes(run) and not self.classic):
             return None
         for name in self._names(run):
             loss = run.scalars(name)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["rate_of", "untold_share"]
+__all__ = ["rate_of", "untold_share", "weighs_classes"]
 
 _RATES = ("eta", "learning_rate", "shrinkage_rate")
 """What both libraries call the rate."""
@@ -21,6 +21,13 @@ def rate_of(known: Mapping[str, Any]) -> float:
     """The learning rate; 1.0 when it is not known."""
     found = next((known[name] for name in _RATES if isinstance(known.get(name), int | float)), 1.0)
     return float(found)
+
+
+def weighs_classes(run: RunView) -> bool:
+    """Whether trees are grown for classes that weigh by their number, which metrics know nothing of."""
+    known = run.info.hyperparameters
+    scale = known.get("scale_pos_weight", 1.0)
+    return bool(known.get("is_unbalance", known.get("unbalance", False))) or scale != 1.0
 
 
 def untold_share(run: RunView) -> float | None:

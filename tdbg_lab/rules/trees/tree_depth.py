@@ -27,9 +27,9 @@ class TreeDepth(Rule):
     """Deep trees that learn the training data by heart.
 
     Deep trees alone are no trouble (XGBoost's own default is 6). A depth of at least `min_depth` is found
-    when the evaluation loss is above its best by `min_rise` percent, or when the classes of practically all
-    training rows are told right (`by_heart`) and of the evaluation rows `min_gap` points fewer; without an
-    evaluation loss, from `depth_notice` on, it is a notice.
+    when the evaluation loss is above its best by `min_rise` percent and the training loss below what it was
+    then, or when the classes of practically all training rows are told right (`by_heart`) and of the
+    evaluation rows `min_gap` points fewer; without an evaluation loss, from `depth_notice` on, a notice.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the binary logarithm of the largest
     node number of a tree is above `depth` (AWS developer guide, TreeDepth).
@@ -110,6 +110,9 @@ class TreeDepth(Rule):
         pair = find_pair(run)
         if pair is None or len(pair.held.values) <= self.patience:
             return None if pair is None else 0.0
+        train, lowest = pair.train_at(), int(np.nanargmin(pair.held.values))
+        if train[-1] >= train[lowest]:  # nothing was learnt by heart: the trees are grown for another loss
+            return 0.0
         best = float(np.nanmin(pair.held.values))
         return 100.0 * (float(np.nanmin(pair.held.values[-self.patience :])) - best) / max(abs(best), 1e-12)
 

@@ -8,7 +8,7 @@ import pytest
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
-from tdbg_lab.rules import FeatureImportanceOverweight, Overfit, TreeDepth, check_run
+from tdbg_lab.rules import FeatureImportanceOverweight, LossNotDecreasing, Overfit, TreeDepth, check_run
 from tdbg_lab.rules.setup import LearningRate, UnrelatedLabels
 from tests.rules.made import Made
 from tests.rules.raws import record
@@ -184,3 +184,25 @@ def test_rounds_that_go_on_long_after_they_help_are_found(tmp_path: Path, rounds
     )  # fmt: skip
     findings = check_run(callback.run.path, [Overfit()])[0]
     assert bool(findings) is found, [one.message for one in findings]
+
+
+@pytest.mark.parametrize("weighs", [True, False])
+def test_trees_for_classes_that_weigh_more_may_raise_the_loss_that_is_shown(
+    tmp_path: Path, *, weighs: bool
+) -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(1600, 6))
+    y = (x[:, 0] + 2.0 * random.normal(size=1600) > 2.8).astype(int)
+    data, callback = (
+        lightgbm.Dataset(x[:800], y[:800]),
+        tdbg.LightGBMCallback(tmp_path / "run", save_every=1, profiler=False),
+    )
+    settings = {"objective": "binary", "is_unbalance": weighs, "num_leaves": 8, "learning_rate": 0.08,
+                "min_data_in_leaf": 20, "num_threads": 1, "verbosity": -1}  # fmt: skip
+    lightgbm.train(settings, data, 40, valid_sets=[data, data.create_valid(x[800:], y[800:])],
+                   valid_names=["train", "test"], callbacks=[callback])  # fmt: skip
+    losses = callback.run.scalars("train-binary_logloss").values
+    assert bool(losses[20] > 1.05 * losses[:5].min()) is weighs
+    found = check_run(callback.run.path, [TreeDepth(), LossNotDecreasing()])[0]
+    assert [one.severity for one in found if one.severity is not Severity.NOTICE] == []
