@@ -47,9 +47,11 @@ def test_dead_layer_is_named(tmp_path: Path) -> None:
 
 def test_too_large_a_learning_rate_kills_units(tmp_path: Path) -> None:
     findings = tdbg.run_rules(nets.dead_relu_by_rate(tmp_path / "run"))
-    rules = {finding.rule for finding in findings if not finding.cause}
-    assert "dead_relu" in rules
-    assert rules == {"dead_relu"}, "that all outputs are the same follows from it"
+    (rate,) = (finding for finding in findings if finding.rule == "learning_rate")
+    (dead,) = (finding for finding in findings if finding.rule == "dead_relu")
+    assert dead.cause == rate.id
+    roots = {finding.rule for finding in findings if not finding.cause}
+    assert roots <= {"learning_rate", "constant_output"}, "its step is known by outputs that are all the same"
 
 
 def test_first_layer_that_breaks_is_named(tmp_path: Path) -> None:

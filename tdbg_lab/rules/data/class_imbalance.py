@@ -24,7 +24,7 @@ __all__ = ["ClassImbalance"]
 _STEPS = 50
 _LABELS_SEEN = "^check/loss/[^/:]+/labels$"
 _VOCABULARY = 50
-"""Classes from which they are a vocabulary, if most of them are rare: words of a text, pages of a site."""
+"""Classes from which they are a vocabulary, if a quarter is rare: words of a text, pages of a site."""
 
 
 @rule("class_imbalance", title="Class imbalance")
@@ -36,7 +36,7 @@ class ClassImbalance(Rule):
     steps, the model predicts the rare class (or all rare ones together, where each has too few samples to be
     judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
     So it is for a class only ten times rarer where all others are right in evaluation. In a vocabulary, many
-    classes of which most are rare, to tell the common ones first is what everybody does: a notice.
+    classes of which a quarter is rare, to tell the common ones first is what everybody does: a notice.
     A loss that weighs its classes by how many there are, and not by how few, gives up the rare ones by
     itself: a warning, too. So is a single class, where evaluations have several.
     Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
@@ -167,7 +167,7 @@ class ClassImbalance(Rule):
         if not few:
             return None
         wrong = _wrong(shown)
-        if len(present) >= _VOCABULARY and 2 * len(few) > len(present):
+        if len(present) >= _VOCABULARY and 4 * len(few) > len(present):
             return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
         boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
         late = step >= (self.start_step / 10 if boosted else self.start_step)

@@ -181,7 +181,9 @@ class Confusion(Rule):
         np.fill_diagonal(share, 0.0)
         for label in np.flatnonzero((rows >= self.min_samples) & (share.max(axis=1) > self.max_confused)):
             others = right[(rows >= self.min_samples) & (np.arange(len(rows)) != label)]
-            if len(others) > 1 and (others > 0.5).all() and others.mean() >= self.min_rest:
+            if len(others) < 2 or _share_right(counts, int(label)) < self.min_rest:
+                continue
+            if (others > 0.5).all() and others.mean() >= self.min_rest:
                 other = int(share[label].argmax())
                 return _Pair(int(label), other, int(counts[label, other]), float(share[label, other]))
         return None
@@ -198,6 +200,8 @@ class Confusion(Rule):
                 others = told[[each for each in known if each not in {one, two}]]
                 taken = counts[one, two] / rows[one], counts[two, one] / rows[two]
                 if min(taken) < self.min_mixed or not len(others) or others.mean() < right:
+                    continue
+                if _share_right(counts, int(one), int(two)) < self.min_rest:
                     continue
                 if others.min() >= _EACH * right and is_chance(counts[np.ix_([one, two], [one, two])]):
                     return _Pair(int(one), int(two), int(counts[one, two]), float(taken[0]))
@@ -219,6 +223,16 @@ def _is_learning(run: RunView) -> bool:
     """Whether a training loss still falls fast: by much of its start from third to third."""
     trends = [trend_of(run.scalars(name).values) for name in run.losses()]
     return any(one is not None and one.fall_z > _SURE_Z and one.fall_frac > _FAST for one in trends)
+
+
+def _share_right(counts: NDArray[np.int64], *but: int) -> float:
+    """Share of the samples of all other classes that is right.
+
+    Also of those too rare to be judged by themselves: where only common ones of many are told, as what a fact
+    or a text goes on with, what is more common is told for what is less so.
+    """
+    others = np.delete(np.arange(len(counts)), but)
+    return float(np.diag(counts)[others].sum() / max(1, counts[others].sum()))
 
 
 def _association(pair: NDArray[np.int64]) -> tuple[float, float]:

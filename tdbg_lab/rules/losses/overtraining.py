@@ -68,7 +68,7 @@ class Overtraining(Rule):
 
     def needs(self) -> Needs:
         """A training loss and an evaluation loss."""
-        return Needs(kinds=(Kind.LOSS, Kind.SCALAR, Kind.CUSTOM), evaluations=True)
+        return Needs(kinds=(Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.CHECK), evaluations=True)
 
     def not_applicable(self, run: RunView) -> str:
         """No evaluation loss."""

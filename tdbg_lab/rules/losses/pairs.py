@@ -45,7 +45,8 @@ def find_pair(run: RunView, regex: str | None = None) -> LossPair | None:
     """Find the losses to compare.
 
     A loss in evaluation mode goes with the one of its name in training mode (of boosting, with the
-    same metric); a logged one like ``val_loss`` with the only training loss.
+    same metric); a logged one like ``val_loss`` with the only training loss. An evaluation in which zeros
+    stand in for the targets, as of values that teach themselves, measures nothing.
 
     Parameters
     ----------
@@ -80,6 +81,8 @@ def missing_pair(run: RunView) -> str:
 def _held(run: RunView, regex: str | None) -> list[tuple[str, Scalars]]:
     found: list[tuple[str, Scalars]] = []
     names = [name for name in run.losses(Mode.EVAL) if regex is None or re.search(regex, name)]
+    if names and all(_stands_in(run, name) for name in names):  # what is logged of it says no more
+        return []
     found += [(name, run.scalars(name, Mode.EVAL)) for name in names]
     for key in run.tensors(Kind.SCALAR, Kind.LOSS, regex=_EVAL_NAME.pattern):
         if regex is not None and not re.search(regex, key.name):
@@ -89,6 +92,14 @@ def _held(run: RunView, regex: str | None) -> list[tuple[str, Scalars]]:
             if len(series.steps) and all(key.name != name for name, _ in found):
                 found.append((key.name, series))
     return found
+
+
+def _stands_in(run: RunView, loss: str) -> bool:
+    """Whether all targets of a loss are zero in every evaluation, and not so in training."""
+    trained, held = (
+        run.scalars(f"check/{loss}/target_zeros", mode).values for mode in (Mode.TRAIN, Mode.EVAL)
+    )
+    return len(held) > 0 and bool((held == 1.0).all()) and bool((trained < 1.0).any())
 
 
 def _partner(name: str, trains: list[str]) -> str | None:

@@ -134,11 +134,22 @@ def test_class_ten_times_rarer_counts_once_all_others_are_learnt(tmp_path: Path,
     assert finding.severity is severity
 
 
-@pytest.mark.parametrize(("words", "severity"), [(100, Severity.NOTICE), (20, Severity.WARNING)])
-def test_rare_words_of_a_vocabulary_are_told_wrongly_by_everybody(tmp_path: Path, words, severity) -> None:
+@pytest.mark.parametrize(
+    ("words", "common", "severity"),
+    [
+        (100, 1, Severity.NOTICE),
+        (60, 40, Severity.NOTICE),
+        (60, 50, Severity.WARNING),
+        (20, 1, Severity.WARNING),
+    ],
+)
+def test_rare_words_of_a_vocabulary_are_told_wrongly_by_everybody(
+    tmp_path: Path, words, common, severity
+) -> None:
     made = Made(tmp_path / "run")
-    labels = np.r_[np.zeros(600), np.repeat(np.arange(1, words), 10)]
-    record(made, 100, {"labels": labels, "predictions": np.zeros(len(labels))})
+    labels = np.r_[np.repeat(np.arange(common), 600), np.repeat(np.arange(common, words), 10)]
+    told = np.where(labels < common, labels, 0)
+    record(made, 100, {"labels": labels, "predictions": told})
     made.end()
     (finding,), _ = made.check(ClassImbalance())
     assert finding.severity is severity

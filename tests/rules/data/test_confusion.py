@@ -119,6 +119,16 @@ def test_one_of_two_mixed_classes_may_be_told_seldom(tmp_path: Path) -> None:
     assert {finding.evidence["label"], finding.evidence["predicted"]} == {4, 9}
 
 
+@pytest.mark.parametrize(("rare_right", "found"), [(True, 1), (False, 0)])
+def test_common_words_of_many_that_are_told_for_others_are_not_confused(
+    tmp_path: Path, *, rare_right: bool, found: int
+) -> None:
+    common, rare = np.tile(np.arange(6), 50), np.tile(np.arange(6, 46), 12)
+    labels = np.r_[common, rare]
+    told = np.r_[np.where(common == 4, 5, common), rare if rare_right else rare % 6]
+    assert len(write(tmp_path / "run", labels, told).check(Confusion())[0]) == found
+
+
 @pytest.mark.parametrize(("fall", "severity"), [(0.01, Severity.NOTICE), (0.0, Severity.WARNING)])
 def test_what_is_confused_while_much_is_still_learnt_is_a_notice(
     tmp_path: Path, fall: float, severity: Severity

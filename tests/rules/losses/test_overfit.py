@@ -90,6 +90,19 @@ def test_evaluation_after_the_training_is_judged_too(tmp_path: Path) -> None:
     assert finding.step_first == 200
 
 
+@pytest.mark.parametrize(("zeros", "found"), [(1.0, 0), (0.3, 1)])
+def test_evaluations_with_zeros_instead_of_targets_are_not_compared(
+    tmp_path: Path, zeros: float, found: int
+) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(80):
+        made.step(step, {"loss/x": 0.97**step, "check/loss/x/target_zeros": 0.2})
+        if step % 5 == 4:
+            made.step(step, {"loss/x": 0.1 + 0.01 * step, "check/loss/x/target_zeros": zeros}, mode="eval")
+    made.end()
+    assert len(made.check(Overfit())[0]) == found
+
+
 def test_run_without_evaluation_says_how_to_record_it(tmp_path: Path) -> None:
     made = Made(tmp_path / "run")
     for step in range(4):
