@@ -38,15 +38,15 @@ def facts_of(
     ``prediction``, ``target``, ``row_sum`` and ``row_logsumexp`` (over the classes), and of whole batches
     ``batch_sum`` (over the samples), have their least and largest value (``target_min``, ...), root mean
     square (``_size``), share of zeros (``_zeros``) and a count of values that are not finite (``_broken``).
-    ``spread`` is the largest standard deviation over
-    the batch of one output, ``hits`` the share of right predictions (``correlation``, for numbers),
-    ``chance`` the share that would be right if they had nothing to do with the labels (for yes and no in
-    several columns: with the labels of their column; for rows of numbers with a class each, as embeddings are
-    in metric learning, both are of the nearest other row's class among the first 128), ``majority`` the
-    share of the commonest label, ``rest`` the number of samples that have another one and ``rest_hits`` the
-    share of those that is right (where each sample has one label), ``labels`` how many different ones there
-    are, ``entropy`` theirs (nats, what a cross-entropy is when the inputs tell nothing), ``classes`` the
-    outputs for each sample, ``kind`` the number of a `LossKind`.
+    ``spread`` is the largest standard deviation over the batch of one output, ``hits`` the share of right
+    predictions (``correlation``, for numbers), ``chance`` the share that would be right if they had nothing
+    to do with the labels (for yes and no in several columns: with the labels of their column; for rows of
+    numbers with a class each, as embeddings are in metric learning, both are of the nearest other row's
+    class among the first 128), ``majority`` the share of the commonest label, ``rest`` the number of samples
+    that have another one and ``rest_hits`` the share of those that is right (where each sample has one
+    label), ``labels`` how many different ones there are, ``entropy`` theirs (nats, what a cross-entropy is
+    when the inputs tell nothing), ``classes`` the outputs for each sample, ``kind`` the number of a
+    `LossKind`.
 
     Parameters
     ----------

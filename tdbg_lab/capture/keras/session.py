@@ -179,10 +179,9 @@ class KerasSession:
         return result
 
     def _look_at_loop(self, batch: Any, read: Callable[[Any], Any] | None, steps: int) -> None:
-        if (
-            self.checks is not None and read is not None
-        ):  # of several steps in one call, a batch tells nothing
-            self.checks.before_step(batch if steps == 1 else None, read)
+        if self.checks is not None and read is not None:
+            one = steps == 1  # of several steps in one call, a batch tells nothing
+            self.checks.before_step(batch if one else None, read)
 
     def _saved(
         self, model: Any, original: Callable[..., Any], args: tuple[Any, ...], due: int, steps: int

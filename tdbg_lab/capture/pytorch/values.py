@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tdbg_lab.capture.sampling import places
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ __all__ = [
     "local",
     "raw_array",
     "readable",
+    "sample_of",
     "single_number",
     "tensors_in",
 ]
@@ -108,6 +111,12 @@ def even_rows(n: int, limit: int) -> NDArray[np.int64]:
     if n <= limit:
         return np.arange(n)
     return np.arange(limit) * n // limit
+
+
+def sample_of(value: torch.Tensor) -> torch.Tensor:
+    """A copy of some values, evenly spread, where they are; 1-D."""
+    flat = value.detach().reshape(-1)
+    return flat[places(len(flat))].clone()
 
 
 def raw_array(tensor: torch.Tensor, rows: int | None = None) -> NDArray[Any]:

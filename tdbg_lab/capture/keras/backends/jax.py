@@ -12,11 +12,11 @@ import numpy as np
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
 from tdbg_lab.capture.keras.checks.modes import PassModes
-from tdbg_lab.capture.keras.checks.weights import places
 from tdbg_lab.capture.keras.compared import Compared, Pair, compared
 from tdbg_lab.capture.keras.entry import Entry
 from tdbg_lab.capture.keras.naming import LayerSite
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
+from tdbg_lab.capture.sampling import places
 from tdbg_lab.capture.values import dtype_text
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats import summarize

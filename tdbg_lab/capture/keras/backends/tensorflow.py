@@ -11,10 +11,10 @@ import tensorflow as tf
 
 from tdbg_lab.capture.keras.backends.base import Output, Seen
 from tdbg_lab.capture.keras.checks.modes import PassModes
-from tdbg_lab.capture.keras.checks.weights import places
 from tdbg_lab.capture.keras.compared import Compared, Pair, compared
 from tdbg_lab.capture.keras.entry import Entry
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
+from tdbg_lab.capture.sampling import places
 from tdbg_lab.records import Kind, LossKind, Mode
 from tdbg_lab.stats import summarize
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tdbg_lab.capture.keras.checks.weights import places
-from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
+from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, sample_of
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
@@ -59,11 +58,11 @@ class TorchBackend:
 
     def few(self, value: Any) -> NDArray[np.float64]:
         """On the host."""
-        return np.asarray(_sample(value).double().cpu().numpy())
+        return np.asarray(sample_of(value).double().cpu().numpy())
 
     def left(self, values: Sequence[Any]) -> Sequence[Any]:
         """PyTorch counts the changes of each tensor; some values are copied where they are."""
-        return [(one._version, _sample(one)) for one in values]  # noqa: SLF001
+        return [(one._version, sample_of(one)) for one in values]  # noqa: SLF001
 
     def replaced(self, value: Any, left: Any) -> NDArray[np.float64] | None:
         """What was copied, if the tensor was changed since."""
@@ -123,11 +122,6 @@ class TorchBackend:
     def ready(self, kept: Any) -> bool:
         """Whether the values are on the host."""
         return all(not isinstance(one, torch.Tensor) or one.is_cpu for one in kept)
-
-
-def _sample(value: torch.Tensor) -> torch.Tensor:
-    flat = value.detach().reshape(-1)
-    return flat[places(len(flat))].clone()
 
 
 def _read(variable: Any) -> Any:

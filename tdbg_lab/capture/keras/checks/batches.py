@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import keras
-import numpy as np
+
+from tdbg_lab.capture.checksum import checksum
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tdbg_lab.capture.keras.backends.base import Backend
     from tdbg_lab.capture.notes import Notes
 
-__all__ = ["BatchWatch", "digest"]
+__all__ = ["BatchWatch"]
 
-_DIGESTED = 2048
-"""Elements of a tensor that a digest is made of, about."""
 _MAX_TENSORS = 4
 
 
@@ -39,17 +35,6 @@ class BatchWatch:
         for one in keras.tree.flatten(x)[:_MAX_TENSORS]:
             values = self._backend.at_hand(one)
             if values is not None and values.dtype.kind != "O":
-                found, seen = digest(values, found), True
+                found, seen = checksum(values, found), True
         if seen:
             self._notes.set("batch", float(found))
-
-
-def digest(values: NDArray[Any], start: int = 0) -> int:
-    """A checksum of 32 bits over the shape and some evenly spread values, going on from `start`."""
-    start = crc32(repr(values.shape).encode(), start)
-    if values.ndim and values.size > _DIGESTED:
-        rows = max(2, len(values) * _DIGESTED // values.size)  # at least two of large ones
-        values = values[:: max(1, len(values) // rows)]
-        if values.size > 2 * _DIGESTED:
-            values = values.reshape(-1)[:: values.size // _DIGESTED | 1]
-    return crc32(np.ascontiguousarray(values).tobytes(), start)

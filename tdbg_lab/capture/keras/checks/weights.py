@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.keras.naming import WeightSite
     from tdbg_lab.capture.notes import Notes
 
-__all__ = ["WeightWatch", "places"]
+__all__ = ["WeightWatch"]
 
-_SAMPLE = 64
-"""Values of each weight that are compared."""
 _LEAST = 16
 """Values of the smallest weight: of fewer, other ones may be alike by chance."""
 _MAX_WEIGHTS = 32
@@ -95,12 +93,6 @@ class WeightWatch:
 
 def _is_large(shape: Sequence[int]) -> bool:
     return len(shape) > 1 and prod(shape) >= _LEAST
-
-
-def places(count: int) -> slice:
-    """Some evenly spread elements of `count`. The stride is odd, lest they all are of a few columns."""
-    stride = count // _SAMPLE | 1
-    return slice(0, stride * _SAMPLE, stride)
 
 
 def _likeness(before: NDArray[np.float64], now: NDArray[np.float64]) -> float:

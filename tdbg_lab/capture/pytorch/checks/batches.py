@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
 import torch
 from torch import nn
 
+from tdbg_lab.capture.checksum import checksum, row_stride
 from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
 from tdbg_lab.records import Mode
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.notes import Notes
 
 __all__ = ["BatchWatch", "digest"]
 
-_DIGESTED = 2048
-"""Elements of a tensor that a digest is made of, about, at every step."""
 _DESCRIBED = 65_536
-"""The same for what is described, at saved steps."""
-_FEW_ROWS = 4
-"""Rows up to which a digest is made of one after the other."""
+"""Elements of a tensor that is described at saved steps, about."""
 _MAX_TENSORS = 4
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
 _TOKEN = (check_key("token"), check_key("token_share"), check_key("token_row"))
@@ -88,7 +80,7 @@ class BatchWatch:
 
     def _count(self, tensor: torch.Tensor) -> None:
         """Note the commonest token of some rows, and its share. A mask of zeros and ones has no tokens."""
-        some = tensor[:: _stride(len(tensor), tensor.numel(), _DESCRIBED)].numpy().ravel()
+        some = tensor[:: row_stride(len(tensor), tensor.numel(), _DESCRIBED)].numpy().ravel()
         if not some.size or some.min() < 0 or not 1 < some.max() < _MAX_TOKEN:
             return
         counts = np.bincount(some)
@@ -99,7 +91,7 @@ class BatchWatch:
 
     def _describe(self, tensor: torch.Tensor) -> None:
         """Note the size and the limits of the first input, by some of its rows."""
-        some = tensor[:: _stride(len(tensor), tensor.numel(), _DESCRIBED)] if tensor.ndim else tensor
+        some = tensor[:: row_stride(len(tensor), tensor.numel(), _DESCRIBED)] if tensor.ndim else tensor
         block = summarize_tensors([some])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
@@ -113,40 +105,13 @@ class BatchWatch:
 
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:
-    """A checksum of 32 bits over shape and values, going on from `start`."""
-    values = _values(tensor.detach() if tensor.requires_grad else tensor)
-    head, rows, stride = _few(values.shape)
-    if rows > 1:
-        if stride == 1 and len(values) <= _FEW_ROWS * rows and values.flags.c_contiguous:
-            start = crc32(head, start)
-            for row in range(0, len(values), rows):  # the same bytes, where they are
-                start = crc32(values[row], start)
-            return start
-        values = values[::rows]
-    if stride > 1:
-        values = values.reshape(-1)[::stride]
-    return crc32(values.tobytes(), crc32(head, start))
+    """A checksum over shape and values, going on from `start`.
 
-
-@lru_cache(maxsize=64)
-def _few(shape: tuple[int, ...]) -> tuple[bytes, int, int]:
-    """What a digest is made of: the shape as bytes; one in so many rows, of their elements one in so many."""
-    size, head = prod(shape), repr(shape).encode()
-    if size <= _DIGESTED:
-        return head, 1, 1
-    rows = _stride(shape[0], size, _DIGESTED)
-    left = -(-shape[0] // rows) * (size // shape[0])
-    return head, rows, left // _DIGESTED | 1 if left > 2 * _DIGESTED else 1
-
-
-def _values(tensor: torch.Tensor) -> NDArray[Any]:
-    """A view of the values; bytes of those that numpy does not know, such as bfloat16."""
+    Of those that numpy does not know, such as bfloat16, over their bytes.
+    """
+    tensor = tensor.detach() if tensor.requires_grad else tensor
     try:
-        return tensor.numpy()
+        values = tensor.numpy()
     except TypeError:
-        return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
-
-
-def _stride(rows: int, count: int, most: int) -> int:
-    """Distance of the rows that hold about `most` of `count` elements, two rows at least."""
-    return max(1, rows // max(2, rows * most // max(1, count)))
+        values = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+    return checksum(values, start)

@@ -9,7 +9,7 @@ from weakref import ref
 import torch
 from torch.nn.parameter import UninitializedParameter
 
-from tdbg_lab.capture.pytorch.values import distributed
+from tdbg_lab.capture.pytorch.values import distributed, sample_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["WeightWatch"]
 
-_SAMPLE = 64
-"""Values kept of each weight."""
 _LEAST = 16
 """Values of the smallest weight that is sampled: of fewer, other ones may be alike by chance."""
 _SAMPLE_EVERY = 8
@@ -60,7 +58,7 @@ class _Sampled:
     def __init__(self, name: str, value: torch.Tensor) -> None:
         self.name = name
         self.value = ref(value)
-        self.first = self.sample = _few(value)
+        self.first = self.sample = sample_of(value)
         self.past: list[tuple[int, torch.Tensor]] = []
         """Steps and samples, the oldest first; followed weights only."""
 
@@ -68,7 +66,7 @@ class _Sampled:
         """Keep the values of now."""
         value = self.value()
         if value is not None:
-            self.sample = _few(value)
+            self.sample = sample_of(value)
 
     def follow(self, step: int) -> None:
         """Remember the last sample."""
@@ -82,7 +80,7 @@ class _Sampled:
         value = self.value()
         if value is None or len(self.past) <= _LEAST_BACK:
             return 0
-        now = _few(value)
+        now = sample_of(value)
         kept = [sample for _, sample in self.past]
         if any(one.shape != now.shape for one in kept):
             return 0
@@ -96,7 +94,7 @@ class _Sampled:
         value = self.value()
         if value is None:
             return 1.0
-        now, before = _few(value).double(), self.sample.double()
+        now, before = sample_of(value).double(), self.sample.double()
         if now.shape != before.shape:
             return 0.0
         now, before = now - now.mean(), before - before.mean()
@@ -110,7 +108,7 @@ class _Sampled:
         value = self.value()
         if value is None or torch.equal(self.first, self.sample):
             return False
-        return torch.equal(_few(value), self.first)
+        return torch.equal(sample_of(value), self.first)
 
 
 class WeightWatch:
@@ -245,8 +243,8 @@ class WeightWatch:
         for place, weak in enumerate(self._digested, start=1):
             value = weak()
             if value is not None:
-                few = _few(value).double()
-                total += place * float(few @ torch.arange(1, len(few) + 1, dtype=torch.float64))
+                some = sample_of(value).double()
+                total += place * float(some @ torch.arange(1, len(some) + 1, dtype=torch.float64))
         return total
 
 
@@ -256,9 +254,3 @@ def _sum(optimizer: Optimizer) -> int:
     for group in optimizer.param_groups:
         total += sum(map(_version, group["params"]))
     return total
-
-
-def _few(value: torch.Tensor) -> torch.Tensor:
-    """A copy of some values, evenly spread; 1-D. The stride is odd, lest they all are of a few columns."""
-    flat = value.detach().reshape(-1)
-    return flat[:: len(flat) // _SAMPLE | 1][:_SAMPLE].clone()
