@@ -9,14 +9,17 @@ from __future__ import annotations
 import functools
 import sys
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 import torch
 
 from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing
+from tdbg_lab.listening import forget, listen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.listening import Listeners
 
 __all__ = ["GraphWatch", "within_graph"]
 
@@ -39,26 +42,28 @@ class GraphWatch:
     """Says once that a graph is replayed."""
 
     def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._kind: Any = getattr(torch.cuda, "CUDAGraph", None) if CAN_CAPTURE else None
         if self._kind is not None:
-            self._original = self._kind.replay
-            self._telling = _telling(self._original, ref(engine))
-            self._kind.replay = self._telling
+            listen(self._kind, "replay", self, _telling)
 
     def detach(self) -> None:
-        """Put the method back as it was, unless somebody has replaced ours meanwhile. Idempotent."""
-        if self._kind is not None and self._kind.replay is self._telling:
-            self._kind.replay = self._original
+        """Listen no longer. Idempotent."""
+        if self._kind is not None:
+            forget(self._kind, "replay", self)
+
+    def note(self, caller: str) -> None:
+        """A module of this name replays a graph."""
+        if self._engine.open and not caller.startswith(_COMPILER):
+            self._engine.guard.notice(_SUBJECT, _REPLAYED)
 
 
-def _telling(original: Any, weak: ref[Engine]) -> Any:
+def _telling(original: Callable[..., Any], watches: Listeners[GraphWatch]) -> Callable[..., Any]:
     @functools.wraps(original)
     def replay(graph: Any) -> Any:
-        engine = weak()
-        if engine is not None and engine.open and _SUBJECT not in engine.guard.problems:
-            caller = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001
-            if not caller.startswith(_COMPILER):
-                engine.guard.notice(_SUBJECT, _REPLAYED)
+        caller = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001
+        for watch in watches:
+            watch.note(caller)
         return original(graph)
 
     return replay
