@@ -113,7 +113,7 @@ class RemoteStore:
         try:
             data = self._connect(self.url).get(RUN_FILE, MAX_JSON_BYTES)
         except RemoteError as error:
-            if not (error.transient or error.denied):
+            if not error.may_pass:
                 raise
             return False
         try:
@@ -145,7 +145,7 @@ class RemoteStore:
                     data = read_bytes(folder.path / RUN_FILE, MAX_JSON_BYTES)
                     self.url = claim(self.url, data, self._connect)[1]
             except RemoteError as error:
-                if not (error.transient or error.denied):
+                if not error.may_pass:
                     shutil.rmtree(folder.path, ignore_errors=True)
                     raise
                 self._say_unreached(error)
@@ -199,7 +199,7 @@ class RemoteStore:
         try:
             return self._connect(self.url).get(RUN_FILE, MAX_JSON_BYTES) is not None
         except RemoteError as error:
-            if not (error.transient or error.denied):
+            if not error.may_pass:
                 raise
             self._say_unreached(error)
             return False

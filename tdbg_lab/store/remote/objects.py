@@ -41,6 +41,11 @@ class RemoteError(StoreError):
         self.transient = transient
         self.denied = denied
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same may be done later, with time or with other rights."""
+        return self.transient or self.denied
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
