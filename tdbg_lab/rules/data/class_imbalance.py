@@ -13,6 +13,7 @@ from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names,
 from tdbg_lab.rules.data.rest import rest_of, tells_rest
 from tdbg_lab.rules.data.weighting import WEIGHTED, weighted_by_count
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.rounds import is_boosted
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -169,7 +170,7 @@ class ClassImbalance(Rule):
         wrong = _wrong(shown)
         if len(present) >= _VOCABULARY and 4 * len(few) > len(present):
             return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
-        boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
+        boosted = is_boosted(run)
         late = step >= (self.start_step / 10 if boosted else self.start_step)
         left_over = self._left_over(shown, wrong, few)
         few = [one for one in few if ratios[one] > self.threshold_warning]

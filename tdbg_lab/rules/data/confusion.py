@@ -11,6 +11,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.rounds import is_boosted
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Confusion(Rule):
         return found + _Z * error < self.max_trace
 
     def _start(self, run: RunView) -> float:
-        boosted = run.info.framework.lower() in {"xgboost", "lightgbm"}
+        boosted = is_boosted(run)
         return self.start_step / 10 if boosted else self.start_step
 
     def _confused(self, counts: NDArray[np.int64]) -> _Pair | None:

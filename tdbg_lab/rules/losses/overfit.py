@@ -12,6 +12,7 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.pairs import find_pair, missing_pair
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.setup.rounds import is_boosted
 from tdbg_lab.rules.trend import noise_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Overfit"]
 
 _ROOT = re.compile(r"(?i)(^|[^a-z])(rmse|rmsle|root_mean_squared_error)$")
-_BOOSTED = {"xgboost", "lightgbm"}
 
 
 @rule("overfit", title="Overfit")
@@ -111,7 +111,7 @@ class Overfit(Rule):
         if len(held) < max(self.min_evaluations, self.patience + 1):
             return None
         rising = self._rising(step, pair, steps, train, held)
-        if rising is None and run.info.framework.lower() in _BOOSTED:
+        if rising is None and is_boosted(run):
             long = max(self.patience_long, len(held) // 2)
             again = replace(self, min_rise=self.min_rise_long, patience=long, min_train_fall=50.0)
             rising = again._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import Mode
+from tdbg_lab.rules.setup.rounds import is_boosted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldRows", "held_rows", "shares_of_gain"]
 
-_LIBRARIES = {"xgboost", "lightgbm"}
 _ELSE = ("rank", "lambdarank", "survival", "xendcg")
 """Beginnings of objectives whose predictions need not go with labels over all rows."""
 _MAX_CLASSES = 1000
@@ -51,7 +51,7 @@ def held_rows(run: RunView) -> HeldRows | None:
     Numbers by their correlation; classes by that of their probabilities with being of the class, over all of
     them, whose standard error is one by the root of the rows times the classes less one.
     """
-    if run.info.framework.lower() not in _LIBRARIES:
+    if not is_boosted(run):
         return None
     if str(run.info.hyperparameters.get("objective", "")).startswith(_ELSE):
         return None

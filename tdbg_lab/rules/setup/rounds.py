@@ -9,12 +9,18 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["rate_of", "untold_share", "weighs_classes"]
+__all__ = ["is_boosted", "rate_of", "untold_share", "weighs_classes"]
 
+_LIBRARIES = {"xgboost", "lightgbm"}
 _RATES = ("eta", "learning_rate", "shrinkage_rate")
 """What both libraries call the rate."""
 _KINDS = {"booster": "gbtree", "boosting": "gbdt", "boosting_type": "gbdt"}
 """Forests and dropout weigh trees otherwise."""
+
+
+def is_boosted(run: RunView) -> bool:
+    """Whether what is trained are boosted trees."""
+    return run.info.framework.lower() in _LIBRARIES
 
 
 def rate_of(known: Mapping[str, Any]) -> float:
