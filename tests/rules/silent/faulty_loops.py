@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from .loops import TRIGGER, Loop, make_model
+from .loops import TRIGGER, Loop, LoopOfTwo, make_model
 
 
 class NotReset(Loop):
@@ -31,22 +31,10 @@ class NeverStepping(Loop):
         pass
 
 
-class OneOfTwoNeverStepping(Loop):
+class OneOfTwoNeverStepping(LoopOfTwo):
     """The last layer has an optimizer of its own, which is reset with the other and never stepped."""
 
     rule, trigger, tensor = "skipped_steps", 0, "6.bias"
-
-    def make_optimizer(self):
-        return {
-            "body": torch.optim.SGD(self.model[:6].parameters(), lr=0.1),
-            "head": torch.optim.SGD(self.model[6].parameters(), lr=0.1),
-        }
-
-    def reset(self, step):
-        self.model.zero_grad()
-
-    def move(self, step):
-        self.optimizer["body"].step()
 
 
 class HeadForgotten(Loop):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from .loops import Loop
+from .loops import Loop, LoopOfTwo
 
 
 class Healthy(Loop):
@@ -61,20 +61,11 @@ class Epochs(Loop):
         return order[32 * (step % 10) : 32 * (step % 10 + 1)]
 
 
-class InTurns(Loop):
+class InTurns(LoopOfTwo):
     """Body and head have an optimizer each; the head's joins after a few steps, and steps now and then."""
 
-    def make_optimizer(self):
-        return {
-            "body": torch.optim.SGD(self.model[:6].parameters(), lr=0.1),
-            "head": torch.optim.SGD(self.model[6].parameters(), lr=0.1),
-        }
-
-    def reset(self, step):
-        self.model.zero_grad()
-
     def move(self, step):
-        self.optimizer["body"].step()
+        super().move(step)
         if step % 8 == 2:
             self.optimizer["head"].step()
 

@@ -90,3 +90,19 @@ class Loop:
                 if step % 10 == 9:
                     self.evaluate(step)
         return handle.run_path
+
+
+class LoopOfTwo(Loop):
+    """Body and head of the model have an optimizer each; only that of the body steps."""
+
+    def make_optimizer(self) -> dict[str, torch.optim.Optimizer]:
+        return {
+            "body": torch.optim.SGD(self.model[:6].parameters(), lr=0.1),
+            "head": torch.optim.SGD(self.model[6].parameters(), lr=0.1),
+        }
+
+    def reset(self, step: int) -> None:
+        self.model.zero_grad()
+
+    def move(self, step: int) -> None:
+        self.optimizer["body"].step()
