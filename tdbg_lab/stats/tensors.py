@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tdbg_lab.records import StatsBlock
     from tdbg_lab.stats.layouts import Part
 
-__all__ = ["MAX_CHANNELS", "DeviceBuffer", "default_channel_axis", "summarize_tensors"]
+__all__ = ["MAX_CHANNELS", "DeviceBuffer", "default_channel_axis", "says_its_axis", "summarize_tensors"]
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,11 @@ def default_channel_axis(shape: Sequence[int], module_type_name: str) -> int | N
     else:
         axis = 1
     return axis if 1 <= shape[axis] <= MAX_CHANNELS else None
+
+
+def says_its_axis(module_type_name: str) -> bool:
+    """Whether a class is known to have its units along an axis, and does not take it as it comes."""
+    return any(word in module_type_name for word in (*_CHANNELS_FIRST, *_FEATURES_LAST))
 
 
 def _plain(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] | None:

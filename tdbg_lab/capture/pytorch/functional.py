@@ -154,7 +154,7 @@ class FunctionalProbe:
         if membership.raw_mask & due:
             engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
         if membership.mask & due:
-            axis = default_channel_axis(shape, "")
+            axis = 1 if _beside_channels(module, shape) else default_channel_axis(shape, "")
             engine.recorder.add([key], summarize_tensors([tensor], channel_axes=[axis]))
 
     def _caller(self, frame: FrameType | None) -> tuple[ModuleSite | None, nn.Module | None]:
@@ -169,6 +169,17 @@ class FunctionalProbe:
                     return found[1], module
             frame = frame.f_back
         return None, None
+
+
+def _beside_channels(module: nn.Module, shape: Sequence[int]) -> bool:
+    """Whether a sequence has its channels before its places, by the layers beside the function."""
+    if len(shape) != 3:
+        return False
+    beside = list(module.children())
+    channels = {one.out_channels for one in beside if isinstance(one, nn.Conv1d | nn.ConvTranspose1d)}
+    channels |= {one.num_features for one in beside if isinstance(one, nn.BatchNorm1d)}
+    features = {one.out_features for one in beside if isinstance(one, nn.Linear)}
+    return shape[1] in channels and shape[2] not in features
 
 
 def _is_own(site: ModuleSite, module: nn.Module, function: str) -> bool:

@@ -1,4 +1,4 @@
-"""Modules that hand on what they are given: their outputs were measured when they were another's."""
+"""What a module is given, if it was measured as the output of the one before: it need not be read again."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ class LastMeasured:
     argument of the module, so it is alive, and nothing was written to it since.
     """
 
-    __slots__ = ("_block", "_tensor", "_version")
+    __slots__ = ("_axis", "_block", "_tensor", "_version")
 
     def __init__(self) -> None:
         self._tensor: ref[torch.Tensor] | None = None
         self._version = -1
+        self._axis: int | None = None
         self._block: StatsBlock | None = None
 
     def measure(
@@ -51,9 +52,23 @@ class LastMeasured:
         tensor = tensors[0]
         if len(tensors) == 1 and type(tensor) is torch.Tensor and not tensor.is_inference():
             self._tensor, self._version, self._block = ref(tensor), tensor._version, block  # noqa: SLF001
+            self._axis = axes[0]
         else:
             self._block = None
         return block
+
+    def axis_of(self, args: Any, shape: Sequence[int]) -> int | None:
+        """Along which axis the argument of a module has its units; None where it was not measured last.
+
+        Parameters
+        ----------
+        shape
+            What the module returned. An activation function leaves units where they were.
+        """
+        last = None if self._block is None or self._tensor is None else self._tensor()
+        if last is None or not isinstance(args, tuple) or not args or args[0] is not last:
+            return None
+        return self._axis if tuple(last.shape) == tuple(shape) else None
 
     def _known(self, args: Any, tensor: torch.Tensor) -> StatsBlock | None:
         """The statistics of the last tensor without its channels, if `tensor` holds the same values."""

@@ -11,7 +11,7 @@ from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
-from tdbg_lab.stats.tensors import default_channel_axis
+from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
 from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class ModuleProbe:
             self._calls += 1
             if index >= _MAX_CALLS:
                 return
-            key, membership, axis = self._key(index, tensor, module)
+            key, membership, axis = self._key(index, tensor, module, values[0])
             if membership.raw_mask & due:
                 engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
             if membership.mask & due:
@@ -121,7 +121,7 @@ class ModuleProbe:
             engine.recorder.add(keys, self._last.measure(module, values[0], chosen, axes))
 
     def _key(
-        self, index: int, tensor: torch.Tensor, module: nn.Module
+        self, index: int, tensor: torch.Tensor, module: nn.Module, args: Any
     ) -> tuple[TensorKey, Membership, int | None]:
         identity = (index, tensor.dtype, tensor.shape)
         found = self._known.get(identity)
@@ -138,6 +138,10 @@ class ModuleProbe:
                 shape=shape,
                 marks=marks_of(module) if self.kind is Kind.ACTIVATION else (),
             )
-            axis = default_channel_axis(shape, type(module).__name__)
+            kind = type(module).__name__
+            axis = default_channel_axis(shape, kind)
+            if self.kind is Kind.ACTIVATION and not says_its_axis(kind):  # an activation function
+                given = self._last.axis_of(args, shape)
+                axis = axis if given is None else given
             found = self._known[identity] = (key, membership, axis)
         return found
