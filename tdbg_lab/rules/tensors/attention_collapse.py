@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
-from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.losses.state import LossState, knows, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 
@@ -46,7 +46,8 @@ class AttentionCollapse(Rule):
     sum of their squares follows from recorded statistics: it is 1 when each query looks at one place only,
     and 1 / n when it looks at n places alike (a causal mask is seen by its zeros). Fresh layers are not
     uniform to a hundredth, and some heads of a trained model look at one place: so a layer is reported when
-    it stays exactly uniform, or when all of it stays at one place while the loss is still high.
+    it stays exactly uniform, or when all of it stays at one place while the loss is still high. Or when all
+    of it was at one place from the first step on, before anything was learnt: no gradient passes it.
     """
 
     uniform: float = 1e-4
@@ -84,7 +85,7 @@ class AttentionCollapse(Rule):
 
     def needs(self) -> Needs:
         """Outputs of softmax."""
-        return Needs(kinds=(Kind.ACTIVATION,), steps=self.patience)
+        return Needs(kinds=(Kind.ACTIVATION,), steps=self.patience + 1)
 
     def not_applicable(self, run: RunView) -> str:
         """Without attention weights."""
@@ -100,19 +101,25 @@ class AttentionCollapse(Rule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Judge every attention layer over the last recorded steps."""
-        frames = run.frames(Kind.ACTIVATION, self.patience)
+        frames = run.frames(Kind.ACTIVATION, self.patience + 1)
+        first, frames = len(frames) == self.patience, frames[-self.patience :]
         if len(frames) < self.patience or frames[-1].step != step:
             return None
         now = _attention(frames[-1])
         uniform = [name for name in now if self._all(frames, name, uniform=True)]
         sharp = [name for name in now if name not in uniform and self._all(frames, name, uniform=False)]
-        if sharp and loss_state(run, high_percent=self.loss_low) in {LossState.LOW, LossState.EARLY}:
+        if sharp and not (first or run.active) and self._has_learnt(run):
             sharp = []
+        if sharp and first and any(knows(run, name) for name in run.losses()):
+            sharp = []  # a trained model, to be tuned
         bad = uniform or sharp
         if not bad:
             return None
         old = run.active.tensor if run.active else ""
         return self._found(step, now[old if old in bad else bad[0]], bad, frames, uniform=bool(uniform))
+
+    def _has_learnt(self, run: RunView) -> bool:
+        return loss_state(run, high_percent=self.loss_low) in {LossState.LOW, LossState.EARLY}
 
     def _all(self, frames: list[Frame], name: str, *, uniform: bool) -> bool:
         """Whether a layer is collapsed at all of the frames."""

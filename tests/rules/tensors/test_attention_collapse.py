@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path / "run")
+
+
 class Attentive(nn.Module):
     """Rows of a digit attend to each other."""
 
@@ -51,6 +56,17 @@ def test_attention_that_is_uniform_or_at_one_place_is_found(tmp_path: Path, caus
     findings = check_run(_train(tmp_path / "run", model), [AttentionCollapse()])[0]
     assert [one.tensor for one in findings] == (["activation/softmax"] if word else [])
     assert all(word in one.message and one.step_first == 0 for one in findings)
+
+
+@pytest.mark.parametrize(("begins", "fires"), [(0, True), (40, False)])
+def test_one_place_from_the_first_step_on_was_not_learnt(made: Made, begins: int, fires) -> None:
+    alike, sharp = np.full((4, 2, 8, 8), 0.125), np.zeros((4, 2, 8, 8))
+    alike[..., :2] += (0.1, -0.1)
+    sharp[..., 3] = 1.0
+    for step in range(80):
+        values = sharp if step >= begins else alike
+        made.step(step, {"activation/softmax": values, "loss/a": 0.2 + 0.8 * 0.9**step})
+    assert len(made.check(AttentionCollapse())[0]) == fires
 
 
 @pytest.mark.parametrize(("score", "fires"), [(0.009, True), (0.012, False)])
