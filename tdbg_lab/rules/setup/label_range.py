@@ -30,6 +30,8 @@ _OF_COUNTS = "PoissonNLLLoss"
 _NEAR_ZERO = 0.01
 """Size of the first outputs over that of the labels below which they know nothing of it: a bias that begins
 at the mean of the labels makes them as large."""
+_AT_BOUND = 0.02
+"""How near to its bound the output of a sigmoid or tanh counts as there."""
 _BELOW_ZERO = 0.1
 """Share of the labels' range that lies below zero from which an output that ends there leaves much untold."""
 
@@ -57,7 +59,16 @@ class LabelRange(LossRule):
     patience_bound: int = 10
     """Saved steps in a row at which outputs must be as if bounded: a few may be so by chance."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "exploding_tensor", "wrong_output")
+    explains: ClassVar[tuple[str, ...]] = (
+        *NOT_LEARNING,
+        *(
+            "exploding_tensor",
+            "wrong_output",
+            "constant_output",
+            "saturated_activation",
+            "vanishing_gradient",
+        ),
+    )
     _ADVICE: ClassVar = (
         "Check how labels are made: classes from 0 to the number of outputs less 1, binary labels 0 or 1.",
         "Standardise numbers to tell (mean 0, standard deviation 1), and turn predictions back afterwards.",
@@ -141,13 +152,22 @@ class LabelRange(LossRule):
             largest = float(np.log(max(largest, 1.0)))
         elif low == 0 < high and -least > _BELOW_ZERO * (largest - least):
             return f"labels from {least:.3g} to {largest:.3g}, which an output behind a ReLU cannot reach"
+        if low > 1 - _AT_BOUND and high <= 1 and self._is_beyond(one.number("target_size"), counts=counts):
+            return (
+                f"labels of a size of {one.number('target_size'):.3g}, and outputs that are held at 1: what "
+                "an output behind a sigmoid or tanh cannot reach"
+            )
         for bottom, top, name in ((0.0, 1.0, "a sigmoid"), (-1.0, 1.0, "a tanh")):
             within = low >= bottom and high <= top and high - low > 0.3 * (top - bottom)
-            saturated = high > top - 0.02 or low < bottom + 0.02
+            saturated = high > top - _AT_BOUND or low < bottom + _AT_BOUND
             if within and saturated and (largest > self.reach * top or least < self.reach * bottom - 0.5):
                 most = one.number("target_max")
                 return f"labels from {least:.3g} to {most:.3g}, which an output behind {name} cannot reach"
         return ""
+
+    def _is_beyond(self, size: float, *, counts: bool) -> bool:
+        """Whether labels of this size are out of reach of 1: of their logarithm, if they are counts."""
+        return (float(np.log(max(size, 1.0))) if counts else size) > self.reach
 
 
 def _is_mask_of_bytes(one: Given) -> bool:

@@ -96,6 +96,19 @@ class OneSided(Numbers):
         return torch.optim.Adam(self.model.parameters(), 1e-2)
 
 
+class HeldAtItsBound(Numbers):
+    """Labels that are all far above what a tanh can give: it gives 1, whatever the input is."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y + 8
+
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 1e-2)
+
+
 class Rectified(Numbers):
     """Behind a ReLU, with labels on both sides of zero."""
 
@@ -192,6 +205,6 @@ class TooLow(Healthy):
 
 FAULTY = (
     *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
-    *(CountsOutOfReach, RawNumbers, Rectified, OneLabel, NotBinary, Constant, Equal),
+    *(CountsOutOfReach, RawNumbers, HeldAtItsBound, Rectified, OneLabel, NotBinary, Constant, Equal),
     *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
 )
