@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.capture.effective_rank import effective_rank
 from tdbg_lab.records import LossKind
 from tdbg_lab.stats import summarize
 
@@ -46,7 +47,8 @@ def facts_of(
     that have another one and ``rest_hits`` the share of those that is right (where each sample has one
     label), ``labels`` how many different ones there are, ``entropy`` theirs (nats, what a cross-entropy is
     when the inputs tell nothing), ``classes`` the outputs for each sample, ``kind`` the number of a
-    `LossKind`.
+    `LossKind`. Of rows of numbers for a loss of the program's own, ``rank`` is the `effective_rank`
+    (``target_rank`` where `y` is of their shape: the other view of a pair, or what they are to become).
 
     Parameters
     ----------
@@ -75,11 +77,19 @@ def facts_of(
             numbers["classes"] = float(x.shape[-1])
         if len(x) > 1:
             numbers["spread"] = float(x.std(0).max())
+        if kind is LossKind.OTHER and x.ndim == 2:
+            numbers |= _ranks(x, y)
         if whole and (classes or kind.of_yes_or_no):
             rows["batch_sum"] = np.atleast_1d(x.sum(0))
         if same:
             numbers |= _agreement(x, y, kind, ignored)
     return numbers | _described(rows)
+
+
+def _ranks(x: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
+    """Effective ranks, where they say something."""
+    rows = {"rank": x, "target_rank": y} if y.shape == x.shape else {"rank": x}
+    return {name: rank for name, one in rows.items() if (rank := effective_rank(one)) is not None}
 
 
 def rows_kept(shape: Sequence[int]) -> int:

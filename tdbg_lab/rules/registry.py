@@ -56,6 +56,7 @@ DEFAULT = (
     "dead_relu",
     "dead_units",
     "layer_collapse",
+    "lost_dimensions",
     "unchanged_tensor",
     "vanishing_gradient",
     "weight_update_ratio",
