@@ -161,7 +161,7 @@ TASKS = (
          (fourth.tanh_output("6"), fourth.raised(100.0, 90))),
     Task("queues_counted", "regression", queues_counted, {"batches": ways.batches_of(48)},
          (held.momentum_wild(0.5), fourth.average_left(90))),
-    Task("panels_lit", "regression", panels_lit, {"radam": w.by("RAdam", 8e-3)},
+    Task("panels_lit", "regression", panels_lit, {"adamw": v.adamw(3e-3, 0.05)},
          (sixth.log_of_nothing(1), silent.detached("2"))),
     Task("recalls_weighted", "unbalanced", recalls_weighted, {"one_cycle": ways.one_cycle},
          (sixth.weights_upside_down(), silent.scaler_stuck())),
