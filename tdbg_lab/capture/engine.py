@@ -220,7 +220,9 @@ class Engine:
         self.guard.step = step
         if not self.recorder.leave(step, mode, micro):
             self.guard.run("store", self.recorder.move_to, step, mode, micro)
-        self.mask = self._due.mask(step, mode, micro)
+        due = self._due
+        known = mode is _TRAIN and due.first <= step < due.until
+        self.mask = due.train if known else due.mask(step, mode, micro)
         self.visit += 1
 
     # -- steps ------------------------------------------------------------------------------------

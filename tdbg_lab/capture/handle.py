@@ -338,7 +338,7 @@ class Handle:
         """
         if self._engine.phases is not None:
             self._interludes.at_step_end()
-        request = self._engine.poll()
+        request = self._engine.poll() if self._engine.control.due() else None
         if request is not None and self._engine.open:
             if request.kind == SET:
                 follow(self._engine, getattr(self._session, "settings", None), request)

@@ -169,10 +169,10 @@ class Due:
     plan: Plan
     _groups: dict[Mode, list[tuple[SaveSchedule, int]]] = field(default_factory=dict)
     _passes: dict[tuple[Mode, int], _Pass] = field(default_factory=dict)
-    _train: int = 0
-    """The mask of train steps from `_first` on, before `_until`: not computed anew at each of them."""
-    _first: int = 0
-    _until: int = 0
+    train: int = 0
+    """The mask of train steps from `first` on, before `until`: not computed anew at each of them."""
+    first: int = 0
+    until: int = 0
 
     def __post_init__(self) -> None:
         every = self.plan.config.save_every
@@ -187,13 +187,13 @@ class Due:
         """The collections that are due; in train mode `micro` does not matter."""
         due = 0
         if mode is Mode.TRAIN:
-            if self._first <= step < self._until:
-                return self._train
+            if self.first <= step < self.until:
+                return self.train
             for schedule, bits in self._groups[mode]:
                 if schedule.saves(step):
                     due |= bits
-            self._train, self._first = due, step
-            self._until = min((one.until(step) for one, _ in self._groups[mode]), default=step + 1)
+            self.train, self.first = due, step
+            self.until = min((one.until(step) for one, _ in self._groups[mode]), default=step + 1)
             return due
         for index, (schedule, bits) in enumerate(self._groups[mode]):
             seen = self._passes.setdefault((mode, index), _Pass())

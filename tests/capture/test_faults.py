@@ -38,7 +38,6 @@ PLACES = [
     (optimizers.OptimizerWatch, "before"),
     (optimizers.OptimizerWatch, "after"),
     (optimizers.OptimizerWatch, "_rates"),
-    (scaler.ScalerWatch, "stepped"),
     (scaler.ScalerWatch, "_skip"),
     (plan.Due, "mask"),
     (recorder.Recorder, "move_to"),

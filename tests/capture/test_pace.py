@@ -8,7 +8,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from tdbg_lab import open_run
+from tdbg_lab.capture.pytorch.checks.batches import BatchWatch
+from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
 from tdbg_lab.capture.pytorch.checks.pace import Pace
+from tdbg_lab.capture.pytorch.checks.weights import WeightWatch
 
 PHASES = (40, 41, 42)
 """Steps at which something goes wrong: one of three is looked at."""
@@ -181,3 +184,60 @@ def test_healthy_loop_says_nothing_odd(attach, net, adam):
     names = open_run(handle.run_path).tensor_names(kind="check")
     assert not [name for name in names if "without" in name or "replaced" in name]
     assert len(facts(handle, "batch")) == 60
+
+
+def rows(attach, every_step):
+    """All numbers of a training with evaluations, an accumulated batch and a loss, by name and step."""
+    torch.manual_seed(0)
+    net, loss = Two(), nn.CrossEntropyLoss()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    with pytest.MonkeyPatch.context() as patched:
+        if every_step:
+            patched.setattr(Pace, "next_step", lambda _pace: None)
+        handle = attach(net, optimizer=sgd, loss=loss, save_every=1000)
+        for step in range(50):
+            x, y = torch.randn(16, 8), torch.randint(0, 3, (16,))
+            for _ in range(2 if step == 31 else 1):
+                loss(net(x), y).backward()
+            sgd.step()
+            sgd.zero_grad()
+            if step % 10 == 1:
+                net.eval()
+                with torch.no_grad():
+                    loss(net(x), y)
+                net.train()
+        handle.detach()
+    run = open_run(handle.run_path)
+    return {
+        (name, mode): (series.steps.tolist(), series.values.tolist())
+        for name in [*run.tensor_names(kind="loss"), "check/batch"]
+        for mode in ("train", "eval")
+        for series in [run.scalars(name, mode=mode)]
+    }
+
+
+def test_steps_that_rest_leave_the_same_losses_and_digests(attach):
+    rested = rows(attach, every_step=False)
+    assert rested == rows(attach, every_step=True)
+    assert rested["check/batch", "train"][0] == list(range(50))
+    assert len(rested["loss/CrossEntropyLoss", "eval"][0]) == 5
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        (WeightWatch, "rest", "check/weights"),
+        (GradientWatch, "after_step", "check/gradients"),
+        (BatchWatch, "before_step", "check/batch"),
+    ],
+    ids=lambda place: place[1],
+)
+def test_failure_in_a_step_that_rests_turns_one_check_off(attach, monkeypatch, net, adam, place):
+    def faulty(*_args, **_kwargs):
+        raise RuntimeError("injected")
+
+    handle = attach(net, optimizer=adam, save_every=1000, strict=False)
+    train(net, adam, 30, before=lambda step: step != 19 or monkeypatch.setattr(*place[:2], faulty))
+    assert [(one.probe, one.step) for one in handle.problems] == [(place[2], 19)]
+    handle.detach()
+    assert handle._engine.step == 30

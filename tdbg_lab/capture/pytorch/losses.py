@@ -58,13 +58,12 @@ def hook_losses(
         name = type(module).__name__
         if classes.count(name) > 1 and path:
             name = path
-        take = LossProbe(engine, name, path).take
+        probe = LossProbe(engine, name, path)
         if engine.plan.config.checks:
-            facts = PredictionProbe.of(engine, name, module)
-            take = _looking(engine, f"check/loss/{name}", facts, take)
+            probe.facts = PredictionProbe.of(engine, name, module)
             if is_own(module) and engine.plan.config.functional:
                 handles += _hook_within(owner, engine, WithinLoss(engine, name, sure), module)
-        hook = BoundaryHook(owner, engine, f"loss/{name}", take)
+        hook = BoundaryHook(owner, engine, probe.name, probe.take)
         hooks.append(hook)
         handles.append(module.register_forward_hook(hook))
     return hooks, handles
@@ -79,19 +78,6 @@ def _hook_within(
     return [module.register_forward_pre_hook(begin), module.register_forward_hook(end, always_call=True)]
 
 
-def _looking(
-    engine: Engine, probe: str, facts: PredictionProbe, take: Callable[..., None]
-) -> Callable[..., None]:
-    """`take` a loss, and at saved steps look first at what it was computed of."""
-
-    def look_and_take(module: nn.Module, args: Any, output: Any) -> None:
-        if engine.mask & engine.costly:
-            engine.guard.run(probe, facts.take, args)
-        take(module, args, output)
-
-    return look_and_take
-
-
 def own_loss(output: Any) -> torch.Tensor | None:
     """The loss a model returns with its output, under the name ``loss``."""
     if isinstance(output, torch.Tensor):
@@ -103,20 +89,25 @@ def own_loss(output: Any) -> torch.Tensor | None:
 class LossProbe:
     """The values of one loss."""
 
-    __slots__ = ("_calls", "_engine", "_last", "_visit", "name", "path")
+    __slots__ = ("_calls", "_engine", "_last", "_visit", "facts", "name", "path")
 
     def __init__(self, engine: Engine, name: str, path: str = "") -> None:
         self._engine = engine
         self.name = f"loss/{name}"
         self.path = path
+        self.facts: PredictionProbe | None = None
+        """Looks at saved steps at what the loss is computed of."""
         self._visit = -1
         self._calls = 0
         self._last: tuple[tuple[Any, ...], tuple[TensorKey, Membership]] | None = None
 
-    def take(self, module: nn.Module, _args: Any, output: Any) -> None:
+    def take(self, module: nn.Module, args: Any, output: Any) -> None:
         """Record what a loss module returned."""
         if recomputing():
             return
+        engine = self._engine
+        if engine.mask & engine.costly and self.facts is not None:
+            engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
             self.add(output, module)
             return

@@ -56,6 +56,10 @@ class OptimizerWatch:
         self._awaited = 0
         """Batches that were seen before the first step of an optimizer."""
         self._closure = False
+        self._alone = False
+        """Whether there is one optimizer only."""
+        self._resting = False
+        """Whether nothing of the step that the optimizer is making is looked at."""
         self._fresh = False
         """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
         self._owned: set[int] = set()
@@ -67,6 +71,7 @@ class OptimizerWatch:
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
+        self._alone = len(self._names) == 1
         self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
         if self.checks is not None:
             self.checks.add(optimizer)
@@ -136,13 +141,18 @@ class OptimizerWatch:
     def before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """The optimizer is about to step: gradients are complete, clipped and unscaled."""
         engine = self._engine
-        name = self._names[optimizer]
-        if name in self._stepped:  # a second time: the others do not take part in every step
+        if self._stepped and self._names[optimizer] in self._stepped:
+            # A second time: the others do not take part in every step.
             self._expected = set(self._stepped)
             self._close()
         first = not self._stepped
         engine.before_step()
-        self.scalers.stepped()
+        self.scalers.steps_seen += 1
+        self._resting = self._may_rest(optimizer, args, kwargs)
+        if self._resting:
+            self._closure = False
+            return
+        name = self._names[optimizer]
         if self._skipped_told != self.scalers.skipped:
             engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
@@ -166,6 +176,12 @@ class OptimizerWatch:
     def after(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """The optimizer has stepped."""
         engine = self._engine
+        if self._resting:
+            self._resting = False
+            if self.checks is not None:
+                self.checks.after_rest(optimizer)
+            engine.close_step()
+            return
         name = self._names[optimizer]
         if engine.mask & self._optimizer_mask:
             engine.guard.run("optimizer/update_ratio", self._updates.after)
@@ -183,6 +199,23 @@ class OptimizerWatch:
             self._close()
         elif engine.rootless:
             engine.watch_layers()
+
+    def _may_rest(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether this step is an ordinary one of a single optimizer at which nothing is due.
+
+        Then its boundaries are all that happens: small models make such steps in a few milliseconds, of
+        which each further call of ours is a thousandth.
+        """
+        engine, checks = self._engine, self.checks
+        return (
+            self._alone
+            and not engine.mask & engine.costly
+            and engine.forwards > 0
+            and not (self._fresh or engine.rootless or self._stepped)
+            and not (len(args) > 1 or kwargs or "found_inf" in optimizer.__dict__)
+            and self._skipped_told == self.scalers.skipped
+            and (checks is None or checks.rests(optimizer))
+        )
 
     def on_skipped(self, optimizer: Optimizer) -> None:
         """A GradScaler left out a step because of infinite gradients."""

@@ -42,7 +42,8 @@ class ScalerWatch:
         self._on_skipped = WeakMethod(on_skipped)
         self._ours = WeakMethod(ours)
         self._scaler: ref[GradScaler] | None = None
-        self._steps_seen = 0
+        self.steps_seen = 0
+        """Steps of optimizers of ours."""
         self.skipped = 0
         """Steps left out so far."""
         self._last_step = -1
@@ -52,16 +53,12 @@ class ScalerWatch:
         self._telling = _telling(self._original, WeakMethod(self._watch))
         GradScaler.step = self._telling  # type: ignore[method-assign]
 
-    def stepped(self) -> None:
-        """Note that an optimizer of ours steps."""
-        self._steps_seen += 1
-
     def _watch(self, scaler: GradScaler, optimizer: Optimizer, step: Callable[[], Any]) -> Any:
         """Let `scaler` step, and see whether it did."""
         fused = getattr(optimizer, "_step_supports_amp_scaling", False)
-        seen = self._steps_seen
+        seen = self.steps_seen
         result = step()
-        if seen == self._steps_seen and not fused and self._engine.open:
+        if seen == self.steps_seen and not fused and self._engine.open:
             self._engine.guard.run("optimizer/skipped_steps", self._skip, scaler, optimizer)
         return result
 
@@ -71,8 +68,8 @@ class ScalerWatch:
             return
         self._scaler = ref(scaler)
         self.skipped += 1
-        self.in_a_row = 1 if self._last_step != self._steps_seen else self.in_a_row + 1
-        self._last_step = self._steps_seen
+        self.in_a_row = 1 if self._last_step != self.steps_seen else self.in_a_row + 1
+        self._last_step = self.steps_seen
         tell(optimizer)
 
     @property

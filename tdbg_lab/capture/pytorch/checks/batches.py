@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tdbg_lab.capture.checksum import checksum, row_stride
+from tdbg_lab.capture.checksum import checksum, checksum_at, row_stride
 from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
 from tdbg_lab.records import Mode
@@ -16,13 +16,13 @@ from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.notes import Notes
 
 __all__ = ["BatchWatch", "digest"]
 
 _DESCRIBED = 65_536
 """Elements of a tensor that is described at saved steps, about."""
 _MAX_TENSORS = 4
+_BATCH = check_key("batch")
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
 _TOKEN = (check_key("token"), check_key("token_share"), check_key("token_row"))
 _TOKEN_TYPES = (torch.int64, torch.int32)
@@ -38,11 +38,10 @@ class BatchWatch:
     numbers, the commonest of them, its share, and how many make a row; the latter in evaluations, too.
     """
 
-    __slots__ = ("_digest", "_embeds", "_engine", "_notes", "_seen")
+    __slots__ = ("_digest", "_embeds", "_engine", "_seen")
 
-    def __init__(self, engine: Engine, notes: Notes) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._notes = notes
         self._digest = 0
         self._seen = False
         self._embeds: dict[int, bool] = {}
@@ -100,8 +99,8 @@ class BatchWatch:
     def before_step(self) -> None:
         """The forwards of the step are done."""
         if self._seen:
-            self._notes.set("batch", float(self._digest))
-        self._digest, self._seen = 0, False
+            self._engine.recorder.add_scalar(_BATCH, float(self._digest))
+            self._digest, self._seen = 0, False
 
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:
@@ -109,6 +108,10 @@ def digest(tensor: torch.Tensor, start: int = 0) -> int:
 
     Of those that numpy does not know, such as bfloat16, over their bytes.
     """
+    if tensor.is_contiguous():
+        found = checksum_at(tensor.data_ptr(), tensor.shape, tensor.itemsize, start)
+        if found is not None:
+            return found
     tensor = tensor.detach() if tensor.requires_grad else tensor
     try:
         values = tensor.numpy()

@@ -80,9 +80,10 @@ class GradientWatch:
         self._from_the_start = True
         """Whether all passes of this step were followed."""
         self.following = True
-        self._passes = 0
-        self._usual = 1
-        """Backward passes of the last step that was followed from its start."""
+        self.passes = 0
+        """Backward passes since the last step."""
+        self.usual = 1
+        """Those of the last step that was followed from its start."""
         self.discarded = 0
 
     def choose(self, optimizer: Optimizer, ours: Mapping[int, tuple[str, str]]) -> None:
@@ -120,11 +121,9 @@ class GradientWatch:
         return chosen[-1] if chosen else None
 
     def accumulated(self, parameter: torch.Tensor) -> None:
-        """Autograd added to the gradient of the watched parameter."""
-        self._passes += 1
+        """Autograd added to the gradient of the watched parameter, in a step that is followed or too long."""
+        self.passes += 1
         if not self.following:
-            if self._passes <= self._usual:
-                return
             self._begin(None)  # no step may ever come
             self.following = True
             self._pace.wake()
@@ -165,7 +164,7 @@ class GradientWatch:
         if self._from_the_start:
             stale = self._added > 0 and not self._reset and not self._unclear and not closure
             self._stale = self._stale + 1 if stale else 0
-            self._usual = max(1, self._passes)
+            self.usual = max(1, self.passes)
         now = self._stale, 0 if closure else self.discarded
         if now != self._noted or self._told_early:
             if not self._odd and any(now):
@@ -184,7 +183,7 @@ class GradientWatch:
         follow
             Whether the passes of the next step are followed.
         """
-        self._passes = 0
+        self.passes = 0
         self.following = self._from_the_start = follow
         if follow:
             probe = None if self._probe is None else self._probe()
@@ -222,7 +221,11 @@ class _Telling:
         if watch is None:
             return
         engine = watch.engine
-        if engine.open and engine.recorder.mode is _TRAIN:
+        if not engine.open or engine.recorder.mode is not _TRAIN:
+            return
+        if not watch.following and watch.passes < watch.usual:
+            watch.passes += 1  # only counted
+        else:
             engine.guard.run("check/gradients", watch.accumulated, parameter)
 
     def __deepcopy__(self, _memo: dict[int, object]) -> Callable[[torch.Tensor], None]:

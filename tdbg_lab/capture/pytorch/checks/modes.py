@@ -28,6 +28,8 @@ class ModeWatch:
     """Dropout and batch normalisation of the models, looked at in each root forward."""
 
     def __init__(self, engine: Engine, notes: Notes, models: Iterable[tuple[str, nn.Module]]) -> None:
+        self.evaluating = False
+        """Whether the last forward was one of an evaluation."""
         self._engine = engine
         self._notes = notes
         self._models = [(name, ref(model)) for name, model in models]
@@ -35,7 +37,6 @@ class ModeWatch:
         self._apart: dict[bool, list[str]] = {}
         """Parts that were in another mode than the whole at its last forward, by the mode of the whole."""
         self._passes = 0
-        self._evaluating = False
         self._evaluations = 0
         self._in_eval = 0
         """Eval forwards with gradients since the last step."""
@@ -61,15 +62,13 @@ class ModeWatch:
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
 
-    def forward(self, module: nn.Module, *, looking: bool) -> None:
-        """A root is called. Of an ordinary forward of training nothing is looked at unless `looking`."""
+    def forward(self, module: nn.Module) -> None:
+        """A root is called."""
         training = module.training
         parts = self._parts.get(id(module))
         evaluating = self._engine.recorder.mode is not _TRAIN
-        if evaluating or self._evaluating or not training or not torch.is_grad_enabled():
+        if evaluating or self.evaluating or not training or not torch.is_grad_enabled():
             self._note_evaluation(parts or (), evaluating=evaluating, training=training)
-        elif not looking:
-            return
         if not parts:
             return
         apart = []
@@ -85,10 +84,10 @@ class ModeWatch:
     ) -> None:
         """A forward that is not one of training, in its engine's mode or its own, or follows such a one."""
         grad = torch.is_grad_enabled()
-        if evaluating and not self._evaluating:
+        if evaluating and not self.evaluating:
             self._evaluations += 1
             self._notes.set("evaluations", float(self._evaluations))
-        self._evaluating = evaluating
+        self.evaluating = evaluating
         if training and (evaluating or not grad):
             if any((part := weak()) is not None and part.training for _, weak in parts):
                 self._passes += 1

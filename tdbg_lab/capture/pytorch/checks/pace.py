@@ -22,12 +22,15 @@ class Pace:
         Whether the current step is looked at.
     ahead
         Whether the next one is: what it is compared with must be kept at the end of this one.
+    resting
+        Whether nothing odd came up so far in a step that is not looked at.
     """
 
-    __slots__ = ("_closely_until", "_step", "ahead", "looking")
+    __slots__ = ("_closely_until", "_step", "ahead", "looking", "resting")
 
     def __init__(self) -> None:
         self.looking = self.ahead = True
+        self.resting = False
         self._step = 0
         self._closely_until = _CLOSELY
 
@@ -35,10 +38,12 @@ class Pace:
         """Something was fine and is odd now: look at each of the next steps."""
         self._closely_until = self._step + 1 + _CLOSELY
         self.ahead = True
+        self.resting = False
 
     def next_step(self) -> None:
         """A step is complete."""
         self.looking = self.ahead
+        self.resting = not self.looking
         self._step += 1
         after = self._step + 1
         self.ahead = after < self._closely_until or after % _EVERY == 0

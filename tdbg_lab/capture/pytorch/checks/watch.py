@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+import torch
+
 from tdbg_lab.capture.notes import Notes
 from tdbg_lab.capture.pytorch.checks.batches import BatchWatch
 from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
@@ -49,7 +51,7 @@ class CheckWatch:
         self.notes = Notes(engine)
         self._pace = pace = Pace()
         self._modes = ModeWatch(engine, self.notes, models.items())
-        self._batches = BatchWatch(engine, self.notes)
+        self._batches = BatchWatch(engine)
         self._trainable = TrainableWatch(self.notes, pace, models.items())
         self._weights = WeightWatch(self.notes, pace, several=several)
         self._schedules = ScheduleWatch(self.notes)
@@ -58,6 +60,8 @@ class CheckWatch:
         self._places: dict[int, int] = {}
         """Which of them an optimizer is, by its ``id``."""
         self._begun = False
+        self._usual = True
+        """Whether all forwards since the last step were ordinary ones of training."""
 
     def add(self, optimizer: Optimizer) -> None:
         """An optimizer is watched from now on."""
@@ -74,10 +78,13 @@ class CheckWatch:
         if not self._begun and engine.recorder.mode is Mode.TRAIN:
             self._begun = True
             engine.guard.run("check/initial", record_initial, engine, self._parameters)
-        off = engine.guard.problems
+        off, modes = engine.guard.problems, self._modes
+        usual = module.training and not modes.evaluating and engine.recorder.mode is Mode.TRAIN
         try:
-            if (probe := "check/modes") not in off:
-                self._modes.forward(module, looking=self._pace.looking)
+            if not usual or self._pace.looking or not torch.is_grad_enabled():
+                self._usual = False
+                if (probe := "check/modes") not in off:
+                    modes.forward(module)
             if (probe := "check/batch") not in off:
                 self._batches.forward(module, inputs)
         except Exception as error:  # noqa: BLE001
@@ -105,6 +112,7 @@ class CheckWatch:
                     self._schedules.before_step(self._live(), due=self._due())
         except Exception as error:  # noqa: BLE001
             self._engine.guard.failed(probe, error)
+        self._usual = True
 
     def _judge_parameters(self, index: int, optimizer: Optimizer) -> None:
         if self._trainable.due(self._engine.step, saved=self._due()):
@@ -134,6 +142,30 @@ class CheckWatch:
                 self.notes.write(everything=bool(engine.mask & engine.costly))
             except Exception as error:  # noqa: BLE001
                 engine.guard.failed(probe, error)
+
+    def rests(self, optimizer: Optimizer) -> bool:
+        """Whether the only optimizer makes an ordinary step between two that are looked at."""
+        if not (self._pace.resting and self._usual):
+            return False
+        guard, probe = self._engine.guard, "check/weights"
+        try:
+            return probe in guard.problems or self._weights.rest(self._places[id(optimizer)], optimizer)
+        except Exception as error:  # noqa: BLE001
+            guard.failed(probe, error)
+            return False
+
+    def after_rest(self, optimizer: Optimizer) -> None:
+        """The step that rests is complete."""
+        index = self._places[id(optimizer)]
+        off, pace = self._engine.guard.problems, self._pace
+        try:
+            if (probe := "check/batch") not in off:
+                self._batches.before_step()
+            if (probe := "check/gradients") not in off:
+                self._gradients[index].after_step(follow=pace.ahead)
+        except Exception as error:  # noqa: BLE001
+            self._engine.guard.failed(probe, error)
+        pace.next_step()
 
     def skipped(self, optimizer: Optimizer, in_a_row: int, scale: float) -> None:
         """A gradient scaler left a step out, for the `in_a_row`-th time since the last step."""

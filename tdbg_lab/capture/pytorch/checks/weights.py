@@ -25,7 +25,7 @@ __all__ = ["WeightWatch"]
 _LEAST = 16
 """Values of the smallest weight that is sampled: of fewer, other ones may be alike by chance."""
 _SAMPLE_EVERY = 8
-"""Steps between two samples."""
+"""Steps between two samples, at least."""
 _MAX_SAMPLED = 64
 """Weights sampled, the largest first in the order of the model."""
 _UNLIKE = 0.5
@@ -124,7 +124,7 @@ class WeightWatch:
         self._several = several
         self._sampled: list[_Sampled] = []
         self._digested: list[ref[torch.Tensor]] = []
-        self._steps = 0
+        self._steps = self._sample_at = 0
         self._versions: dict[int, int] = {}
         """Changes when the last step of each optimizer was over, measured or guessed."""
         self._before: dict[int, int] = {}
@@ -156,6 +156,21 @@ class WeightWatch:
         ]
         stride = max(1, len(values) // _DIGESTED)
         self._digested = [ref(value) for _, value in values[::stride][:_DIGESTED] if value.is_cpu]
+
+    def rest(self, index: int, optimizer: Optimizer) -> bool:
+        """Whether the weights are what the last step left, and this one need not be looked at.
+
+        It is taken for granted then that the optimizer makes it as usual.
+        """
+        made = self._made.get(index)
+        if made is None or self._several or self._wrong >= _MAX_WRONG:
+            return False
+        if self._versions[index] != _sum(optimizer):
+            return False
+        self._versions[index] += made
+        self._guessed.add(index)
+        self._steps += 1
+        return True
 
     def before_step(self, index: int, optimizer: Optimizer) -> None:
         """The optimizer is about to step: look whether the weights are what its last step left."""
@@ -225,7 +240,8 @@ class WeightWatch:
         else:
             self._versions[index] = self._before[index] + made
             self._guessed.add(index)
-        if self._steps % _SAMPLE_EVERY == 0:
+        if self._steps >= self._sample_at:
+            self._sample_at = self._steps + _SAMPLE_EVERY
             for one in self._sampled:
                 one.keep()
             for one in self._sampled[:_FOLLOWED]:
