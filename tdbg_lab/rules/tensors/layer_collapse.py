@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
@@ -16,6 +17,8 @@ from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.tensors.spread import spreads
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
@@ -27,6 +30,9 @@ _ROUND = 3.0
 makes of a spread is less."""
 _ROUNDING = 1e-3
 """Spread of samples that are all the same: means in float32 leave the root of their rounding of it, 3e-4."""
+_GROWN = 1.5
+"""Spread of the last few batches, over the least of a few in a row, from which it comes back. Of layers that
+stay as they are, with 16 samples or more, the noise is a tenth."""
 _KEPT = 32
 """Recorded batches that are looked back on."""
 
@@ -52,19 +58,22 @@ class LayerCollapse(Rule):
     their targets and while the loss has fallen: then a layer mostly adds a mean, which is learnt first, and
     what differs comes later.
 
-    A last layer is left alone: it may learn the mean of its targets first. So is one whose spread was small
-    from the beginning, which is how deep networks begin. In games, in which one side may have to be
-    undecided, only a layer counts whose samples differ by no more than rounding. Whether few dimensions are
-    left, and not none, is for ``representation_collapse`` to say, which needs raw values.
+    A last layer is left alone: it may learn the mean of its targets first. So is one whose spread grows again
+    after its least, as that of a variational autoencoder's code does once the mean is learnt; and one whose
+    spread was small from the beginning, which is how deep networks begin. In games, in which one side may
+    have to be undecided, only a layer counts whose samples differ by no more than rounding. Whether few
+    dimensions are left, and not none, is for ``lost_dimensions`` and ``representation_collapse`` to say.
     """
 
     spread: float = 0.1
-    """Spread below which a layer has collapsed. In healthy trainings the least, of the logarithm of variances
-    of a variational autoencoder, was 0.14."""
+    """Spread below which a layer has collapsed. In healthy trainings the least that stayed, of the logarithm
+    of variances of a variational autoencoder, was 0.14."""
     lost: float = 0.3
     """The same as a share of the largest spread that the layer had in the last 32 recorded batches."""
     patience: int = 16
     """Recorded batches whose median spread is judged."""
+    confirmations: int = 4
+    """Recorded batches in a row that must show it: what comes back is seen to do so by then."""
 
     explains: ClassVar[tuple[str, ...]] = (*NOT_TOLD_APART, "tensor_variance")
     _ADVICE: ClassVar = (
@@ -121,7 +130,7 @@ class LayerCollapse(Rule):
         if len(series) < self.patience:
             return None
         now, before = float(np.median(series[-self.patience :])), float(series.max())
-        had = before >= self.spread and now < self.lost * before
+        had = before >= self.spread and now < self.lost * before and not _comes_back(series[-self.patience :])
         return _Layer(row, now, before) if now < limit and (had or name == old) else None
 
     def _is_passed_by(self, layer: _Layer, frame: Frame) -> bool:
@@ -159,6 +168,13 @@ class LayerCollapse(Rule):
             view=ViewRef("histogram", {"tensor": key.name}),
             step_first=frames[-self.patience].step,
         )
+
+
+def _comes_back(spread: NDArray[np.float64]) -> bool:
+    """Whether a spread grows again after its least: what is learnt first is the mean."""
+    part = max(1, len(spread) // 4)
+    middles = np.median(sliding_window_view(spread, part), axis=1)
+    return bool(middles[-1] > _GROWN * middles.min())
 
 
 def _goes_on(run: RunView) -> bool:

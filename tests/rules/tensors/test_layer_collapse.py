@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 WEIGHTS = {"a.weight": np.eye(8), "b.weight": np.eye(8)}
 
 
+_DIP = (
+    *(0.375, 0.341, 0.281, 0.229, 0.193, 0.166, 0.139, 0.113, 0.094, 0.097, 0.105, 0.132, 0.099, 0.079),
+    *(0.056, 0.024, 0.034, 0.060, 0.079, 0.114, 0.171, 0.197, 0.233, 0.194, 0.239, 0.271, 0.297),
+)
+"""Of the code of a variational autoencoder: what all samples have in common is learnt first."""
+
+
 def _run(path: Path, spreads: list[float], *, layer: str = "activation/a", width: int = 8) -> Made:
     """A layer whose samples differ by a share of its size."""
     made, random = Made(path), np.random.default_rng(0)
@@ -40,6 +47,8 @@ def _run(path: Path, spreads: list[float], *, layer: str = "activation/a", width
         ([0.6] * 8 + [0.2] * 24, 0),  # still enough
         ([0.05] * 32, 0),  # as it began
         ([0.6] * 8 + [0.05] * 7 + [0.6] * 17, 0),  # it came back
+        ([0.42, *_DIP, *np.linspace(0.3, 0.7, 12)], 0),  # as it is coming back
+        ([0.42, *_DIP[:16], *[0.04] * 16], 1),
     ],
 )
 def test_hidden_layer_that_lost_its_spread_is_found(tmp_path: Path, spreads: list[float], found: int) -> None:
