@@ -55,6 +55,7 @@ from tdbg_lab.rules.tensors.unchanged_tensor import UnchangedTensor
 from tdbg_lab.rules.tensors.vanishing_gradient import VanishingGradient
 from tdbg_lab.rules.tensors.weight_update_ratio import WeightUpdateRatio
 from tdbg_lab.rules.trees.feature_importance_overweight import FeatureImportanceOverweight
+from tdbg_lab.rules.trees.no_splits import NoSplits
 from tdbg_lab.rules.trees.tree_depth import TreeDepth
 from tdbg_lab.rules.view import RunView
 
@@ -84,6 +85,7 @@ __all__ = [
     "MemoryLeak",
     "NLPSequenceRatio",
     "Needs",
+    "NoSplits",
     "OscillatingLoss",
     "OverallFrameworkMetrics",
     "OverallSystemUsage",

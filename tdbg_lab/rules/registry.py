@@ -50,6 +50,7 @@ DEFAULT = (
     "exploding_tensor",
     "check_input_images",
     "poor_weight_initialization",
+    "no_splits",
     "all_zero",
     "saturated_activation",
     "attention_collapse",

@@ -15,6 +15,7 @@ NAMES = {
     "output_loss_mismatch": ("wrong_output",),
     "inputs_constant": ("constant_inputs",),
     "batches_repeated": ("same_batches",),
+    "constant_output": ("no_splits",),
     "representation_collapse": ("layer_collapse", "lost_dimensions"),
     "scheduler_stepped_too_often": ("frozen_schedule",),
 }

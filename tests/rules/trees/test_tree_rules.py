@@ -8,7 +8,14 @@ import pytest
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
-from tdbg_lab.rules import FeatureImportanceOverweight, LossNotDecreasing, Overfit, TreeDepth, check_run
+from tdbg_lab.rules import (
+    FeatureImportanceOverweight,
+    LossNotDecreasing,
+    NoSplits,
+    Overfit,
+    TreeDepth,
+    check_run,
+)
 from tdbg_lab.rules.setup import LearningRate, UnrelatedLabels
 from tests.rules.made import Made
 from tests.rules.raws import record
@@ -206,3 +213,29 @@ def test_trees_for_classes_that_weigh_more_may_raise_the_loss_that_is_shown(
     assert bool(losses[20] > 1.05 * losses[:5].min()) is weighs
     found = check_run(callback.run.path, [TreeDepth(), LossNotDecreasing()])[0]
     assert [one.severity for one in found if one.severity is not Severity.NOTICE] == []
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize(("limit", "found"), [("leaf", 1), ("gain", 1), ("", 0)])
+def test_trees_without_a_split_are_the_cause_of_what_follows(
+    tmp_path: Path, library: str, limit: str, found: int
+) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(300, 4))
+    y = x[:, 0] + 0.1 * random.normal(size=300)
+    boosting = pytest.importorskip(library)
+    if library == "xgboost":
+        limits = {"leaf": {"min_child_weight": 1e6}, "gain": {"gamma": 1e6}, "": {"gamma": 2.0}}[limit]
+        train = boosting.DMatrix(x, y)
+        callback = tdbg.XGBoostCallback(tmp_path / "run", train=train, save_every=2, profiler=False)
+        params = {"objective": "reg:squarederror", "nthread": 1, **limits}
+        boosting.train(params, train, 60, evals=[(train, "train")], callbacks=[callback], verbose_eval=False)
+    else:
+        limits = {"leaf": {"min_data_in_leaf": 1000}, "gain": {"min_gain_to_split": 1e6}, "": {}}[limit]
+        train = boosting.Dataset(x, y)
+        callback = tdbg.LightGBMCallback(tmp_path / "run", train=(x, y), save_every=2, profiler=False)
+        params = {"objective": "regression", "num_threads": 1, "verbose": -1, **limits}
+        boosting.train(params, train, 60, valid_sets=[train], callbacks=[callback])
+    alarms = [one for one in tdbg.run_rules(callback.run.path) if one.severity is not Severity.NOTICE]
+    assert [one.rule for one in alarms] == ["no_splits"] * found
+    assert not found or check_run(callback.run.path, [NoSplits()])[0][0].step_first == 0
