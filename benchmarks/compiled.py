@@ -1,11 +1,11 @@
 """What steps that are not saved cost a compiled model: with capture attached against the bare compiled step.
 
-A pair is a block of bare steps and a block of captured ones, one after the other; who comes first takes
-turns. Judged is the CPU time of the training thread in the quietest quarter of the blocks, against which
-the noise is the standard error of the median difference within a pair (wall time means nothing on a busy
-machine; it is shown beside). Losses are recorded every step, as they are by default.
+A pair is a block of bare steps and a block of captured ones of the same model; which comes first takes turns.
+Judged is the CPU time of the training thread in the quietest quarter of the blocks, against which the noise
+is the standard error of the median difference within a pair (wall time means nothing on a busy machine; it is
+shown beside). Losses are recorded every step, as they are by default.
 
-    python benchmarks/compiled.py                      # all models and forms, writes results/: 4 to 6 minutes
+    python benchmarks/compiled.py                      # all models and forms, writes results/: 5 to 8 minutes
     python benchmarks/compiled.py --models mlp --forms wrapper --pairs 20 --backend aot_eager
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described, loads, machine, publish, table
-from overhead import RESULTS, Training, alternating
+from overhead import RESULTS, Training, timed
 from torch._dynamo.utils import counters
 
 import tdbg_lab as tdbg
@@ -28,6 +28,10 @@ FORMS = ("wrapper", "inner", "in place", "function")
 FEW_FORMS = {"gpt": ("wrapper", "function")}
 """Of a model that takes long to compile and to run."""
 STEPS = {"mlp": 40, "cnn": 6, "gpt": 3}
+WARM = {"mlp": 20, "cnn": 3, "gpt": 2}
+"""Steps before a block: the first with capture is saved, so it runs eagerly."""
+WARM_PAIRS = 2
+"""In which everything is compiled, with and without hooks."""
 PAIRS = {"mlp": 24, "cnn": 12, "gpt": 8}
 TARGET = 0.02
 
@@ -48,6 +52,7 @@ class Compiled(Training):
 
     def __init__(self, model, form, backend):
         super().__init__(model)
+        self.model = model
         if form == "in place":
             self.net = Whole(self.net)
         self.form, self.inner = form, self.net
@@ -79,19 +84,39 @@ class Compiled(Training):
         )
 
 
+def bare(training, block):
+    """Seconds a step without capture."""
+    training.steps(WARM[training.model])
+    return timed(training, block)
+
+
+def seen(training, block):
+    """Seconds a step with capture, once its first steps are over, which are looked at more closely."""
+    with tempfile.TemporaryDirectory(prefix="compiled-") as folder:
+        handle = training.attach(Path(folder))
+        training.steps(WARM[training.model])
+        found = timed(training, block)
+        handle.detach()
+    return found
+
+
 def measure(model, form, backend, pairs):
+    """Blocks of steps of one model, in turns bare and with capture attached.
+
+    Of two equal models, one may lie in memory so that all its steps are slower by several per cent.
+    """
     torch.set_num_threads(1)
     torch._dynamo.reset()
-    bare, seen = Compiled(model, form, backend), Compiled(model, form, backend)
-    block = STEPS[model]
-    with tempfile.TemporaryDirectory(prefix="compiled-") as folder:
-        bare.steps(5)  # before the other is attached, whose first step makes everything run eagerly
-        handle = seen.attach(Path(folder))
-        seen.steps(5)
-        frames = dict(counters["frames"]), counters["stats"]["unique_graphs"]
-        rows = alternating(bare, seen, block, pairs)
-        again = (dict(counters["frames"]), counters["stats"]["unique_graphs"]) != frames
-        handle.detach()
+    training, block = Compiled(model, form, backend), STEPS[model]
+    rows = []
+    for pair in range(WARM_PAIRS + pairs):
+        if pair == WARM_PAIRS:
+            graphs = counters["stats"]["unique_graphs"]
+        first, second = (bare, seen) if pair % 2 else (seen, bare)
+        times = {first: first(training, block), second: second(training, block)}
+        rows.append((times[bare], times[seen]))
+    again = counters["stats"]["unique_graphs"] != graphs
+    rows = rows[WARM_PAIRS:]
     without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
     base, extra = np.median(without, axis=0), np.median(with_ - without, axis=0)
     quiet, quiet_with = (np.quantile(one, 0.25, axis=0) for one in (without, with_))
@@ -130,8 +155,8 @@ def as_markdown(result):
             "# What steps that are not saved cost a compiled model\n",
             f"{described(result['machine'])} One thread.",
             loads(result),
-            "Blocks of compiled steps with and without capture take turns, in pairs. Judged is the CPU time",
-            "of the training thread in the quietest quarter of the blocks; noise is the standard error of",
+            "Blocks of compiled steps of one model with and without capture take turns, in pairs. Judged is",
+            "the CPU time of the training thread in the quietest quarter of blocks; noise is the error of",
             "the median difference of a pair, and the last three columns are such medians. Losses wait 50 ms",
             "to be written together, so where a busy machine makes a step take that long, each is written",
             "alone and costs more than on a quiet one. Target: 2 %; open where the noise forbids to tell.\n",
