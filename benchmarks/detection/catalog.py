@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING
 
 from benchmarks.detection.program import Program, Task
 from benchmarks.detection.programs import boosting, conv, dense, generative, keras_nets, sequence, tuned
+from benchmarks.detection.programs.eighth import attention as minded
 from benchmarks.detection.programs.eighth import boosting as summed
 from benchmarks.detection.programs.eighth import keras_nets as stacked
+from benchmarks.detection.programs.eighth import pairs as weighed
 from benchmarks.detection.programs.eighth import pictures as sketched
+from benchmarks.detection.programs.eighth import sequences as tracked
 from benchmarks.detection.programs.eighth import tables as tallied
+from benchmarks.detection.programs.eighth import ways as mingled
+from benchmarks.detection.programs.eighth import ways_games as rehearsed
 from benchmarks.detection.programs.fifth import frameworks as borrowed
 from benchmarks.detection.programs.fifth import pairs as compared
 from benchmarks.detection.programs.fifth import pictures as painted
@@ -181,7 +186,12 @@ def tasks() -> list[Task]:
             *(listed, imaged, retrained, grown, layered),
             *(recalled, attentive, likened, contested, varied),
         ),
-        *_turns("eighth_tuned", HELD_OUT, *(tallied, sketched, summed, stacked)),
+        *_turns(
+            "eighth_tuned",
+            HELD_OUT,
+            *(tallied, sketched, summed, stacked),
+            *(tracked, minded, weighed, mingled, rehearsed),
+        ),
     ]
 
 
