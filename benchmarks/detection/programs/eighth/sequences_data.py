@@ -24,7 +24,7 @@ __all__ = [
     "sugar",
 ]
 
-CHARACTERS = "".join(chr(one) for one in (10, *range(32, 127)))
+CHARACTERS = "".join(chr(one) for one in (0, 10, *range(32, 127)))
 
 
 @cache

@@ -37,13 +37,13 @@ def stages_quickly(seed: int) -> Recipe:
 
 def fields_halved(seed: int) -> Recipe:
     body = nn.Sequential(
-        nn.Conv2d(2, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 24, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+        nn.Conv2d(2, 12, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(12, 24, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
     )  # fmt: skip
     recipe = Recipe(
-        Halved(body, 96, 5), *data.fields(5, 2, 842, noise=0.3), batch=40, steps=150, clip=1.0,
+        Halved(body, 96, 5), *data.fields(5, 2, 842, noise=0.3), batch=64, steps=130, clip=1.0,
         scaler={"init_scale": 2.0**13, "growth_interval": 100},
-        optimizer=lambda p: torch.optim.AdamW(p, 4e-3, weight_decay=0.02),
+        optimizer=lambda p: torch.optim.AdamW(p, 1e-2, weight_decay=0.02),
     )  # fmt: skip
     w.cosine(recipe)
     return recipe
@@ -142,7 +142,7 @@ def digits_twice(seed: int) -> Recipe:
 TASKS = (
     Task("stages_quickly", "mixed precision", stages_quickly, {"larger_batches": w.batches_of(32)},
          (setup.decay_kills(), own.part_in_eval("steps.1"))),
-    Task("fields_halved", "mixed precision", fields_halved, {"nadam": w.by("NAdam", 3e-3)},
+    Task("fields_halved", "mixed precision", fields_halved, {"nadam": w.by("NAdam", 8e-3)},
          (third.clipped_before_unscaling(), silent.scaler_stuck())),
     Task("sugar_gathered", "accumulation", sugar_gathered, {"larger_batches": w.batches_of(24)},
          (sixth.gates_closed(), third.discarded_batches())),
