@@ -16,7 +16,7 @@ from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, STEP_KEY, CostMeter
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.plan import Due, Plan
 from tdbg_lab.capture.recorder import Recorder
-from tdbg_lab.profiler.spans import OWN_PHASES, PhaseRecorder
+from tdbg_lab.profiler.spans import PhaseRecorder
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Engine:
         if self._watching or self.mask & self.module_bits:
             self.watch_layers()
         if self.phases is not None:
-            self._phase("forward" if mode is _TRAIN else "eval")
+            self.phases.switch("forward" if mode is _TRAIN else "eval", self.step)
 
     def end_forward(self) -> None:
         """The root model has returned, or raised."""
@@ -151,7 +151,7 @@ class Engine:
         self.depth = 0
         self.module_mask = self.mask & self.module_bits if self.rootless else 0
         if self.phases is not None:
-            self._phase("backward" if self.recorder.mode is _TRAIN else "data")
+            self.phases.switch("backward" if self.recorder.mode is _TRAIN else "data", self.step)
 
     def enter_train_step(self) -> None:
         """Make the train mode of this step the current place, whatever forward came last."""
@@ -234,19 +234,19 @@ class Engine:
         if self.recorder.mode is not _TRAIN or self.recorder.step != self.step:
             self.enter_train_step()
         if self.phases is not None:
-            self._phase("capture" if self.mask & self.costly else "optimizer")
+            self.phases.switch("capture" if self.mask & self.costly else "optimizer", self.step)
 
     def step_begins(self) -> None:
         """What is read before the step has been read."""
-        if self.mask & self.costly:
-            self._phase("optimizer")
+        if self.phases is not None and self.mask & self.costly:
+            self.phases.switch("optimizer", self.step)
 
     def step_ends(self) -> None:
         """The optimizer has stepped; what is read after it comes now."""
         if self.rootless:  # another optimizer's part of the step may follow
             self.watch_layers()
-        if self.mask & self.costly:
-            self._phase("capture")
+        if self.phases is not None and self.mask & self.costly:
+            self.phases.switch("capture", self.step)
 
     def close_step(self) -> None:
         """The step is complete: write its rows and go on to the next one."""
@@ -257,7 +257,7 @@ class Engine:
         self.guard.run("store", self.recorder.flush_rows)
         self.step += 1
         if self.phases is not None:
-            self._phase(self.between)
+            self.phases.switch(self.between, self.step)
         self.forwards = 0
         self.depth = 0
         self._micro.clear()
@@ -277,21 +277,12 @@ class Engine:
 
     def enter_phase(self, phase: str) -> None:
         """Go on to a phase that only the framework knows of, such as a whole compiled ``step``."""
-        self._phase(phase)
+        if self.phases is not None:
+            self.phases.switch(phase, self.step)
 
     def due_at(self, step: int) -> int:
         """The collections that are due at a train step, be it over or still to come."""
         return self._due.mask(step, Mode.TRAIN, 0)
-
-    def _phase(self, phase: str) -> None:
-        """Go on to another phase; phases that the user opened stay open around it."""
-        phases = self.phases
-        if phases is None:
-            return
-        if phases.current in OWN_PHASES:
-            phases.switch(phase, self.step)
-        else:
-            phases.begin(phase, self.step)
 
     def _add_cost(self) -> None:
         cost = self.meter.read(self.writer.bytes_written)

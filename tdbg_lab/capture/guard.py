@@ -37,7 +37,7 @@ class Guard:
     kept in `problems`. With `strict` it is raised instead (tests use that).
     """
 
-    __slots__ = ("_timing", "on_problem", "problems", "spent_ns", "step", "strict")
+    __slots__ = ("on_problem", "problems", "spent_ns", "step", "strict", "timing")
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -47,16 +47,16 @@ class Guard:
         self.step = 0
         """The current step, for the message."""
         self.on_problem: Callable[[Problem], None] | None = None
-        self._timing = False
+        self.timing = False
         """Whether guarded code is running: what it guards within itself is timed already."""
 
     def run(self, probe: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function`; None when it failed or the probe is off."""
         if probe in self.problems:
             return None
-        within = self._timing
+        within = self.timing
         if not within:
-            self._timing = True
+            self.timing = True
             started = perf_counter_ns()
         try:
             return function(*args, **kwargs)
@@ -67,7 +67,7 @@ class Guard:
             return None
         finally:
             if not within:
-                self._timing = False
+                self.timing = False
                 self.spent_ns += perf_counter_ns() - started
 
     def failed(self, probe: str, error: Exception) -> None:

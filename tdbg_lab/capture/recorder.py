@@ -73,18 +73,17 @@ class _Waiting:
     values: list[float] = field(default_factory=list)
     n_steps: int = 0
 
-    def add(self, step: int, keys: list[TensorKey], values: list[float]) -> None:
+    def add(self, step: int, keys: list[TensorKey], values: list[float], since_ns: int) -> bool:
+        """Add a step; whether to write it all now, when something was written last at `since_ns`."""
+        now = time.time_ns()
         self.steps += [step] * len(keys)
-        self.time_ns += [time.time_ns()] * len(keys)
+        self.time_ns += [now] * len(keys)
         self.keys += keys
         self.values += values
         self.n_steps += 1
-
-    def due(self, since_ns: int) -> bool:
-        """Whether to write it now, when something was written last at `since_ns`."""
         if len(self.keys) >= _MAX_WAITING:
             return True
-        return self.n_steps & (self.n_steps - 1) == 0 and self.time_ns[-1] - since_ns >= _WAIT_NS
+        return self.n_steps & (self.n_steps - 1) == 0 and now - since_ns >= _WAIT_NS
 
 
 class Recorder:
@@ -195,9 +194,9 @@ class Recorder:
                 if len(self._waiting) >= _MAX_PLACES:
                     self.flush_waiting()
                 waiting = self._waiting[place] = _Waiting(self.mode, self.micro)
-            waiting.add(self.step, self._scalar_keys, self._scalars)
+            due = waiting.add(self.step, self._scalar_keys, self._scalars, self._written_ns)
             self._scalar_keys, self._scalars = [], []
-            if waiting.due(self._written_ns):
+            if due:
                 self.flush_waiting()
 
     def flush_waiting(self) -> None:

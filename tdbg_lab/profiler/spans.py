@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,18 +43,15 @@ class SpanWriter(Protocol):
         """Write one batch of spans."""
 
 
-class _Open(NamedTuple):
-    name: str
-    phase: str
-    start: int
-    step: int
+_Open: TypeAlias = "tuple[str, str, int, int]"
+"""Name, phase, start and step of a span. (A named tuple takes a call to make, at each boundary of a step.)"""
 
 
 class PhaseRecorder:
     """Record what the training thread does when, in batches.
 
-    Spans nest. An inner `begin` does not end the outer span; `switch` ends the innermost span and
-    begins the next one at the same instant. One recorder belongs to one thread.
+    Spans nest. An inner `begin` does not end the outer span; `switch` goes from one phase of a step to the
+    next at the same instant. One recorder belongs to one thread.
 
     Nothing is raised: when the writer fails, recording ends and `error` says why.
 
@@ -84,7 +81,7 @@ class PhaseRecorder:
     @property
     def current(self) -> str | None:
         """Phase of the innermost open span, or None."""
-        return self._open[-1].phase if self._open else None
+        return self._open[-1][1] if self._open else None
 
     def begin(self, phase: str, step: int = -1, *, name: str = "") -> None:
         """Begin a span; `step` -1 says it is not known, `name` defaults to the phase."""
@@ -92,7 +89,7 @@ class PhaseRecorder:
             return
         if len(self._open) >= _MAX_DEPTH:  # ends were lost, say by exceptions in the model
             del self._open[0]
-        self._open.append(_Open(name or phase, phase, time.perf_counter_ns(), step))
+        self._open.append((name or phase, phase, time.perf_counter_ns(), step))
 
     def end(self, phase: str | None = None) -> None:
         """End the innermost span, or the innermost one of `phase` and all within it.
@@ -101,21 +98,26 @@ class PhaseRecorder:
         """
         now = time.perf_counter_ns()
         if phase is not None:
-            if all(span.phase != phase for span in self._open):
+            if all(span[1] != phase for span in self._open):
                 return
-            while self._open[-1].phase != phase:
+            while self._open[-1][1] != phase:
                 self._finish(self._open.pop(), now)
         if self._open:
             self._finish(self._open.pop(), now)
 
-    def switch(self, phase: str, step: int = -1, *, name: str = "") -> None:
-        """End the innermost span, if any, and begin another one at the same instant."""
+    def switch(self, phase: str, step: int = -1) -> None:
+        """Go on to a phase of the step: the innermost span ends if it is one of `OWN_PHASES`.
+
+        Others, such as those that the user opened, stay open around it.
+        """
         if self.error is not None:
             return
-        now = time.perf_counter_ns()
-        if self._open:
-            self._finish(self._open.pop(), now)
-        self._open.append(_Open(name or phase, phase, now, step))
+        stack, now = self._open, time.perf_counter_ns()
+        if stack and stack[-1][1] in OWN_PHASES:
+            self._finish(stack.pop(), now)
+        elif len(stack) >= _MAX_DEPTH:
+            del stack[0]
+        stack.append((phase, phase, now, step))
 
     def end_all(self) -> None:
         """End every open span: what a step boundary does after lost ends."""
@@ -162,7 +164,8 @@ class PhaseRecorder:
         self.flush()
 
     def _finish(self, span: _Open, now: int) -> None:
-        self._append((span.name, span.phase, self._epoch + span.start, now - span.start, span.step), now)
+        name, phase, start, step = span
+        self._append((name, phase, self._epoch + start, now - start, step), now)
 
     def _append(self, span: tuple[str, str, int, int, int], now: int) -> None:
         done = self._done

@@ -23,7 +23,7 @@ compiler: Callable[[], Any] = getattr(_frames, "get_eval_frame_callback", _no_co
 one that was left out deeply."""
 
 
-def leave_out(function: Callable[..., Any], *, deeply: bool = True) -> None:
+def leave_out(function: Callable[..., Any] | None, *, deeply: bool = True) -> None:
     """Run `function` as it is where compiled code calls it, instead of compiling it by itself.
 
     Where it is traced as a part of something else, nothing changes. An older PyTorch compiles it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.pytorch.frames import compiler, leave_out
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
+from tdbg_lab.errors import TrainingStopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,8 +112,8 @@ class BoundaryHook(_Hook):
         """Is told whether compiled code runs around the hook."""
         self.compiled = False
         """Whether compiled code has passed here, unseen."""
-        if after is not None:
-            leave_out(after)
+        for called in (function, after):
+            leave_out(called)
 
     def __call__(self, *values: Any) -> None:
         """Whatever the framework passes is passed on."""
@@ -126,7 +128,19 @@ class BoundaryHook(_Hook):
             self.stance.within = compiling is not None and compiling is not False
         if CAN_CAPTURE and within_graph(engine):
             return
-        engine.guard.run(self.probe, self.function, *values)
+        guard = engine.guard
+        if self.probe not in guard.problems:
+            within, guard.timing, started = guard.timing, True, perf_counter_ns()
+            try:  # what `Guard.run` does, for one call less at each boundary of each step
+                self.function(*values)
+            except TrainingStopped:
+                raise
+            except Exception as error:  # noqa: BLE001
+                guard.failed(self.probe, error)
+            finally:
+                guard.timing = within
+                if not within:
+                    guard.spent_ns += perf_counter_ns() - started
         if self.after is not None:
             self.after()
 
@@ -165,7 +179,7 @@ class StepHook(BoundaryHook):
 
 
 leave_out(BoundaryHook.__call__, deeply=False)
-for _called in (capturing, within_graph, Guard.run, Guard.notice):
+for _called in (capturing, within_graph, Guard.run, Guard.failed, Guard.notice):
     leave_out(_called)
 
 
