@@ -113,3 +113,48 @@ def test_run_without_evaluation_says_how_to_record_it(tmp_path: Path) -> None:
 def test_negative_ratio_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"overfit.ratio_threshold is -0.1"):
         Overfit(ratio_threshold=-0.1)
+
+
+@pytest.mark.parametrize(
+    ("rise", "trained", "lasts", "found"),
+    [
+        (0.12, 0.01, 20, 1),
+        (0.08, 0.01, 20, 0),  # too little
+        (0.12, 0.15, 20, 0),  # not known by heart
+        (0.12, 0.01, 5, 0),  # not for long
+    ],
+)
+def test_small_rise_that_lasts_counts_where_the_data_are_known_by_heart(
+    tmp_path: Path, rise: float, trained: float, lasts: int, found: int
+) -> None:
+    made = Made(tmp_path / "run")
+    for at in range(12 + lasts):
+        to_best = min(at, 8) / 8
+        held = 2.0 - to_best if at < 12 else 1.0 + rise
+        train = 2.0 - 1.2 * to_best if at < 12 else trained
+        made.step(10 * at, {"loss/a": train})
+        made.step(10 * at, {"loss/a": held}, mode="eval")
+    assert len(made.check(Overfit())[0]) == found
+
+
+@pytest.mark.parametrize(("rows", "decay", "found"), [(24, 0.0, 1), (400, 1e-2, 0)])
+def test_few_rows_learnt_by_heart_are_found_and_many_are_left_alone(
+    tmp_path: Path, rows: int, decay: float, found: int
+) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(800, 5)
+    y = torch.sin(x[:, :1]) + x[:, 1:2] * x[:, 2:3] / 2 + 0.3 * torch.randn(800, 1)
+    model = nn.Sequential(nn.Linear(5, 18), nn.Tanh(), nn.Linear(18, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), 1.5e-2, weight_decay=decay)
+    criterion = nn.MSELoss()
+    options = {"profiler": False, "rules": "none", "collections": ["losses"]}
+    with tdbg.attach(model, optimizer=optimizer, loss=criterion, store=tmp_path / "run", **options) as handle:
+        for step in range(600):
+            at = torch.randint(rows, (32,))
+            optimizer.zero_grad()
+            criterion(model(x[at]), y[at]).backward()
+            optimizer.step()
+            if step % 20 == 19:
+                with torch.no_grad(), handle.mode("eval"):
+                    criterion(model(x[400:]), y[400:])
+    assert len(check_run(handle.run_path, [Overfit()])[0]) == found
