@@ -254,6 +254,16 @@ class AverageLeftIn(Loop):
                     one.copy_(self.mean[name])
 
 
+class NoisyAverageLeftIn(AverageLeftIn):
+    """The same where steps go to and fro more than on."""
+
+    def make_optimizer(self):
+        return torch.optim.RMSprop(self.model.parameters(), 2e-2)
+
+    def rows(self, step):
+        return torch.randint(0, 1500, (8,))
+
+
 FAULTY = (
     *(NotReset, Skipping, NeverStepping, OneOfTwoNeverStepping, HeadForgotten, HeadExchanged),
     *(
@@ -268,5 +278,5 @@ FAULTY = (
         NeverScheduled,
     ),
     *(StuckAtZero, StuckNearZero, Overflowing, Twice, FourTimes, Ending, AFew),
-    *(SetBackAWhile, AverageLeftIn, HeadUnheeded),
+    *(SetBackAWhile, AverageLeftIn, NoisyAverageLeftIn, HeadUnheeded),
 )

@@ -98,7 +98,31 @@ class EndingAtZero(Loop):
         self.optimizer.param_groups[0]["lr"] = 0.1 * max(0.0, 1 - step / 55)
 
 
+class Pruned(Loop):
+    """Half of the weights of each matrix, the smallest, become zero at once."""
+
+    steps = 90
+
+    def before(self, step):
+        if step == 60:
+            with torch.no_grad():
+                for one in self.model.parameters():
+                    one[one.abs() < one.abs().median()] = 0.0
+
+
+class Shaken(Loop):
+    """A little noise is put on the weights, once."""
+
+    steps = 90
+
+    def before(self, step):
+        if step == 60:
+            with torch.no_grad():
+                for one in self.model.parameters():
+                    one.add_(0.3 * one.std() * torch.randn_like(one))
+
+
 HEALTHY = (
     *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
-    *(LookingAhead, EndingAtZero, InTurns),
+    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken),
 )

@@ -36,9 +36,10 @@ _FOLLOWED = 4
 """Weights whose past is kept."""
 _LEAST_BACK = 3
 """Samples back from which weights have gone back: averages of the last steps are nearer."""
-_NEARER = 0.7
-"""Distance to a sample of the past, as a share of that to the last one, below which it is one's past. An
-average with a long memory stands at 0.6 of where it lags behind, even if the weights went about at random."""
+_NEARER = 0.9
+"""Distance to a sample of the past, as a share of that to the last one, below which it is one's past: what
+else is done to weights leaves the last one nearest. An average with a long memory stands at 0.2 to 0.6 of
+where it lags behind, and at almost 0.9 where steps are mostly noise that comes back to it."""
 _LEFT_ALONE = 24
 """Steps without a change from outside before one that goes back is told: methods that set weights by
 themselves do so again and again."""
