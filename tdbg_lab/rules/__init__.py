@@ -47,6 +47,7 @@ from tdbg_lab.rules.tensors.dead_units import DeadUnits
 from tdbg_lab.rules.tensors.exploding_tensor import ExplodingTensor
 from tdbg_lab.rules.tensors.layer_collapse import LayerCollapse
 from tdbg_lab.rules.tensors.poor_weight_initialization import PoorWeightInitialization
+from tdbg_lab.rules.tensors.posterior_collapse import PosteriorCollapse
 from tdbg_lab.rules.tensors.representation_collapse import RepresentationCollapse
 from tdbg_lab.rules.tensors.saturated_activation import SaturatedActivation
 from tdbg_lab.rules.tensors.similar_across_runs import SimilarAcrossRuns
@@ -92,6 +93,7 @@ __all__ = [
     "Overfit",
     "Overtraining",
     "PoorWeightInitialization",
+    "PosteriorCollapse",
     "RepresentationCollapse",
     "Row",
     "Rule",

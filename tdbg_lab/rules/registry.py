@@ -54,6 +54,7 @@ DEFAULT = (
     "all_zero",
     "saturated_activation",
     "attention_collapse",
+    "posterior_collapse",
     "dead_relu",
     "dead_units",
     "layer_collapse",

@@ -16,7 +16,7 @@ NAMES = {
     "inputs_constant": ("constant_inputs",),
     "batches_repeated": ("same_batches",),
     "constant_output": ("no_splits",),
-    "representation_collapse": ("layer_collapse", "lost_dimensions"),
+    "representation_collapse": ("layer_collapse", "lost_dimensions", "posterior_collapse"),
     "scheduler_stepped_too_often": ("frozen_schedule",),
 }
 
