@@ -41,8 +41,10 @@ _BELOW_ZERO = 0.1
 class LabelRange(LossRule):
     """Labels are outside of what the loss allows, or of what the output can reach.
 
-    Class numbers beyond the outputs, binary labels outside 0 to 1, labels that are not finite, all labels
-    ignored, or an output that ends in a sigmoid, tanh or ReLU while labels lie far outside its range.
+    Class numbers beyond the outputs, binary labels outside 0 to 1, labels of 0 and 1 where a loss expects
+    signs (``SoftMarginLoss``, ``HingeEmbeddingLoss``, ``CosineEmbeddingLoss``, ``MarginRankingLoss``),
+    counts below 0, labels that are not finite, all labels ignored, or an output that ends in a sigmoid, tanh
+    or ReLU while labels lie far outside its range.
 
     Of a loss of one's own it is not known what it allows. Masks of 0 and 255 are bytes that were not divided
     by 255. And labels that evaluations have in another range are not made as those of training are: they are
@@ -119,6 +121,10 @@ class LabelRange(LossRule):
             return "no label that counts: all of them are ignored"
         if one.kind.of_yes_or_no and (low < 0 or high > 1):
             return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
+        if one.number("sign_zeros", 0.0) > 0 and one.number("sign_min") >= 0:
+            return "labels of 0 and 1, where it expects -1 and 1"
+        if _is_of_counts(one) and low < 0:
+            return f"labels down to {low:.3g}, where it expects counts"
         classes = one.number("classes", 0.0) if one.kind.of_classes else 0.0
         counted = classes > 1 and one.number("ignored", 1.0) == 0
         if counted and not 0 <= low <= high < classes:
@@ -142,7 +148,7 @@ class LabelRange(LossRule):
 
     def _unreachable(self, one: Given) -> str:
         """Whether a saturated sigmoid or tanh, or a ReLU, stands before labels that it cannot reach."""
-        counts = one.name.partition(":")[0] == _OF_COUNTS
+        counts = _is_of_counts(one)
         if one.kind is not LossKind.DISTANCE and not counts:
             return ""
         least, largest, low, high = (
@@ -168,6 +174,10 @@ class LabelRange(LossRule):
     def _is_beyond(self, size: float, *, counts: bool) -> bool:
         """Whether labels of this size are out of reach of 1: of their logarithm, if they are counts."""
         return (float(np.log(max(size, 1.0))) if counts else size) > self.reach
+
+
+def _is_of_counts(one: Given) -> bool:
+    return one.name.partition(":")[0] == _OF_COUNTS
 
 
 def _is_mask_of_bytes(one: Given) -> bool:

@@ -32,7 +32,8 @@ class WrongOutput(LossRule):
 
     A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``, a
     softmax over the samples of the batch instead of the classes, in Keras logits where ``from_logits`` is not
-    said, or probabilities where it is, a ReLU before a classification loss, or predictions and labels of
+    said, or probabilities where it is, anything but logarithms of probabilities before ``KLDivLoss`` or
+    ``CTCLoss``, a ReLU before a classification loss, or predictions and labels of
     different shapes that are spread over each other.
     """
 
@@ -67,6 +68,10 @@ class WrongOutput(LossRule):
             "Of several classes one is right: CrossEntropyLoss. Each for itself is right or not: this loss.",
         ),
         "log_softmax": ("Put log_softmax before NLLLoss, or use CrossEntropyLoss on logits.",),
+        "logarithms": (
+            "Put log_softmax(dim=-1) before this loss: it takes logarithms of probabilities.",
+            "For KLDivLoss, the probabilities it compares them with stay as they are (or log_target=True).",
+        ),
         "shape": ("Make both shapes equal, for example output.squeeze(-1) or labels.unsqueeze(-1).",),
     }
 
@@ -113,10 +118,8 @@ class WrongOutput(LossRule):
                 "batch",
                 "values that add up to 1 over the samples of the batch: a softmax over the wrong axis",
             )
-        if one.kind is LossKind.LOG_PROBABILITIES:
-            worst = max(abs(one.number("row_logsumexp_min", 0.0)), abs(one.number("row_logsumexp_max", 0.0)))
-            if worst > max(0.05, self.tolerance):
-                return "log_softmax", "values that are no log-probabilities: log_softmax is missing"
+        if no_logarithms := self._no_logarithms(one):
+            return no_logarithms
         if one.kind is LossKind.LOGITS and one.number("classes", 0) > 1 and low >= 0:
             return self._logits(one)
         if one.kind is LossKind.YES_LOGITS:
@@ -127,6 +130,16 @@ class WrongOutput(LossRule):
         if one.kind is LossKind.YES_PROBABILITIES and beyond:
             return "no_sigmoid", "values that are no probabilities: a sigmoid is missing"
         return "", ""
+
+    def _no_logarithms(self, one: Given) -> tuple[str, str] | None:
+        """What is given instead of logarithms of probabilities, by a loss that takes them."""
+        if one.number("log_probability_max", 0.0) > self.tolerance:
+            return "logarithms", "values above 0, which no logarithm of a probability is"
+        if one.kind is LossKind.LOG_PROBABILITIES:
+            worst = max(abs(one.number("row_logsumexp_min", 0.0)), abs(one.number("row_logsumexp_max", 0.0)))
+            if worst > max(0.05, self.tolerance):
+                return "log_softmax", "values that are no log-probabilities: log_softmax is missing"
+        return None
 
     def _adds_up(self, one: Given, what: str) -> bool:
         """Whether values that are never negative are shares of 1, along an axis."""

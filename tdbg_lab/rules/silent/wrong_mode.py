@@ -67,10 +67,12 @@ class EvaluationInTrainMode(LoopRule):
 @rule("training_in_eval_mode", title="Training in eval mode")
 @dataclass(frozen=True, kw_only=True)
 class TrainingInEvalMode(LoopRule):
-    """The optimizer steps while the model is in eval mode: dropout and batch normalisation are off.
+    """The optimizer steps while the model, or a part of it, is in eval mode.
 
-    Mostly ``model.train()`` is missing after an evaluation. A model without dropout that was in eval mode
-    from the first step on makes a notice only: that is one way to freeze batch normalisation.
+    Its dropout and batch normalisation are off then. Mostly ``model.train()`` is missing after an evaluation.
+    A model without dropout that was in eval mode from the first step on makes a notice only: that is one way
+    to freeze batch normalisation. A part counts if its weights get gradients and it is dropout, or batch
+    normalisation that never saw anything: the running statistics of a trained network may be held.
     """
 
     patience: int = 3
@@ -87,10 +89,10 @@ class TrainingInEvalMode(LoopRule):
         self.require("patience", at_least=1)
 
     def check(self, step: int, run: RunView) -> Finding | None:
-        """Steps in a row whose forward passes ran in eval mode."""
+        """Steps in a row whose forward passes ran in eval mode, and parts that were so in training."""
         steps = fact(run, "train_in_eval")
         if steps < self.patience:
-            return None
+            return self._parts(step, run)
         series = run.scalars("check/train_in_eval")
         always = not (series.values == 0).any()
         harmless = always and not fact(run, "dropout_layers")
@@ -107,6 +109,24 @@ class TrainingInEvalMode(LoopRule):
             advice=self._ADVICE,
             view=ViewRef("scalars", {}),
             step_first=max(0, step - int(steps) + 1),
+        )
+
+    def _parts(self, step: int, run: RunView) -> Finding | None:
+        """Parts that are off while the layers before them train."""
+        parts = [name for _, name, _ in facts_below(run, "part_off")]
+        if not parts:
+            return None
+        more = f" (and {len(parts) - 1} more)" if len(parts) > 1 else ""
+        return self.finding(
+            step,
+            f"{parts[0]}{more} was in eval mode in the last optimizer steps, while its model trained.",
+            tensor=f"activation/{parts[0]}",
+            evidence={"parts_in_eval_mode": ", ".join(parts[:20])},
+            advice=(
+                "Call train() on this part, or on the whole model, after what set it to eval().",
+                *self._ADVICE,
+            ),
+            view=ViewRef("scalars", {}),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from .healthy_set_ups import Healthy, Numbers, Several
+from .healthy_set_ups import Counts, Healthy, Numbers, PairsByCosine, Several
 
 
 class SoftmaxTwice(Healthy):
@@ -37,6 +37,47 @@ class NoLogSoftmax(Healthy):
 
     def make_optimizer(self):
         return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class LogitsForLogarithms(Healthy):
+    """Soft labels, compared by a divergence that takes logarithms of probabilities."""
+
+    rule, save_every = "wrong_output", 2
+
+    def set_up(self):
+        self.loss = nn.KLDivLoss(reduction="batchmean")
+
+    def labels(self, rows):
+        return 0.9 * nn.functional.one_hot(self.y[rows], 10) + 0.01
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), 1e-3)
+
+
+class YesOrNoForSigns(Numbers):
+    """Labels of 0 and 1, of which those of 0 make no difference."""
+
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.model[6] = nn.Linear(32, 1)
+        self.loss, self.y = nn.SoftMarginLoss(), (self.y > 0).float()
+
+
+class YesOrNoForPairs(PairsByCosine):
+    rule = "label_range"
+
+    def judge(self, told, wanted):
+        return self.loss(told, told.roll(1, 0), (wanted == wanted.roll(1)).float())
+
+
+class CountsBelowZero(Counts):
+    rule, save_every = "label_range", 2
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y - 3
 
 
 class Spread(Numbers):
@@ -204,6 +245,7 @@ class TooLow(Healthy):
 
 
 FAULTY = (
+    *(LogitsForLogarithms, YesOrNoForSigns, YesOrNoForPairs, CountsBelowZero),
     *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
     *(CountsOutOfReach, RawNumbers, HeldAtItsBound, Rectified, OneLabel, NotBinary, Constant, Equal),
     *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),

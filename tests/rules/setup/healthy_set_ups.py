@@ -221,7 +221,34 @@ class Distances(Healthy):
         return known[torch.randint(0, len(known), (48,), generator=self.random)]
 
 
+class Ranking(Healthy):
+    """Of two scores neither is the label of the other."""
+
+    steps, save_every = 260, 2
+
+    def set_up(self):
+        self.model[6] = nn.Sequential(nn.Linear(32, 1), nn.Flatten(0))
+        self.optimizer, self.loss = self.make_optimizer(), nn.MarginRankingLoss(0.3)
+
+    def judge(self, told, wanted):
+        return self.loss(told, told.roll(1), torch.where(wanted > wanted.roll(1), 1.0, -1.0))
+
+    def evaluate(self, step):
+        """None: scores of rows held out have no order."""
+
+
+class PairsByCosine(Ranking):
+    """Of two codes that are seldom of one class neither is the label of the other."""
+
+    def set_up(self):
+        self.model[6] = nn.Linear(32, 8)
+        self.optimizer, self.loss = self.make_optimizer(), nn.CosineEmbeddingLoss()
+
+    def judge(self, told, wanted):
+        return self.loss(told, told.roll(1, 0), torch.where(wanted == wanted.roll(1), 1.0, -1.0))
+
+
 HEALTHY = (
     *(Healthy, Adam, WarmUp, ZeroHead, Numbers, Counted, Several, Narrow, Rare, OwnLoss, Residue),
-    *(FirstAmongOthers, Shares, Distances, Raw, Counts),
+    *(FirstAmongOthers, Shares, Distances, Raw, Counts, Ranking, PairsByCosine),
 )

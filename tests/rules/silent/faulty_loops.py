@@ -123,6 +123,32 @@ class PartLeftInTrain(Loop):
         self.model.train()
 
 
+class PartLeftInEval(Loop):
+    """The dropout of a block is off in each step, from the first on."""
+
+    rule, trigger, tensor = "training_in_eval_mode", 0, "activation/3"
+
+    def before(self, step):
+        self.model[3].eval()
+
+
+class NormLeftInEval(Loop):
+    """Nothing is normalised: the running statistics are those of a new layer."""
+
+    rule, trigger, tensor = "training_in_eval_mode", 0, "activation/1"
+
+    def before(self, step):
+        self.model[1].eval()
+
+
+class PartLaterInEval(Loop):
+    rule, trigger, tensor = "training_in_eval_mode", 19, "activation/3"
+
+    def before(self, step):
+        if step >= 19:
+            self.model[3].eval()
+
+
 class SetAnew(Loop):
     rule, trigger, tensor = "replaced_weights", TRIGGER, "4.weight"
 
@@ -272,6 +298,9 @@ FAULTY = (
         LeftInEval,
         EvaluatedInTrain,
         PartLeftInTrain,
+        PartLeftInEval,
+        NormLeftInEval,
+        PartLaterInEval,
         SetAnew,
         SetBack,
         NotFilled,

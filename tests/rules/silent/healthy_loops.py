@@ -122,7 +122,28 @@ class Shaken(Loop):
                     one.add_(0.3 * one.std() * torch.randn_like(one))
 
 
+class NormHeld(Loop):
+    """Statistics of batches are held after a while, as those of a trained network are."""
+
+    def before(self, step):
+        self.model.train()
+        if step >= 8:
+            self.model[1].eval()
+
+
+class PartFrozen(Loop):
+    """Layers that are not trained are in eval mode, dropout and all."""
+
+    def make_optimizer(self):
+        self.model[:4].requires_grad_(False)
+        return torch.optim.SGD(self.model[4:].parameters(), lr=0.1)
+
+    def before(self, step):
+        self.model.train()
+        self.model[:4].eval()
+
+
 HEALTHY = (
     *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
-    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken),
+    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, PartFrozen),
 )

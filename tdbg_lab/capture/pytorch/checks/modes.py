@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 import torch
@@ -22,6 +22,18 @@ __all__ = ["ModeWatch"]
 
 _MAX_PARTS = 64
 _TRAIN = Mode.TRAIN
+_OFF_STEPS = 2
+"""Optimizer steps for which a part must have been off: of those that are looked at, the second is at most
+five steps from the first that was made so."""
+
+
+class _Part(NamedTuple):
+    """A layer that does something else in training than in evaluation."""
+
+    name: str
+    module: ref[nn.Module]
+    trained: ref[nn.Module] | None
+    """Itself, where it has parameters, or else the last layer before it that has some."""
 
 
 class ModeWatch:
@@ -33,9 +45,12 @@ class ModeWatch:
         self._engine = engine
         self._notes = notes
         self._models = [(name, ref(model)) for name, model in models]
-        self._parts: dict[int, list[tuple[str, ref[nn.Module]]]] = {}
-        self._apart: dict[bool, list[str]] = {}
-        """Parts that were in another mode than the whole at its last forward, by the mode of the whole."""
+        self._parts: dict[int, list[_Part]] = {}
+        self._apart: dict[tuple[int, bool], list[_Part]] = {}
+        """Parts that were in another mode than the whole at its last forward, by the whole and its mode."""
+        self._off: list[_Part] = []
+        """Parts that were in eval mode in a forward of training since the last step."""
+        self._off_steps: dict[str, int] = {}
         self._passes = 0
         self._evaluations = 0
         self._in_eval = 0
@@ -53,11 +68,14 @@ class ModeWatch:
             if model is None:
                 continue
             parts = self._parts[id(model)] = []
+            trained: ref[nn.Module] | None = None
             for name, module in model.named_modules():
+                if next(module.parameters(recurse=False), None) is not None:
+                    trained = ref(module)
                 if module is not model and len(parts) < _MAX_PARTS and _is_sensitive(module):
                     norm = isinstance(module, _NormBase)
                     dropouts, norms = dropouts + (not norm), norms + norm
-                    parts.append((f"{prefix}.{name}" if prefix else name, ref(module)))
+                    parts.append(_Part(f"{prefix}.{name}" if prefix else name, ref(module), trained))
         self._notes.set("normalises", float(any(_begins_normalised(weak()) for _, weak in self._models)))
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
@@ -71,17 +89,11 @@ class ModeWatch:
             self._note_evaluation(parts or (), evaluating=evaluating, training=training)
         if not parts:
             return
-        apart = []
-        for name, weak in parts:
-            part = weak()
-            if part is not None and part.training is not training:
-                apart.append(name)
-        if apart or self._apart.get(training):
-            self._note_parts(apart, training=training)
+        apart = [one for one in parts if (part := one.module()) is not None and part.training is not training]
+        if apart or self._apart.get((id(module), training)):
+            self._note_parts(id(module), apart, training=training)
 
-    def _note_evaluation(
-        self, parts: Sequence[tuple[str, ref[nn.Module]]], *, evaluating: bool, training: bool
-    ) -> None:
+    def _note_evaluation(self, parts: Sequence[_Part], *, evaluating: bool, training: bool) -> None:
         """A forward that is not one of training, in its engine's mode or its own, or follows such a one."""
         grad = torch.is_grad_enabled()
         if evaluating and not self.evaluating:
@@ -89,25 +101,39 @@ class ModeWatch:
             self._notes.set("evaluations", float(self._evaluations))
         self.evaluating = evaluating
         if training and (evaluating or not grad):
-            if any((part := weak()) is not None and part.training for _, weak in parts):
+            if any((part := one.module()) is not None and part.training for one in parts):
                 self._passes += 1
                 if self._passes & (self._passes - 1) == 0:  # at the powers of two
                     self._notes.set("eval_in_train", float(self._passes))
         elif not training and grad:
             self._in_eval += 1
 
-    def _note_parts(self, apart: list[str], *, training: bool) -> None:
+    def _note_parts(self, whole: int, apart: list[_Part], *, training: bool) -> None:
         """Note which parts are in another mode than the whole."""
         fact = "part_in_eval" if training else "part_in_train"
-        for name in self._apart.get(training, ()):
-            if name not in apart:
-                self._notes.clear(f"{fact}/{name}")
-        for name in apart:
-            self._notes.set(f"{fact}/{name}", 1.0, module=name)
-        self._apart[training] = apart
+        for one in self._apart.get((whole, training), ()):
+            if one not in apart:
+                self._notes.clear(f"{fact}/{one.name}")
+                if training and self._off_steps.pop(one.name, 0):
+                    self._notes.clear(f"part_off/{one.name}")
+        for one in apart:
+            self._notes.set(f"{fact}/{one.name}", 1.0, module=one.name)
+        self._apart[whole, training] = apart
+        if training and torch.is_grad_enabled():
+            self._off += [one for one in apart if one not in self._off]
+
+    def _note_off(self) -> None:
+        """Note which parts were off in a step that trains the layer they belong to."""
+        off, self._off = self._off, []
+        for one in off:
+            count = self._off_steps[one.name] = self._off_steps.get(one.name, 0) + 1
+            if count == _OFF_STEPS and _should_train(one):
+                self._notes.set(f"part_off/{one.name}", 1.0, module=one.name)
 
     def before_step(self) -> None:
         """The optimizer is about to step: note in what mode the forwards ran."""
+        if self._off:
+            self._note_off()
         if self._in_eval or self._run or not self._begun:
             wrong = self._in_eval > 0 and not self._engine.forwards and any(self._parts.values())
             self._run = self._run + 1 if wrong else 0
@@ -121,6 +147,23 @@ def _begins_normalised(model: nn.Module | None) -> bool:
     leaves = (one for one in model.modules() if not one._modules) if model is not None else iter(())  # noqa: SLF001
     first = next(leaves, None)
     return isinstance(first, _NormBase | nn.LayerNorm | nn.GroupNorm)
+
+
+def _should_train(part: _Part) -> bool:
+    """Whether a part in eval mode is one by mistake: the layer it belongs to has a gradient.
+
+    To hold the running statistics of a trained network is one way to fine-tune it. Those that nothing was
+    ever normalised by hold nothing.
+    """
+    module, layer = part.module(), part.trained() if part.trained is not None else None
+    if module is None or layer is None:
+        return False
+    if not any(one.grad is not None for one in layer.parameters(recurse=False) if one.requires_grad):
+        return False
+    if not isinstance(module, _NormBase):
+        return True
+    mean, variance = module.running_mean, module.running_var
+    return mean is not None and variance is not None and not mean.any() and bool((variance == 1).all())
 
 
 def _is_sensitive(module: nn.Module) -> bool:

@@ -8,6 +8,7 @@ import torch
 
 from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
+from tdbg_lab.capture.pytorch.checks.conventions import both_told, compared, convention_facts
 from tdbg_lab.capture.pytorch.checks.weighting import Weighting
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed
@@ -33,7 +34,8 @@ WEIGHTED = {
 class PredictionProbe:
     """Facts about the first two arguments of one loss, as ``check/loss/<class>/...``: see `facts_of`.
 
-    ``broadcast`` says whether the shapes differ so that each is spread over the other.
+    ``broadcast`` says whether the shapes differ so that each is spread over the other; see also
+    `convention_facts`.
 
     A loss of the program's own that is given three tensors or more of one shape is left alone: which of them
     are labels, if any, it alone knows. A policy's likelihoods, gains and values are like that.
@@ -52,6 +54,7 @@ class PredictionProbe:
         self._base = f"loss/{name}"
         self._kind = kind
         self._own = own
+        self._class = ""
         self._keys: dict[str, TensorKey] = {}
         self.ignored = ignored
         """Number of the class that does not count."""
@@ -65,6 +68,7 @@ class PredictionProbe:
         kind = LossKind.of_class(type(module).__name__)
         ignored = getattr(module, "ignore_index", None)
         probe = cls(engine, name, kind, own=is_own(module), ignored=ignored)
+        probe._class = "" if probe._own else type(module).__name__
         if kind in WEIGHTED:
             probe.weights = getattr(module, WEIGHTED[kind], None)
         return probe
@@ -73,14 +77,14 @@ class PredictionProbe:
         """Look at what a loss module was called with."""
         if recomputing() or len(args) < 2:
             return
-        prediction, target = args[0], args[1]
+        prediction, target = compared(self._class, args)
         if not (_plain(prediction) and _plain(target) and prediction.is_floating_point()):
             return
         if self._own and sum(_plain(one) and one.shape == prediction.shape for one in args) > 2:
             return
-        self._record(prediction.detach(), target.detach())
+        self._record(prediction.detach(), target.detach(), convention_facts(self._class, args))
 
-    def _record(self, prediction: torch.Tensor, target: torch.Tensor) -> None:
+    def _record(self, prediction: torch.Tensor, target: torch.Tensor, more: dict[str, float]) -> None:
         spread = target.is_floating_point() and spread_over(prediction.shape, target.shape)
         numbers = {} if self._kind.of_classes else {"broadcast": float(spread)}
         if not prediction.ndim or not len(prediction) or not target.numel():
@@ -89,7 +93,9 @@ class PredictionProbe:
         same = target.ndim > 0 and len(target) == len(prediction)
         x, y = _array(prediction[:keep]), _array(target[:keep] if same else target)
         whole = keep >= len(prediction)
-        numbers |= facts_of(x, y, self._kind, same=same, ignored=self.ignored, whole=whole)
+        numbers |= facts_of(x, y, self._kind, same=same, ignored=self.ignored, whole=whole) | more
+        if both_told(self._class):
+            numbers.pop("correlation", None)
         if self.weights is not None and (y.ndim < x.ndim or self._kind is LossKind.YES_LOGITS):
             self._weighting = self._weighting or Weighting.of(self.weights)
             numbers |= self._weighting.facts(y) if self._weighting else {}
