@@ -14,6 +14,7 @@ from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import LossRule, kind_of
+from tdbg_lab.rules.setup.held_labels import held_labels
 from tdbg_lab.rules.setup.held_rows import held_rows, shares_of_gain
 from tdbg_lab.rules.trend import trend_of
 
@@ -65,6 +66,9 @@ class UnrelatedLabels(LossRule):
 
     Boosted trees tell the rows they are grown on whatever the labels are. So theirs are judged by the rows of
     the evaluation, where predictions and labels of both were recorded: by the correlation of the two.
+
+    Networks may learn labels by heart, too. So classifiers are judged by evaluations with the same loss as
+    well: when they were never better than the frequencies of their labels, and right by chance.
 
     A loss on pairs (InfoNCE) is that of a choice among all in the batch: the logarithm of how many there are,
     as long as no partner is told from the others.
@@ -124,7 +128,31 @@ class UnrelatedLabels(LossRule):
             lost = level is not None and (_is_embedding(run, name) or self._is_lost(run, name))
             if level is not None and lost and _moving(run, self.patience):
                 return self._found(step, name, level)
-        return self._of_pairs(step, run)
+        return self._of_pairs(step, run) or self._of_held(step, run)
+
+    def _of_held(self, step: int, run: RunView) -> Finding | None:
+        """A classifier that tells the rows it was trained on, and of rows held out nothing."""
+        for name in (one.removeprefix("loss/") for one in run.losses()):
+            found = held_labels(run, name, self.patience)
+            if found is not None:
+                return self.finding(
+                    step,
+                    f"After {step} steps training rows are told better than by chance "
+                    f"({100 * found.trained:.1f} % right), and rows of the evaluation never were "
+                    f"({100 * found.held:.1f} % right, {100 * found.chance:.1f} % by chance): labels may be "
+                    "shuffled against inputs, and learnt by heart.",
+                    tensor=f"loss/{name}",
+                    evidence={
+                        "right_percent_training": round(100 * found.trained, 2),
+                        "right_percent_evaluation": round(100 * found.held, 2),
+                        "chance_percent": round(100 * found.chance, 2),
+                        "evaluation_loss_least": found.least_loss,
+                        "entropy_of_labels": found.entropy,
+                    },
+                    advice=self._ADVICE,
+                    view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+                )
+        return None
 
     def _of_rows(self, step: int, rows: HeldRows) -> Finding:
         """Trees that tell the rows they were grown on, and of others nothing."""

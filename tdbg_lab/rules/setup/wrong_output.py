@@ -19,6 +19,8 @@ __all__ = ["WrongOutput"]
 
 _PRESSED, _PRESSED_STEPS = 0.05, 10
 """How near to zero the least of outputs stays that cannot pass it, and at how many saved steps in a row."""
+_AT_BOUND = 0.02
+"""How near to its bound the output of a tanh counts as there."""
 _FEW_SAMPLES = 4
 """Samples of a batch below which what they add up to says nothing."""
 _MANY_CLASSES = 5
@@ -33,8 +35,8 @@ class WrongOutput(LossRule):
     A softmax before ``CrossEntropyLoss``, none before ``NLLLoss``, a sigmoid before ``BCEWithLogitsLoss``, a
     softmax over the samples of the batch instead of the classes, in Keras logits where ``from_logits`` is not
     said, or probabilities where it is, anything but logarithms of probabilities before ``KLDivLoss`` or
-    ``CTCLoss``, a ReLU before a classification loss, or predictions and labels of
-    different shapes that are spread over each other.
+    ``CTCLoss``, a ReLU or tanh before a classification loss, or predictions and labels of different shapes
+    that are spread over each other.
     """
 
     tolerance: float = 1e-3
@@ -55,6 +57,10 @@ class WrongOutput(LossRule):
         "sigmoid": (
             "Remove the sigmoid at the end of the model: this loss takes logits.",
             "Or use BCELoss with the sigmoid (less exact).",
+        ),
+        "tanh": (
+            "Remove the tanh at the end of the model: logits must be free to be large, or no answer is sure.",
+            "Cosines as logits need a factor (a temperature) of 10 and more.",
         ),
         "relu": ("Remove the ReLU after the last layer: logits must be free to be negative.",),
         "no_softmax": (
@@ -86,7 +92,7 @@ class WrongOutput(LossRule):
         for name, given in self.given(run).items():
             answers = {self._judge(one) for one in given}
             answer = answers.pop() if len(answers) == 1 else ("", "")
-            kind, text = answer if answer[0] else _pressed(run, name)
+            kind, text = next(filter(any, (answer, _pressed(run, name), _held(run, name))), ("", ""))
             if kind and (kind != "sigmoid" or _always(run, name)):
                 last = given[-1]
                 return self.finding(
@@ -184,6 +190,18 @@ def _pressed(run: RunView, name: str) -> tuple[str, str]:
     if len(last) < _PRESSED_STEPS or not ((last > 0) & (last < _PRESSED)).all() or least[0] < 2 * _PRESSED:
         return "", ""
     return "sigmoid", "values that gather above zero, where it expects logits: a sigmoid comes before it"
+
+
+def _held(run: RunView, name: str) -> tuple[str, str]:
+    """A tanh before a loss on logits: they go up to 1 and down to -1 at every step, and never beyond."""
+    if kind_of(run, name) not in {LossKind.LOGITS, LossKind.YES_LOGITS}:
+        return "", ""
+    ends = (run.scalars(f"check/loss/{name}/prediction_{end}").values for end in ("min", "max"))
+    for values, bound in zip(ends, (-1.0, 1.0), strict=True):
+        last = bound * values
+        if len(last) < _PRESSED_STEPS or (last > 1).any() or (last[-_PRESSED_STEPS:] < 1 - _AT_BOUND).any():
+            return "", ""
+    return "tanh", "values from -1 to 1, where it expects logits: a tanh comes before it"
 
 
 def _always(run: RunView, name: str) -> bool:

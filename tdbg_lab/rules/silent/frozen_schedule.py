@@ -9,7 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
-from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.consequences import NOT_TOLD_APART
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact, noted
 
@@ -51,7 +51,8 @@ class FrozenSchedule(LoopRule):
     nothing: float = 1e-6
     """Rate, as a share of the largest so far, up to which it is zero."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "unchanged_tensor", "weight_update_ratio")
+    explains: ClassVar[tuple[str, ...]] = (*NOT_TOLD_APART, "unchanged_tensor", "weight_update_ratio")
+    """Not labels that are unrelated: that rule waits by itself where there was no time to learn."""
     _ADVICE: ClassVar = (
         "Call scheduler.step() after optimizer.step(): each step or each epoch, as the schedule is meant.",
         "Check that the scheduler was made for the optimizer that steps.",

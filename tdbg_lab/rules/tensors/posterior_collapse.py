@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PosteriorCollapse"]
 
+_WEIGHT = re.compile(r"(^|[.])weight\w*$")
+"""Weights of PyTorch, of shape (outputs, inputs); those of Keras lie the other way."""
 _GROWS = 1.5
 """Size now over that in the beginning of the window from which the code is on its way."""
 
@@ -123,7 +126,9 @@ class PosteriorCollapse(Rule):
 def _codes(seen: Layout) -> list[_Code]:
     """Layers that may hold a code, in the order of the forward pass."""
     weights = {  # of several, as those of a recurrent layer, the first: it takes the input
-        key.module: key for key in reversed(seen.keys) if key.kind is Kind.WEIGHT and len(key.shape) == 2
+        key.module: key
+        for key in reversed(seen.keys)
+        if key.kind is Kind.WEIGHT and len(key.shape) == 2 and _WEIGHT.search(key.name)
     }
     layers = [
         (key, weights[key.module])

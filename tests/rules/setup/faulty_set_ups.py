@@ -29,6 +29,16 @@ class SigmoidFirst(Healthy):
         self.model.append(nn.Sigmoid())
 
 
+class TanhFirst(Healthy):
+    rule, save_every = "wrong_output", 2
+
+    def set_up(self):
+        self.model.append(nn.Tanh())
+
+    def make_optimizer(self):
+        return torch.optim.Adam(self.model.parameters(), 1e-2)
+
+
 class NoLogSoftmax(Healthy):
     rule, steps = "wrong_output", 40
 
@@ -222,6 +232,24 @@ class Shuffled(Healthy):
         return super().forward(self.x[self.shuffled], step)
 
 
+class ShuffledByHeart(Healthy):
+    """Each row keeps its wrong label, so that it is learnt; rows kept back have right ones."""
+
+    rule, steps, save_every = "unrelated_labels", 400, 2
+
+    def set_up(self):
+        self.model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 5e-3)
+        self.y = self.y.clone()
+        self.y[:1500] = self.y[torch.randperm(1500, generator=torch.Generator().manual_seed(3))]
+
+    def evaluate(self, step):
+        self.model.eval()
+        with torch.no_grad():
+            self.loss(self.model(self.x[1500:]), self.y[1500:])
+        self.model.train()
+
+
 class ShuffledSeveral(Shuffled):
     """That some columns are nearly always no is learnt without the inputs."""
 
@@ -246,7 +274,7 @@ class TooLow(Healthy):
 
 FAULTY = (
     *(LogitsForLogarithms, YesOrNoForSigns, YesOrNoForPairs, CountsBelowZero),
-    *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
+    *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, TanhFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
     *(CountsOutOfReach, RawNumbers, HeldAtItsBound, Rectified, OneLabel, NotBinary, Constant, Equal),
-    *(Pictures, Shuffled, ShuffledSeveral, Empty, TooLow),
+    *(Pictures, Shuffled, ShuffledByHeart, ShuffledSeveral, Empty, TooLow),
 )

@@ -248,7 +248,26 @@ class PairsByCosine(Ranking):
         return self.loss(told, told.roll(1, 0), torch.where(wanted == wanted.roll(1), 1.0, -1.0))
 
 
+class HalfShuffled(Healthy):
+    """Labels of which one in two is wrong, learnt by heart in the end; rows kept back have right ones."""
+
+    steps, save_every = 400, 2
+
+    def set_up(self):
+        self.model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 5e-3)
+        wrong = torch.randperm(1500, generator=torch.Generator().manual_seed(3))[:750]
+        self.y = self.y.clone()
+        self.y[wrong] = self.y[wrong.roll(1)]
+
+    def evaluate(self, step):
+        self.model.eval()
+        with torch.no_grad():
+            self.loss(self.model(self.x[1500:]), self.y[1500:])
+        self.model.train()
+
+
 HEALTHY = (
     *(Healthy, Adam, WarmUp, ZeroHead, Numbers, Counted, Several, Narrow, Rare, OwnLoss, Residue),
-    *(FirstAmongOthers, Shares, Distances, Raw, Counts, Ranking, PairsByCosine),
+    *(FirstAmongOthers, Shares, Distances, Raw, Counts, Ranking, PairsByCosine, HalfShuffled),
 )

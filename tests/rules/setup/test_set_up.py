@@ -17,7 +17,7 @@ from tests.rules.healthy_ways import digits, mlp
 from tests.rules.made import Made
 from tests.rules.silent.loops import Loop
 
-from .faulty_set_ups import FAULTY
+from .faulty_set_ups import FAULTY, Shuffled
 from .healthy_set_ups import HEALTHY
 
 OURS = [one.name for one in list_rules() if one.group == "setup"]
@@ -41,6 +41,18 @@ def test_wrong_set_up_is_found_by_its_rule(tmp_path, loop):
     assert finding.advice
     assert finding.view is not None
     assert finding.view.name in {one.name for one in list_views()}
+
+
+@pytest.mark.parametrize(("ends", "cause"), [(180, "unrelated_labels"), (40, "frozen_schedule")])
+def test_shuffled_labels_are_told_beside_a_schedule_that_ended_after_time_to_learn(tmp_path, ends, cause):
+    class Ending(Shuffled):
+        def before(self, step):
+            self.optimizer.param_groups[0]["lr"] = 0.1 * max(0.0, 1 - step / ends)
+
+    found = run_rules(Ending().run(tmp_path / "run"), ["frozen_schedule", "unrelated_labels"])
+    alarms = {one.rule for one in found if one.severity is not Severity.NOTICE}
+    assert cause in alarms
+    assert alarms <= {cause, "frozen_schedule"}
 
 
 @pytest.mark.parametrize(("late", "found"), [(2.1, 1), (1.9, 0)])
