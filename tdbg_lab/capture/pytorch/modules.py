@@ -63,7 +63,7 @@ def marks_of(module: nn.Module) -> tuple[str, ...]:
     if isinstance(module, nn.Sigmoid):
         return ("sigmoid",)
     if isinstance(module, nn.RNNBase | nn.RNNCellBase):
-        return (RECURRENT,)
+        return (RECURRENT, "tanh") if getattr(module, "nonlinearity", "") == "tanh" else (RECURRENT,)
     known = named_after_one(type(module).__name__) and next(module.parameters(), None) is None
     return (ACTIVATION_FUNCTION,) if known else ()
 

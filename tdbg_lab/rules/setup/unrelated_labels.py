@@ -15,6 +15,7 @@ from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import LossRule, kind_of
 from tdbg_lab.rules.setup.held_labels import held_labels
+from tdbg_lab.rules.setup.held_numbers import held_numbers
 from tdbg_lab.rules.setup.held_rows import held_rows, shares_of_gain
 from tdbg_lab.rules.trend import trend_of
 
@@ -68,7 +69,8 @@ class UnrelatedLabels(LossRule):
     the evaluation, where predictions and labels of both were recorded: by the correlation of the two.
 
     Networks may learn labels by heart, too. So classifiers are judged by evaluations with the same loss as
-    well: when they were never better than the frequencies of their labels, and right by chance.
+    well: when they were never better than the frequencies of their labels, and right by chance. Those
+    that tell numbers are, when these have no correlation with the labels in three evaluations in a row.
 
     A loss on pairs (InfoNCE) is that of a choice among all in the batch: the logarithm of how many there are,
     as long as no partner is told from the others.
@@ -128,7 +130,7 @@ class UnrelatedLabels(LossRule):
             lost = level is not None and (_is_embedding(run, name) or self._is_lost(run, name))
             if level is not None and lost and _moving(run, self.patience):
                 return self._found(step, name, level)
-        return self._of_pairs(step, run) or self._of_held(step, run)
+        return self._of_pairs(step, run) or self._of_held(step, run) or self._of_held_numbers(step, run)
 
     def _of_held(self, step: int, run: RunView) -> Finding | None:
         """A classifier that tells the rows it was trained on, and of rows held out nothing."""
@@ -148,6 +150,27 @@ class UnrelatedLabels(LossRule):
                         "chance_percent": round(100 * found.chance, 2),
                         "evaluation_loss_least": found.least_loss,
                         "entropy_of_labels": found.entropy,
+                    },
+                    advice=self._ADVICE,
+                    view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
+                )
+        return None
+
+    def _of_held_numbers(self, step: int, run: RunView) -> Finding | None:
+        """A regression that tells the rows it was trained on, and of rows held out nothing."""
+        for name in (one.removeprefix("loss/") for one in run.losses()):
+            found = held_numbers(run, name, self.patience)
+            if found is not None:
+                return self.finding(
+                    step,
+                    f"After {step} steps predictions go with the labels of training rows (correlation "
+                    f"{found.trained:.2f}), and not with those of {found.rows} rows of the evaluation "
+                    f"({found.held:.2f}): labels may be shuffled against inputs, and learnt by heart.",
+                    tensor=f"loss/{name}",
+                    evidence={
+                        "correlation_training": round(found.trained, 4),
+                        "correlation_evaluation": round(found.held, 4),
+                        "rows_count": found.rows,
                     },
                     advice=self._ADVICE,
                     view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),

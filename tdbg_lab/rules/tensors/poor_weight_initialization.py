@@ -16,6 +16,7 @@ from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import kind_of
+from tdbg_lab.rules.tensors.recurrent_gain import knows_nothing, recurrent_gains
 from tdbg_lab.stats import quantile, take
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class PoorWeightInitialization(Rule):
     *Size*: what a weight does to the size of signals is its root mean square times the root of its inputs,
     0.6 with the initialisation of PyTorch. Weights so small that each layer leaves a hundredth of a
     signal or less begin as nothing; so large ones that each layer makes a signal several times as large begin
-    with answers that are sure and wrong: the first loss is several times that of knowing nothing.
+    with answers that are sure and wrong: the first loss is several times that of knowing nothing. Recurrent
+    weights, which feed a layer with its own outputs, are judged one by one, where nothing is known yet.
 
     With `classic`, the condition of SageMaker Debugger to the letter, in the first `steps` recorded steps:
     the variances of activation inputs differ by a factor above `threshold`, or the spread (p95 - p5) of a
@@ -68,6 +70,10 @@ class PoorWeightInitialization(Rule):
     out_of_scale: float = 10.0
     """The same of numbers: size of the first predictions over that of the targets. Two layers of `most_gain`
     make a signal 16 times as large."""
+    most_recurrent: float = 5.0
+    """The same of a recurrent weight, above which it drives its layer to its limits: from 1 on activity feeds
+    itself (Sompolinsky et al., 1988), and at 5 outputs of a half are 2.5 for a gate, where a sigmoid has 0.28
+    of its slope."""
     steps: int = 10
     """First recorded steps that are looked at (AWS developer guide)."""
     classic: bool = False
@@ -91,7 +97,7 @@ class PoorWeightInitialization(Rule):
         super().__post_init__()
         self.require("max_spread", "threshold", at_least=1)
         self.require("max_constant", "distribution_range", "least_gain", at_least=0)
-        self.require("most_gain", "sure_and_wrong", "out_of_scale", above=0)
+        self.require("most_gain", "most_recurrent", "sure_and_wrong", "out_of_scale", above=0)
         self.require("steps", "patience", at_least=1)
 
     def needs(self) -> Needs:
@@ -106,7 +112,7 @@ class PoorWeightInitialization(Rule):
             return self._check_classic(step, run)
         weights = run.frames(Kind.WEIGHT, self.steps + 1)
         if len(weights) == 1 and weights[0].step == step:
-            found = self._constant(step, run) or self._size(step, run)
+            found = self._constant(step, run) or self._size(step, run) or self._recurrent(step, run)
             if found:
                 return found
         outputs = run.frames(Kind.ACTIVATION, self.steps + 1)
@@ -167,6 +173,27 @@ class PoorWeightInitialization(Rule):
             evidence={"gain_median": typical, "gain": gains[key], "weights_count": len(gains)},
             advice=self._ADVICE,
             view=ViewRef("overview", {"kind": "weight", "statistic": "std"}),
+        )
+
+    def _recurrent(self, step: int, run: RunView) -> Finding | None:
+        """Judge recurrent weights each by itself: their outputs are bounded, and the first loss is, too."""
+        gradients = next(iter(run.frames(Kind.GRADIENT, 1)), None)
+        gains = recurrent_gains(run.frames(Kind.WEIGHT, 1)[-1], gradients)
+        large = {key: gain for key, gain in gains.items() if gain > self.most_recurrent}
+        if not large or not knows_nothing(run):
+            return None
+        key = max(large, key=large.__getitem__)
+        return self.finding(
+            step,
+            f"{key.name} begins too large: its root mean square times the root of its inputs is "
+            f"{large[key]:.2g}, and about 1 as layers begin: it drives its layer to its limits.",
+            key=key,
+            evidence={"gain": large[key], "weights_count": len(large)},
+            advice=(
+                "Use the initialisation of the framework, or orthogonal weights (torch.nn.init.orthogonal_).",
+                *self._ADVICE[2:],
+            ),
+            view=ViewRef("histogram", {"tensor": key.name}),
         )
 
     def _is_wrong(self, run: RunView) -> bool:

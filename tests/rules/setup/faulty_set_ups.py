@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from .healthy_set_ups import Counts, Healthy, Numbers, PairsByCosine, Several
+from .healthy_set_ups import Counts, FewRows, Healthy, Numbers, PairsByCosine, Several
 
 
 class SoftmaxTwice(Healthy):
@@ -256,6 +256,16 @@ class ShuffledSeveral(Shuffled):
     set_up = Several.set_up
 
 
+class NumbersByHeart(FewRows):
+    """Numbers that were shuffled, of so few rows that they are learnt nevertheless."""
+
+    rule = "unrelated_labels"
+
+    def set_up(self):
+        super().set_up()
+        self.y = self.y.roll(1, 0)
+
+
 class Empty(Healthy):
     """From a step on nothing is read."""
 
@@ -276,5 +286,5 @@ FAULTY = (
     *(LogitsForLogarithms, YesOrNoForSigns, YesOrNoForPairs, CountsBelowZero),
     *(SoftmaxTwice, SoftmaxOverTheBatch, SigmoidFirst, TanhFirst, NoLogSoftmax, Spread, OutOfReach, OneSided),
     *(CountsOutOfReach, RawNumbers, HeldAtItsBound, Rectified, OneLabel, NotBinary, Constant, Equal),
-    *(Pictures, Shuffled, ShuffledByHeart, ShuffledSeveral, Empty, TooLow),
+    *(Pictures, Shuffled, ShuffledByHeart, NumbersByHeart, ShuffledSeveral, Empty, TooLow),
 )

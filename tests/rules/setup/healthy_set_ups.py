@@ -221,6 +221,29 @@ class Distances(Healthy):
         return known[torch.randint(0, len(known), (48,), generator=self.random)]
 
 
+class FewRows(Healthy):
+    """Few rows of numbers, known by heart soon; they tell others nevertheless."""
+
+    steps, save_every = 400, 4
+
+    def set_up(self):
+        self.model = nn.Sequential(
+            nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1)
+        )
+        self.optimizer, self.loss = torch.optim.Adam(self.model.parameters(), 3e-3), nn.MSELoss()
+        self.x = torch.randn(len(self.x), 16, generator=self.random)
+        self.y = self.x[:, :1] * self.x[:, 1:2] + self.x[:, 2:3]
+
+    def rows(self, step):
+        return torch.randint(0, 300, (50,), generator=self.random)
+
+    def evaluate(self, step):
+        self.model.eval()
+        with torch.no_grad():
+            self.loss(self.model(self.x[1000:]), self.y[1000:])
+        self.model.train()
+
+
 class Ranking(Healthy):
     """Of two scores neither is the label of the other."""
 
@@ -269,5 +292,5 @@ class HalfShuffled(Healthy):
 
 HEALTHY = (
     *(Healthy, Adam, WarmUp, ZeroHead, Numbers, Counted, Several, Narrow, Rare, OwnLoss, Residue),
-    *(FirstAmongOthers, Shares, Distances, Raw, Counts, Ranking, PairsByCosine, HalfShuffled),
+    *(FirstAmongOthers, Shares, Distances, Raw, Counts, Ranking, PairsByCosine, HalfShuffled, FewRows),
 )

@@ -92,3 +92,52 @@ def test_weights_too_large_for_numbers_are_found_by_the_first_predictions(
             optimizer.step()
     findings = check_run(tmp_path / "run", ["poor_weight_initialization"])[0]
     assert [text in one.message for text, one in zip(what, findings, strict=True)] == [True] * len(what)
+
+
+class Words(nn.Module):
+    def __init__(self, kind: type[nn.RNNBase]) -> None:
+        super().__init__()
+        self.embed, self.rnn, self.head = nn.Embedding(20, 8), kind(8, 24, batch_first=True), nn.Linear(24, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.rnn(self.embed(x))[0][:, -1])
+
+
+def last_word(path: Path, model: nn.Module, steps: int) -> Path:
+    """Train to tell of which quarter the last of eight words is."""
+    optimizer, loss = torch.optim.Adam(model.parameters(), 1e-2), nn.CrossEntropyLoss()
+    with tdbg.attach(model, optimizer=optimizer, loss=loss, store=path, profiler=False):
+        for _ in range(steps):
+            x = torch.randint(0, 20, (32, 8))
+            optimizer.zero_grad()
+            loss(model(x), x[:, -1] // 5).backward()
+            optimizer.step()
+    return path
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize(("factor", "orthogonal"), [(1.0, False), (1.0, True), (12.0, False)])
+def test_recurrent_weights_that_are_too_large_are_found_though_their_outputs_are_bounded(
+    tmp_path: Path, kind, factor: float, orthogonal
+) -> None:
+    torch.manual_seed(0)
+    model = Words(kind)
+    with torch.no_grad():
+        if orthogonal:
+            nn.init.orthogonal_(model.rnn.weight_hh_l0)
+        for one in (model.rnn.weight_hh_l0, model.rnn.weight_ih_l0):
+            one.mul_(factor)
+    findings = check_run(last_word(tmp_path / "run", model, 6), ["poor_weight_initialization"])[0]
+    assert [one.tensor for one in findings] == ["rnn.weight_hh_l0"] * (factor > 1)
+
+
+def test_large_recurrent_weights_of_a_trained_model_are_what_it_learnt(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = Words(nn.GRU)
+    last_word(tmp_path / "before", model, 150)
+    with (
+        torch.no_grad()
+    ):  # reset gates that are sure, as long training makes them: words are told all the same
+        model.rnn.weight_hh_l0[:24] += 2.5 * torch.randn(24, 24)
+    findings = check_run(last_word(tmp_path / "after", model, 6), ["poor_weight_initialization"])[0]
+    assert findings == []

@@ -56,3 +56,22 @@ def test_classic_says_how_to_record_its_inputs(tmp_path: Path) -> None:
 def test_percentage_above_100_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"saturated_activation.threshold_layer is 101"):
         SaturatedActivation(threshold_layer=101)
+
+
+@pytest.mark.parametrize("scale", [300.0, 1.0])
+def test_recurrent_layer_that_begins_saturated_is_found(tmp_path: Path, scale: float) -> None:
+    class Rows(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn, self.head = nn.RNN(8, 24, batch_first=True), nn.Linear(24, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.rnn(x.unflatten(1, (8, 8)))[0][:, -1])
+
+    torch.manual_seed(0)
+    model = Rows()
+    with torch.no_grad():
+        model.rnn.weight_ih_l0.mul_(scale)
+    run = nets.train(tmp_path / "run", model, torch.optim.SGD(model.parameters(), 0.02), steps=60)
+    findings = check_run(run, [SaturatedActivation()])[0]
+    assert [one.tensor for one in findings] == (["activation/rnn"] if scale > 1 else [])
