@@ -9,6 +9,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.silent.cut_off import cut_off
 from tdbg_lab.rules.silent.loop import LoopRule, fact, facts_below, in_order
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ class ParametersWithoutGradient(LoopRule):
     A gradient that is exactly zero, of the bias as well, is none. It is so behind dead units, which have
     rules of their own, and in parts whose turn has not come; but a head that nothing else takes its output
     from, and that has no sibling to take turns with, makes a warning: the loss does not look at it. What
-    gives the same for all samples has another trouble.
+    gives the same for all samples has another trouble. Layers of Keras are known by weights that are
+    trainable and never moved.
     """
 
     patience: int = 4
@@ -112,14 +114,14 @@ class ParametersWithoutGradient(LoopRule):
 
     def needs(self) -> Needs:
         """Facts about the loop, and gradients."""
-        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.GRADIENT), steps=_RECORDED)
+        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.GRADIENT, Kind.OPTIMIZER), steps=_RECORDED)
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Name the last of them in the order of the model: the cut is behind it."""
         lasting = {name: steps for _, name, steps in facts_below(run, "without_gradient")}
         bad = in_order(run, [name for name, steps in lasting.items() if steps >= self.patience])
         if not bad:
-            return self._unheeded(step, run)
+            return self._unheeded(step, run) or self._cut_off(step, run)
         seen = run.frames(Kind.ACTIVATION, 1)
         called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
         since = step - seen[-1].step if seen else 0
@@ -154,6 +156,26 @@ class ParametersWithoutGradient(LoopRule):
             advice=self._ADVICE,
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
             step_first=max(0, step - self.patience + 1),
+        )
+
+    def _cut_off(self, step: int, run: RunView) -> Finding | None:
+        """Layers of Keras that a stopped gradient keeps where they are."""
+        if run.active is None and any(one.rule in _DEAD for one in run.open):
+            return None
+        bad = in_order(run, cut_off(run))
+        if not bad:
+            return None
+        return self.finding(
+            step,
+            f"{_these(bad)} got no gradient and never moved, though trainable and part of the forward pass.",
+            severity=Severity.WARNING,
+            tensor=bad[-1],
+            evidence={
+                "parameters_without_gradient_count": len(bad),
+                "parameters": ", ".join(bad[:_SHOWN]),
+            },
+            advice=("Look for stop_gradient() between this layer and the loss.", *self._ADVICE[1:2]),
+            view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
         )
 
     def _unheeded(self, step: int, run: RunView) -> Finding | None:

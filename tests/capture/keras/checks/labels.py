@@ -191,6 +191,27 @@ def check_a_train_step_of_ones_own_is_seen(folder: Path) -> None:
     assert len(tdbg.open_run(own.run_path).scalars("check/loss/total/hits").values) > 2
 
 
+def check_layers_behind_a_stopped_gradient_are_told(folder: Path) -> None:
+    x, y = samples()
+    for name, stopped in (("cut", Stopped()), ("whole", keras.layers.Activation("linear"))):
+        first = keras.layers.Dense(16, activation="tanh", name="first")
+        model = classifier(None, first, stopped)
+        model.compile("adam", SPARSE(from_logits=True))
+        found = alarms(folder / name, model, x, y)
+        assert ("parameters_without_gradient" in found) is (name == "cut"), (name, found)
+    frozen = keras.layers.Dense(16, activation="tanh", trainable=False)
+    model = classifier(None, frozen)
+    model.compile("adam", SPARSE(from_logits=True))
+    assert "parameters_without_gradient" not in alarms(folder / "frozen", model, x, y)
+
+
+class Stopped(keras.layers.Layer):
+    """Passes on what it gets, and no gradient."""
+
+    def call(self, x: Any) -> Any:
+        return keras.ops.stop_gradient(x)
+
+
 class Stepped(keras.Model):
     """Computes its loss with a method of its own."""
 
