@@ -18,7 +18,7 @@ from tests.rules.made import Made
 from tests.rules.silent.loops import Loop
 
 from .faulty_set_ups import FAULTY, Shuffled
-from .healthy_set_ups import HEALTHY
+from .healthy_set_ups import HEALTHY, Numbers
 
 OURS = [one.name for one in list_rules() if one.group == "setup"]
 
@@ -62,6 +62,24 @@ def test_loss_that_stays_above_its_beginning_diverges(tmp_path, late, found):
         made.step(step, {"loss/a": 1.0 if step < 50 else late})
     findings, _ = made.check("diverging_loss")
     assert [one.step_first for one in findings] == [50] * found
+
+
+@pytest.mark.parametrize(("sign", "found"), [(-1.0, 1), (1.0, 0)])
+def test_loss_whose_sign_is_turned_falls_without_end(tmp_path, sign, found):
+    class Error(nn.Module):
+        def forward(self, told, wanted):
+            return sign * (told - wanted).square().mean()
+
+    class Turned(Numbers):
+        steps, save_every = 200, 2
+
+        def set_up(self):
+            super().set_up()
+            self.model[6] = nn.Linear(32, 1)
+            self.optimizer, self.loss = torch.optim.Adam(self.model.parameters(), 1e-2), Error()
+
+    findings = run_rules(Turned().run(tmp_path / "run"), ["diverging_loss"])
+    assert ["without end" in one.message for one in findings] == [True] * found
 
 
 @pytest.mark.parametrize(("rate", "found"), [(1.0, 1), (1e-2, 0)])
