@@ -35,7 +35,8 @@ class ClassImbalance(Rule):
 
     Imbalance alone is common and often harmless: it is a notice. It is a warning when, after `start_step`
     steps, the model predicts the rare class (or all rare ones together, where each has too few samples to be
-    judged) wrongly in more than `threshold_misprediction` of the samples while it gets the common one right.
+    judged) wrongly in more than `threshold_misprediction` of the samples while it gets most of the frequent
+    classes right. (What somebody does next is mostly a guess, which goes to what is common.)
     So it is for a class only ten times rarer where all others are right in evaluation. In a vocabulary, many
     classes of which a quarter is rare, to tell the common ones first is what everybody does: a notice.
     A loss that weighs its classes by how many there are, and not by how few, gives up the rare ones by
@@ -175,7 +176,8 @@ class ClassImbalance(Rule):
         left_over = self._left_over(shown, wrong, few)
         few = [one for one in few if ratios[one] > self.threshold_warning]
         given_up = [one for one in few if self._is_given_up(shown, [one])] or left_over
-        if late and wrong.get(common, 1.0) < 0.5 and (given_up or self._is_given_up(shown, few)):
+        frequent = [wrong.get(one, 1.0) for one in ratios if ratios[one] <= self.threshold_imbalance]
+        if late and float(np.mean(frequent)) < 0.5 and (given_up or self._is_given_up(shown, few)):
             one = given_up[0] if given_up else rare
             return self._found(step, taught, wrong, one, ratios[one])
         return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)

@@ -155,6 +155,20 @@ def test_rare_words_of_a_vocabulary_are_told_wrongly_by_everybody(
     assert finding.severity is severity
 
 
+@pytest.mark.parametrize(("told", "severity"), [(0.3, Severity.NOTICE), (0.7, Severity.WARNING)])
+def test_rare_classes_are_given_up_only_by_a_model_that_tells_the_frequent_ones(
+    tmp_path: Path, told, severity
+) -> None:
+    """Of frequent classes, too, only the commonest is told where what is wanted is mostly a guess."""
+    made, random = Made(tmp_path / "run"), np.random.default_rng(0)
+    labels = np.r_[np.zeros(900, int), np.repeat(np.arange(1, 6), 300), np.repeat(np.arange(6, 12), 10)]
+    knows = (labels == 0) | ((labels < 6) & (random.random(len(labels)) < told))
+    record(made, 100, {"labels": labels, "predictions": np.where(knows, labels, 0)})
+    made.end()
+    (finding,), _ = made.check(ClassImbalance())
+    assert finding.severity is severity
+
+
 def _weighted(path: Path, loss: nn.Module, columns: int, *, rare: float = 0.08) -> list[Severity]:
     """What is found where a loss weighs its classes; predictions are not recorded."""
     torch.manual_seed(0)
