@@ -199,7 +199,8 @@ def _held(run: RunView, name: str) -> tuple[str, str]:
     ends = (run.scalars(f"check/loss/{name}/prediction_{end}").values for end in ("min", "max"))
     for values, bound in zip(ends, (-1.0, 1.0), strict=True):
         last = bound * values
-        if len(last) < _PRESSED_STEPS or (last > 1).any() or (last[-_PRESSED_STEPS:] < 1 - _AT_BOUND).any():
+        within = len(last) >= _PRESSED_STEPS and (last <= 1).all()  # what is no number is not
+        if not within or not (last[-_PRESSED_STEPS:] >= 1 - _AT_BOUND).all():
             return "", ""
     return "tanh", "values from -1 to 1, where it expects logits: a tanh comes before it"
 
