@@ -3,7 +3,6 @@
  */
 import type { IDisposable } from '@lumino/disposable';
 import { DisposableDelegate } from '@lumino/disposable';
-import { Throttler } from '@lumino/polling';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
@@ -12,6 +11,7 @@ import { describeError, httpStatus } from '../api/client';
 import type { IRules, IRunDetail, IRunSummary, ITensorInfo } from '../api/wire';
 import { StepCursor } from './cursor';
 import { ProfilingModel } from './profiling';
+import { Refresher } from './refresher';
 import { ReportModel } from './report';
 import { TimeRange } from './timeRange';
 
@@ -42,10 +42,7 @@ export class RunModel implements IDisposable {
       run: options.id
     });
     this.report = new ReportModel({ client: options.client, run: options.id });
-    this._slow = new Throttler(() => this._fetch(), {
-      limit: options.slowMs ?? 2000,
-      edge: 'trailing'
-    });
+    this._slow = new Refresher(() => this._fetch(), options.slowMs ?? 2000);
   }
 
   /** Identity on the wire. */
@@ -275,7 +272,7 @@ export class RunModel implements IDisposable {
   private _rules: IRules = NO_RULES;
   private _rulesChanged = new Signal<this, void>(this);
   private _rulesSignature = '';
-  private _slow: Throttler;
+  private _slow: Refresher;
   private _state: RunState = 'loading';
   private _summary: IRunSummary | null = null;
   private _tensorSignature = '';

@@ -2,7 +2,7 @@
  * The one object behind all panels: keeps the list of runs, the opened runs and the connection
  * up to date, from the socket where there is one and by looking from time to time where not.
  */
-import { Poll, Throttler } from '@lumino/polling';
+import { Poll } from '@lumino/polling';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
@@ -21,6 +21,7 @@ import { ConnectionModel } from './connection';
 import { FigureModel } from './figure';
 import { MachineModel } from './machine';
 import { DrawPace } from './pace';
+import { Refresher } from './refresher';
 import { RunModel } from './run';
 import { RunsModel } from './runs';
 import { TdbgSettings } from './settings';
@@ -36,10 +37,7 @@ export class TdbgService implements ITdbgService {
     this._stream = options.stream;
     this.machine = new MachineModel(options.stream);
     this.views = new ViewCatalogue(options.client);
-    this._listThrottle = new Throttler(() => this._fetchList(), {
-      limit: options.listMs ?? 700,
-      edge: 'trailing'
-    });
+    this._list = new Refresher(() => this._fetchList(), options.listMs ?? 700);
     this._poll = new Poll({
       auto: false,
       factory: () => this._look(),
@@ -157,7 +155,7 @@ export class TdbgService implements ITdbgService {
       return;
     }
     this._poll.dispose();
-    this._listThrottle.dispose();
+    this._list.dispose();
     this._stream.dispose();
     this._currentHold?.dispose();
     for (const run of this._opened.values()) {
@@ -242,7 +240,7 @@ export class TdbgService implements ITdbgService {
       this.connection.heard();
       if (again) {
         // What was missed meanwhile.
-        this._listThrottle.invoke().catch(this._onBackground);
+        this._list.invoke().catch(this._onBackground);
         void this._refreshOpened();
         for (const figure of this._figures) {
           figure.invalidate();
@@ -265,7 +263,7 @@ export class TdbgService implements ITdbgService {
         break;
       }
       case 'runs':
-        this._listThrottle.invoke().catch(this._onBackground);
+        this._list.invoke().catch(this._onBackground);
         break;
       case 'removed':
         this._forget(message.id);
@@ -333,7 +331,7 @@ export class TdbgService implements ITdbgService {
   private _hadSocket = false;
   private _isKnown = false;
   private _lastLook = 0;
-  private _listThrottle: Throttler;
+  private _list: Refresher;
   private _opened = new Map<string, RunModel>();
   private _pace = new DrawPace();
   private _poll: Poll;

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.server.roots import Root
+    from tdbg_lab.server.tail import RunTail
 
 __all__ = ["Catalog", "Snapshot"]
 
@@ -129,12 +130,17 @@ class Catalog:
             before.entries, {**before.lines, **lines}, before.folders, truncated=before.truncated
         )
 
+    def listen(self, tail: RunTail) -> None:
+        """Leave out a run whose directory is gone, before anybody who is told so asks for the list."""
+        if tail.removed:
+            self.forget(tail.entry.id)
+
     def forget(self, run_id: str) -> None:
         """Leave a run out: it was deleted."""
         before = self._snapshot
         entries = {key: each for key, each in before.entries.items() if key != run_id}
         lines = {key: each for key, each in before.lines.items() if key != run_id}
-        self._snapshot = Snapshot(entries, lines, before.folders, truncated=before.truncated)
+        self._set(Snapshot(entries, lines, before.folders, truncated=before.truncated))
         self._scanned_s = float("-inf")
 
     def expire(self) -> None:

@@ -105,6 +105,7 @@ class Services:
         )
 
     def _on_open(self, tail: RunTail) -> None:
+        tail.subscribe(self.catalog.listen, IDLE_INTERVAL_S)
         tail.subscribe(self.summaries.listen, IDLE_INTERVAL_S)
         tail.subscribe(self.announcer.listen, IDLE_INTERVAL_S)
         if self.rule_runners is not None:

@@ -117,6 +117,22 @@ async def test_deleted_run_is_told_as_removed(tdbg_socket, run_id, run_path):
         assert (await client.until(lambda m: m["type"] == "removed")) == {"type": "removed", "id": run}
 
 
+async def test_list_asked_for_after_removed_lacks_the_run(
+    tdbg_socket, tdbg_fetch, run_id, run_path, monkeypatch
+):
+    run = await run_id()
+    async with tdbg_socket() as client:
+        await client.send(type="watch", runs=[run])
+        await client.until(lambda m: m["type"] == "run")
+        # As if the folders had been looked at just before: a list that young is answered as it is.
+        monkeypatch.setattr("tdbg_lab.server.catalog.FRESH_S", 60.0)
+        await tdbg_fetch("runs")
+        shutil.rmtree(run_path)
+        await client.until(lambda m: m["type"] == "removed")
+        _, answer = await tdbg_fetch("runs")
+        assert run not in [each["id"] for each in answer["runs"]]
+
+
 async def test_unknown_run_is_told_as_removed(tdbg_socket):
     async with tdbg_socket() as client:
         await client.send(type="watch", runs=["0123456789abcdef"])
