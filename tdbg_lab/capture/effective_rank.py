@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.stats.participation import participation_ratio
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -18,10 +20,7 @@ _MAX_ROWS, _MAX_COLUMNS = 128, 1024
 
 
 def effective_rank(rows: NDArray[Any]) -> float | None:
-    """Participation ratio of the principal axes: ``(sum of variances)**2 / sum of squared variances``.
-
-    It is n where n axes share the variance alike, and 1 where samples differ along one line; the sums are the
-    trace and the squared norm of the covariance matrix, so that no axes need be found.
+    """Participation ratio of the principal axes of the first samples and columns.
 
     Parameters
     ----------
@@ -36,7 +35,5 @@ def effective_rank(rows: NDArray[Any]) -> float | None:
     x = rows[:_MAX_ROWS, :_MAX_COLUMNS].astype(np.float64)
     if min(x.shape) < _LEAST or not np.isfinite(x).all():
         return None
-    x -= x.mean(0)
-    inner = x @ x.T if len(x) < x.shape[1] else x.T @ x
-    squared = float((inner**2).sum())
-    return float(np.trace(inner)) ** 2 / squared if squared > 0 else None
+    ratio = participation_ratio(x - x.mean(0))
+    return None if np.isnan(ratio) else ratio

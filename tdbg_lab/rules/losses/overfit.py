@@ -118,14 +118,8 @@ class Overfit(Rule):
         if len(held) < max(self.min_evaluations, self.patience + 1):
             return None
         rising = self._rising(step, pair, steps, train, held)
-        if rising is None and is_boosted(run):
-            long = max(self.patience_long, len(held) // 2)
-            again = replace(self, min_rise=self.min_rise_long, patience=long, min_train_fall=50.0)
-            rising = again._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
-        elif rising is None and float(train[-self.patience :].max()) < _BY_HEART * float(held.min()):
-            long = max(2 * self.patience, len(held) // 2)
-            again = replace(self, min_rise=self.min_rise_by_heart, patience=long, min_train_fall=75.0)
-            rising = again._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
+        if rising is None and (closer := self._closer(run, train, held)) is not None:
+            rising = closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
         return rising or self._by_heart(step, pair, train, held)
 
     def _suspicious(self, pair: LossPair) -> bool:
@@ -137,6 +131,17 @@ class Overfit(Rule):
         best, first = float(np.nanmin(held)), float(held[0])
         least = _rise(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
         return float(last.min()) > min(best + least * abs(best), 0.9 * first)
+
+    def _closer(self, run: RunView, train: NDArray[np.float64], held: NDArray[np.float64]) -> Overfit | None:
+        """For slighter rises that last longer: of boosting, and of training rows known by heart."""
+        half = len(held) // 2
+        if is_boosted(run):
+            patience = max(self.patience_long, half)
+            return replace(self, min_rise=self.min_rise_long, patience=patience, min_train_fall=50.0)
+        if float(train[-self.patience :].max()) < _BY_HEART * float(held.min()):
+            patience = max(2 * self.patience, half)
+            return replace(self, min_rise=self.min_rise_by_heart, patience=patience, min_train_fall=75.0)
+        return None
 
     def _rising(
         self,

@@ -14,7 +14,7 @@ from tdbg_lab.rules.losses.evidence import learnt_labels
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.series import Scalars
-from tdbg_lab.rules.setup.given import LossRule
+from tdbg_lab.rules.setup.given import LossRule, facts_of
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -193,10 +193,7 @@ class ConstantOutput(LossRule):
         n = self.patience_eval
         for name in _losses(run, step):
             spread, size = _series(run, name, Mode.EVAL)
-            least, most = (
-                run.scalars(f"check/loss/{name}/target_{end}", Mode.EVAL).values[-n:]
-                for end in ("min", "max")
-            )
+            least, most = (facts_of(run, name, f"target_{end}", Mode.EVAL)[-n:] for end in ("min", "max"))
             if not n <= len(spread.steps) or not len(least) == len(most) == n or is_game(run):
                 continue
             values, sizes = spread.values[-n:], size.values[-n:]
@@ -221,7 +218,7 @@ def _only_shrank(run: RunView, name: str, kept: float) -> bool:
 
     Predictions of targets, which have their shape, and outputs of few columns are none.
     """
-    facts = {fact: run.scalars(f"check/loss/{name}/{fact}").values for fact in ("classes", "correlation")}
+    facts = {fact: facts_of(run, name, fact) for fact in ("classes", "correlation")}
     losses = run.scalars(f"loss/{name}").values
     if len(facts["correlation"]) or not len(facts["classes"]) or facts["classes"][-1] < _COLUMNS:
         return False

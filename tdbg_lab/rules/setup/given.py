@@ -13,9 +13,11 @@ from tdbg_lab.rules.base import Needs, Rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["Given", "LossRule", "kind_of", "loss_tensor", "spoken"]
+__all__ = ["Given", "LossRule", "facts_of", "kind_of", "loss_tensor", "spoken"]
 
 _FIRST = "^check/loss/[^/]+/prediction_max$"
 
@@ -96,9 +98,14 @@ def loss_tensor(run: RunView, name: str) -> str:
     return own if own in recorded or len(recorded) != 1 else recorded[0]
 
 
+def facts_of(run: RunView, name: str, fact: str, mode: Mode = Mode.TRAIN) -> NDArray[np.float64]:
+    """A fact about what the loss of this name was given, at all saved steps."""
+    return run.scalars(f"check/loss/{name}/{fact}", mode).values
+
+
 def kind_of(run: RunView, name: str) -> LossKind:
     """What the loss of this name compares."""
-    values = run.scalars(f"check/loss/{name}/kind").values
+    values = facts_of(run, name, "kind")
     return _kind(name, float(values[-1]) if len(values) else None)
 
 

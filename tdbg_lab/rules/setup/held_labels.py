@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import LossKind, Mode
-from tdbg_lab.rules.setup.given import kind_of
+from tdbg_lab.rules.setup.given import facts_of, kind_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["HeldLabels", "held_labels"]
@@ -42,6 +40,25 @@ class HeldLabels(NamedTuple):
     least_loss: float
     entropy: float
 
+    @property
+    def sentence(self) -> str:
+        """What is told of either."""
+        return (
+            f"training rows are told better than by chance ({100 * self.trained:.1f} % right), and rows of "
+            f"the evaluation never were ({100 * self.held:.1f} % right, {100 * self.chance:.1f} % by chance)"
+        )
+
+    @property
+    def evidence(self) -> dict[str, float]:
+        """The numbers behind it."""
+        return {
+            "right_percent_training": round(100 * self.trained, 2),
+            "right_percent_evaluation": round(100 * self.held, 2),
+            "chance_percent": round(100 * self.chance, 2),
+            "evaluation_loss_least": self.least_loss,
+            "entropy_of_labels": self.entropy,
+        }
+
 
 def held_labels(run: RunView, name: str, last: int) -> HeldLabels | None:
     """What is told of rows held out, if it is nothing though the training rows are learnt; else None.
@@ -58,7 +75,7 @@ def held_labels(run: RunView, name: str, last: int) -> HeldLabels | None:
     if kind_of(run, name) not in _KINDS:
         return None
     losses = run.scalars(f"loss/{name}", Mode.EVAL).values
-    entropies = [_facts(run, name, "entropy", mode) for mode in (Mode.TRAIN, Mode.EVAL)]
+    entropies = [facts_of(run, name, "entropy", mode) for mode in (Mode.TRAIN, Mode.EVAL)]
     if len(losses) < _EVALUATIONS or any(not len(one) for one in entropies):
         return None
     ours, theirs = (float(np.median(one)) for one in entropies)
@@ -85,7 +102,9 @@ class _Told(NamedTuple):
 
 
 def _told(run: RunView, name: str, mode: Mode, last: int) -> _Told | None:
-    hits, chance, samples = (_facts(run, name, fact, mode)[-last:] for fact in ("hits", "chance", "samples"))
+    hits, chance, samples = (
+        facts_of(run, name, fact, mode)[-last:] for fact in ("hits", "chance", "samples")
+    )
     if not len(hits) == len(chance) == len(samples) > 0:
         return None
     right, lucky = float(hits.mean()), float(chance.mean())
@@ -94,7 +113,3 @@ def _told(run: RunView, name: str, mode: Mode, last: int) -> _Told | None:
     left = max(1.0 - lucky, 1e-3)
     error = float(np.sqrt(max(lucky * (1.0 - lucky), 1e-4) / max(count, 1.0)))
     return _Told(right, lucky, (right - lucky) / left, error / left)
-
-
-def _facts(run: RunView, name: str, fact: str, mode: Mode) -> NDArray[np.float64]:
-    return run.scalars(f"check/loss/{name}/{fact}", mode).values

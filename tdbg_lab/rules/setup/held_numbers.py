@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import LossKind, Mode
-from tdbg_lab.rules.setup.given import kind_of
+from tdbg_lab.rules.setup.given import facts_of, kind_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["HeldNumbers", "held_numbers"]
@@ -31,6 +29,23 @@ class HeldNumbers(NamedTuple):
     rows: int
     """Of one evaluation."""
 
+    @property
+    def sentence(self) -> str:
+        """What is told of either."""
+        return (
+            f"predictions go with the labels of training rows (correlation {self.trained:.2f}), and not with "
+            f"those of {self.rows} rows of the evaluation ({self.held:.2f})"
+        )
+
+    @property
+    def evidence(self) -> dict[str, float]:
+        """The numbers behind it."""
+        return {
+            "correlation_training": round(self.trained, 4),
+            "correlation_evaluation": round(self.held, 4),
+            "rows_count": self.rows,
+        }
+
 
 def held_numbers(run: RunView, name: str, last: int) -> HeldNumbers | None:
     """How far numbers are told on both, if those held out are told by chance; else None.
@@ -46,9 +61,9 @@ def held_numbers(run: RunView, name: str, last: int) -> HeldNumbers | None:
     """
     if kind_of(run, name) is not LossKind.DISTANCE:
         return None
-    trained = _facts(run, name, "correlation", Mode.TRAIN)[-last:]
+    trained = facts_of(run, name, "correlation", Mode.TRAIN)[-last:]
     held, rows, least, most = (
-        _facts(run, name, fact, Mode.EVAL)[-_EVALUATIONS:]
+        facts_of(run, name, fact, Mode.EVAL)[-_EVALUATIONS:]
         for fact in ("correlation", "samples", "target_min", "target_max")
     )
     if len(trained) < last or not len(held) == len(rows) == _EVALUATIONS or not (least < most).all():
@@ -58,7 +73,3 @@ def held_numbers(run: RunView, name: str, last: int) -> HeldNumbers | None:
     if rows.min() < _LEAST_ROWS or not by_chance or not float(trained.mean()) >= _KNOWN:
         return None
     return HeldNumbers(float(trained.mean()), float(held.mean()), int(rows.min()))
-
-
-def _facts(run: RunView, name: str, fact: str, mode: Mode) -> NDArray[np.float64]:
-    return run.scalars(f"check/loss/{name}/{fact}", mode).values

@@ -11,7 +11,7 @@ from tdbg_lab.records import LossKind, Mode, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import LossRule, kind_of, loss_tensor, spoken
+from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of, loss_tensor, spoken
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -191,8 +191,8 @@ def _only_one(run: RunView, name: str) -> str:
     """Labels that are one and the same throughout training, and several in every evaluation."""
     if is_game(run):
         return ""
-    ends = [run.scalars(f"check/loss/{name}/target_{end}").values for end in ("min", "max")]
-    held = [run.scalars(f"check/loss/{name}/target_{end}", Mode.EVAL).values for end in ("min", "max")]
+    ends = [facts_of(run, name, f"target_{end}") for end in ("min", "max")]
+    held = [facts_of(run, name, f"target_{end}", Mode.EVAL) for end in ("min", "max")]
     if any(len(one) < _LEAST_STEPS for one in ends) or any(len(one) < _LEAST_EVALUATIONS for one in held):
         return ""
     least, most = (float(one[0]) for one in ends)
@@ -209,7 +209,7 @@ def _only_one(run: RunView, name: str) -> str:
 
 def _as_many(run: RunView, name: str) -> bool:
     """Whether classes are as many in evaluations: to be right first among others is another question."""
-    classes = [run.scalars(f"check/loss/{name}/classes", mode).values for mode in (Mode.TRAIN, Mode.EVAL)]
+    classes = [facts_of(run, name, "classes", mode) for mode in (Mode.TRAIN, Mode.EVAL)]
     return all(len(one) for one in classes) and float(classes[0][-1]) == float(classes[1][-1])
 
 
@@ -220,7 +220,7 @@ def _elsewhere(run: RunView, name: str) -> str:
     """
     found = []
     for mode, least in ((Mode.TRAIN, _LEAST_STEPS), (Mode.EVAL, _LEAST_EVALUATIONS)):
-        ends = [run.scalars(f"check/loss/{name}/target_{end}", mode).values for end in ("min", "max")]
+        ends = [facts_of(run, name, f"target_{end}", mode) for end in ("min", "max")]
         if any(len(one) < least or not np.isfinite(one).all() or np.ptp(one) > 0 for one in ends):
             return ""
         found.append((float(ends[0][-1]), float(ends[1][-1])))

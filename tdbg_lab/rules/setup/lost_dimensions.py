@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import LossRule, spoken
+from tdbg_lab.rules.setup.given import LossRule, facts_of, spoken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,13 +134,13 @@ class LostDimensions(LossRule):
 
 def _needs_more(run: RunView, name: str) -> bool:
     """Whether more is to be told than one or two directions hold, as far as labels say."""
-    labels = run.scalars(f"check/loss/{name}/labels").values
+    labels = facts_of(run, name, "labels")
     return not len(labels) or float(labels.max()) > _FEW_LABELS
 
 
 def _last(run: RunView, name: str, fact: str) -> float:
     """The newest number of a fact; 0.0 where there is none."""
-    values = run.scalars(f"check/loss/{name}/{fact}").values
+    values = facts_of(run, name, fact)
     return float(values[-1]) if len(values) else 0.0
 
 

@@ -13,7 +13,7 @@ from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
-from tdbg_lab.rules.setup.given import LossRule, kind_of
+from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of
 from tdbg_lab.rules.setup.held_labels import held_labels
 from tdbg_lab.rules.setup.held_numbers import held_numbers
 from tdbg_lab.rules.setup.held_rows import held_rows, shares_of_gain
@@ -130,48 +130,19 @@ class UnrelatedLabels(LossRule):
             lost = level is not None and (_is_embedding(run, name) or self._is_lost(run, name))
             if level is not None and lost and _moving(run, self.patience):
                 return self._found(step, name, level)
-        return self._of_pairs(step, run) or self._of_held(step, run) or self._of_held_numbers(step, run)
+        return self._of_pairs(step, run) or self._of_held(step, run)
 
     def _of_held(self, step: int, run: RunView) -> Finding | None:
-        """A classifier that tells the rows it was trained on, and of rows held out nothing."""
+        """A network that tells the rows it was trained on, and of rows held out nothing."""
         for name in (one.removeprefix("loss/") for one in run.losses()):
-            found = held_labels(run, name, self.patience)
+            found = held_labels(run, name, self.patience) or held_numbers(run, name, self.patience)
             if found is not None:
                 return self.finding(
                     step,
-                    f"After {step} steps training rows are told better than by chance "
-                    f"({100 * found.trained:.1f} % right), and rows of the evaluation never were "
-                    f"({100 * found.held:.1f} % right, {100 * found.chance:.1f} % by chance): labels may be "
-                    "shuffled against inputs, and learnt by heart.",
+                    f"After {step} steps {found.sentence}: labels may be shuffled against inputs, and learnt "
+                    "by heart.",
                     tensor=f"loss/{name}",
-                    evidence={
-                        "right_percent_training": round(100 * found.trained, 2),
-                        "right_percent_evaluation": round(100 * found.held, 2),
-                        "chance_percent": round(100 * found.chance, 2),
-                        "evaluation_loss_least": found.least_loss,
-                        "entropy_of_labels": found.entropy,
-                    },
-                    advice=self._ADVICE,
-                    view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
-                )
-        return None
-
-    def _of_held_numbers(self, step: int, run: RunView) -> Finding | None:
-        """A regression that tells the rows it was trained on, and of rows held out nothing."""
-        for name in (one.removeprefix("loss/") for one in run.losses()):
-            found = held_numbers(run, name, self.patience)
-            if found is not None:
-                return self.finding(
-                    step,
-                    f"After {step} steps predictions go with the labels of training rows (correlation "
-                    f"{found.trained:.2f}), and not with those of {found.rows} rows of the evaluation "
-                    f"({found.held:.2f}): labels may be shuffled against inputs, and learnt by heart.",
-                    tensor=f"loss/{name}",
-                    evidence={
-                        "correlation_training": round(found.trained, 4),
-                        "correlation_evaluation": round(found.held, 4),
-                        "rows_count": found.rows,
-                    },
+                    evidence=found.evidence,
                     advice=self._ADVICE,
                     view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
                 )
@@ -244,7 +215,7 @@ class UnrelatedLabels(LossRule):
         return run.active is not None or int(run.scalars(name).steps[-1]) == run.step
 
     def _last(self, run: RunView, name: str, fact: str) -> NDArray[np.float64]:
-        return run.scalars(f"check/loss/{name}/{fact}").values[-self.patience :]
+        return facts_of(run, name, fact)[-self.patience :]
 
     def _of_classes(self, run: RunView, name: str) -> _Level | None:
         """Share of right predictions, when it is no larger than by chance."""
@@ -339,7 +310,7 @@ def _moving(run: RunView, last: int) -> bool:
 
 def _is_embedding(run: RunView, name: str) -> bool:
     """Whether neighbours were compared, not predictions: then there is no entropy to compare a loss with."""
-    hits, entropy = (run.scalars(f"check/loss/{name}/{fact}").values for fact in ("hits", "entropy"))
+    hits, entropy = (facts_of(run, name, fact) for fact in ("hits", "entropy"))
     return len(hits) > 0 and not len(entropy)
 
 

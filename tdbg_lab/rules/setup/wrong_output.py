@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tdbg_lab.records import LossKind, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.given import LossRule, kind_of, loss_tensor, spoken
+from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of, loss_tensor, spoken
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -185,7 +185,7 @@ def _pressed(run: RunView, name: str) -> tuple[str, str]:
     """
     if kind_of(run, name) is not LossKind.YES_LOGITS:
         return "", ""
-    least = run.scalars(f"check/loss/{name}/prediction_min").values
+    least = facts_of(run, name, "prediction_min")
     last = least[-_PRESSED_STEPS:]
     if len(last) < _PRESSED_STEPS or not ((last > 0) & (last < _PRESSED)).all() or least[0] < 2 * _PRESSED:
         return "", ""
@@ -196,7 +196,7 @@ def _held(run: RunView, name: str) -> tuple[str, str]:
     """A tanh before a loss on logits: they go up to 1 and down to -1 at every step, and never beyond."""
     if kind_of(run, name) not in {LossKind.LOGITS, LossKind.YES_LOGITS}:
         return "", ""
-    ends = (run.scalars(f"check/loss/{name}/prediction_{end}").values for end in ("min", "max"))
+    ends = (facts_of(run, name, f"prediction_{end}") for end in ("min", "max"))
     for values, bound in zip(ends, (-1.0, 1.0), strict=True):
         last = bound * values
         within = len(last) >= _PRESSED_STEPS and (last <= 1).all()  # what is no number is not
@@ -207,5 +207,5 @@ def _held(run: RunView, name: str) -> tuple[str, str]:
 
 def _always(run: RunView, name: str) -> bool:
     """Whether predictions were between 0 and 1 at every saved step: trained logits may be so now and then."""
-    least, most = (run.scalars(f"check/loss/{name}/prediction_{end}").values for end in ("min", "max"))
+    least, most = (facts_of(run, name, f"prediction_{end}") for end in ("min", "max"))
     return bool((least >= 0).all() and (most <= 1).all())

@@ -12,6 +12,7 @@ from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import LossState, loss_state
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.stats.participation import participation_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,7 @@ _MAX_ROWS, _MAX_WIDTH = 256, 1024
 
 class _Spread(NamedTuple):
     rank: float
-    """Effective number of dimensions: (sum of variances)² / sum of squared variances along principal axes."""
+    """Effective number of dimensions: participation ratio of the principal axes."""
     share: float
     """Standard deviation as a share of the root mean square."""
 
@@ -144,8 +145,7 @@ def _spread(values: NDArray[Any]) -> _Spread | None:
         return None
     size = float(np.sqrt(np.mean(rows**2)))
     centred = rows - rows.mean(0)
-    variances = np.linalg.svd(centred, compute_uv=False) ** 2
-    total = float(variances.sum())
-    if size <= 0 or total <= 0:
+    rank = participation_ratio(centred)
+    if size <= 0 or np.isnan(rank):
         return _Spread(1.0, 0.0)
-    return _Spread(total**2 / float((variances**2).sum()), float(np.sqrt(total / rows.size)) / size)
+    return _Spread(rank, float(np.sqrt(np.mean(centred**2))) / size)
