@@ -165,7 +165,8 @@ def test_a_set_of_programs_that_does_not_exist_is_told(
     with pytest.raises(SystemExit):
         main()
     assert (
-        "--half takes some of held_out, eighth_tuned, held_out_seventh, seventh_tuned, "
+        "--half takes some of held_out, ninth_tuned, held_out_eighth, eighth_tuned, held_out_seventh, "
+        "seventh_tuned, "
         "held_out_sixth, sixth_tuned, held_out_fifth, fifth_tuned, held_out_fourth, held_out_third, "
         "held_out_second, held_out_before, seen, tuned, not held" in capsys.readouterr().err
     )
