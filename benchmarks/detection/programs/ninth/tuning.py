@@ -63,9 +63,9 @@ def tremors_remote(seed: int) -> Recipe:
 def engines_elsewhere(seed: int) -> Recipe:
     """Other sensors on the same engines: the layers stay, narrow products beside them are learnt."""
     model = taught(engines_diagnosed)
-    model[0], model[4], model[8] = LowRank(model[0], 8), LowRank(model[4], 8), nn.Linear(48, 5)
+    model[0], model[4], model[8] = LowRank(model[0], 8), LowRank(model[4], 8), nn.Linear(96, 5)
     recipe = Recipe(
-        model, *moved(data.classes(906, 3400, 18, 5), 1800), batch=45, steps=160,
+        model, *moved(data.classes(906, 6000, 18, 5), 2400), batch=60, steps=160,
         optimizer=lambda p: torch.optim.AdamW(p, 4e-3, weight_decay=0.01),
     )  # fmt: skip
     ways.warm_cosine(10)(recipe)
@@ -73,13 +73,13 @@ def engines_elsewhere(seed: int) -> Recipe:
 
 
 def parcels_elsewhere(seed: int) -> Recipe:
-    """Another depot: the stem and the first block stay, the second block and a new head are tuned."""
+    """Another depot: the stem and the first block stay, the other blocks and a new head are tuned."""
     model = taught(parcels_sorted)
     for part in (model.stem, model.norms[0], model.gates[0], model.ups[0], model.downs[0]):
         part.requires_grad_(False)
-    model.head = nn.Linear(40, 6)
+    model.head = nn.Linear(64, 6)
     recipe = Recipe(
-        model, *moved(data.classes(901, 3600, 13, 6, 4), 1800), batch=45, steps=150,
+        model, *moved(data.classes(901, 8000, 13, 6, 4), 2800), batch=60, steps=150,
         optimizer=lambda p: torch.optim.SGD(p, 0.03, momentum=0.9, weight_decay=1e-3),
     )  # fmt: skip
     ways.one_cycle(recipe)
