@@ -38,6 +38,10 @@ from benchmarks.detection.programs.fourth import rows as heard
 from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
 from benchmarks.detection.programs.ninth import boosting as raised
+from benchmarks.detection.programs.ninth import games as wagered
+from benchmarks.detection.programs.ninth import keras_nets as piled
+from benchmarks.detection.programs.ninth import pairs as chosen
+from benchmarks.detection.programs.ninth import pictures as rendered
 from benchmarks.detection.programs.ninth import tables as tabulated
 from benchmarks.detection.programs.ninth import tuning as refined
 from benchmarks.detection.programs.second import others, pairs, rows, tables
@@ -207,7 +211,12 @@ def tasks() -> list[Task]:
             *(tracked, minded, weighed, mingled, rehearsed),
         ),
         # Nothing of the ninth set is held out until all of it is written.
-        *_turns("ninth_tuned", "ninth_tuned", tabulated, raised, refined),
+        *_turns(
+            "ninth_tuned",
+            "ninth_tuned",
+            *(tabulated, raised, refined),
+            *(rendered, piled, chosen, wagered),
+        ),
     ]
 
 
