@@ -57,8 +57,8 @@ class Weighed(nn.Module):
 def offers_logged(seed: int) -> Recipe:
     """A policy from what an older one offered and earned; the score is what its own offers would earn."""
     recipe = Recipe(
-        stack((10, 64, 48, data.OFFERS), nn.Tanh), *data.logged(933), Weighed(), data.earned, batch=128,
-        steps=240, optimizer=lambda p: torch.optim.Adam(p, 5e-3),
+        stack((10, 64, 48, data.OFFERS), nn.Tanh), *data.logged(933), Weighed(), data.earned, batch=96,
+        steps=160, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
     )  # fmt: skip
     w.warm_cosine(10)(recipe)
     return recipe
@@ -102,7 +102,7 @@ TASKS = (
          (sagemaker.output_zero("maker.3", 100), fifth.maker_detached())),
     Task("signatures_forged", "adversarial", signatures_forged, {"larger_batches": w.batches_of(112)},
          (fourth.rate_of_another(0.3), third.empty_weights("maker.2"))),
-    Task("offers_logged", "reinforcement", offers_logged, {"nadam": w.by("NAdam", 4e-3)},
+    Task("offers_logged", "reinforcement", offers_logged, {"nadam": w.by("NAdam", 3e-3)},
          (sagemaker.weights_scaled(40.0, "weights_large"), silent.never_stepped())),
     Task("sleds_parked", "reinforcement", sleds_parked, {"larger_batches": w.batches_of(192)},
          (fourth.raised(200.0, 120), silent.skipped(100))),

@@ -56,9 +56,9 @@ def buttons_sewn(seed: int) -> Recipe:
 
 def prints_typed(seed: int) -> Recipe:
     recipe = Recipe(
-        convs((1, 12, 24, 32), 4, nn.ReLU, hidden=32), *data.prints(903, 4400, 1.0),
-        nn.CrossEntropyLoss(label_smoothing=0.1), batch=50, steps=180,
-        optimizer=lambda p: torch.optim.Adam(p, 3e-3),
+        convs((1, 12, 24, 32), 4, nn.ReLU, hidden=32), *data.prints(903, 4400, 0.9),
+        nn.CrossEntropyLoss(label_smoothing=0.1), batch=50, steps=240,
+        optimizer=lambda p: torch.optim.Adam(p, 4e-3),
     )  # fmt: skip
     ways.cosine(recipe)
     return recipe
