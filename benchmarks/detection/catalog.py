@@ -37,13 +37,16 @@ from benchmarks.detection.programs.fourth import pictures as shown
 from benchmarks.detection.programs.fourth import rows as heard
 from benchmarks.detection.programs.fourth import tables as asked
 from benchmarks.detection.programs.held import pictures, sequences, tabular, trees
+from benchmarks.detection.programs.ninth import attention as pondered
 from benchmarks.detection.programs.ninth import boosting as raised
 from benchmarks.detection.programs.ninth import games as wagered
 from benchmarks.detection.programs.ninth import keras_nets as piled
 from benchmarks.detection.programs.ninth import pairs as chosen
 from benchmarks.detection.programs.ninth import pictures as rendered
+from benchmarks.detection.programs.ninth import sequences as sequenced
 from benchmarks.detection.programs.ninth import tables as tabulated
 from benchmarks.detection.programs.ninth import tuning as refined
+from benchmarks.detection.programs.ninth import ways as blended
 from benchmarks.detection.programs.second import others, pairs, rows, tables
 from benchmarks.detection.programs.second import pictures as drawn
 from benchmarks.detection.programs.seventh import attention as attentive
@@ -216,6 +219,7 @@ def tasks() -> list[Task]:
             "ninth_tuned",
             *(tabulated, raised, refined),
             *(rendered, piled, chosen, wagered),
+            *(sequenced, pondered, blended),
         ),
     ]
 
