@@ -213,10 +213,9 @@ def tasks() -> list[Task]:
             *(tallied, sketched, summed, stacked),
             *(tracked, minded, weighed, mingled, rehearsed),
         ),
-        # Nothing of the ninth set is held out until all of it is written.
         *_turns(
             "ninth_tuned",
-            "ninth_tuned",
+            HELD_OUT,
             *(tabulated, raised, refined),
             *(rendered, piled, chosen, wagered),
             *(sequenced, pondered, blended),
