@@ -125,7 +125,7 @@ def furnaces_steered(seed: int) -> Recipe:
     """Four settings at once."""
     recipe = Recipe(
         stack((14, 192, 96, 4), nn.LeakyReLU, nn.LayerNorm), *data.measures(914, 6000, 14, 0, 4), nn.L1Loss(),
-        fit_of, batch=120, steps=200, optimizer=lambda p: torch.optim.RMSprop(p, 1e-3),
+        fit_of, batch=120, steps=200, optimizer=lambda p: torch.optim.RMSprop(p, 2.5e-3),
     )  # fmt: skip
     ways.cosine(recipe)
     return recipe
