@@ -31,7 +31,7 @@ __all__ = ["TASKS"]
 
 
 def _seeing(layers: Any, option: dict[str, Any]) -> list[Any]:
-    """Normalised convolutions with pooling, a mean over the picture, and a dense layer."""
+    """Normalised convolutions with pooling, and a dense layer."""
     found: list[Any] = [layers.Permute((2, 3, 1))]
     for place, count in enumerate(option["channels"], 1):
         found += [

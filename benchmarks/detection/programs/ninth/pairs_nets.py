@@ -7,7 +7,7 @@ from torch import nn
 
 from benchmarks.detection.programs.sixth.nets import stack
 
-__all__ = ["Bag", "Choosing", "Described", "Differing", "Guessed", "Guessing"]
+__all__ = ["Choosing", "Described", "Differing", "Guessed", "Guessing"]
 
 
 class Choosing(nn.Module):
@@ -34,27 +34,12 @@ class Described(nn.Module):
     ) -> None:
         super().__init__()
         self.fields, self.kinds = fields, nn.Embedding(kinds, width)
-        self.body = stack((fields * width + numbers, 64, 32), act, nn.LayerNorm, lambda: nn.Dropout(drop))
-        self.act, self.head = act(), nn.Linear(32, 1)
+        self.body = stack((fields * width + numbers, 64, 32, 1), act, nn.LayerNorm, lambda: nn.Dropout(drop))
         nn.init.normal_(self.kinds.weight, std=0.3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         kinds = self.kinds(x[:, : self.fields].long()).flatten(1)
-        return self.head(self.act(self.body(torch.cat([kinds, x[:, self.fields :]], 1))))
-
-
-class Bag(nn.Module):
-    """A dense layer over the mean of the vectors of words (fastText); 0 pads."""
-
-    def __init__(self, words: int, outputs: int, width: int = 24) -> None:
-        super().__init__()
-        self.words = nn.EmbeddingBag(words + 1, width, mode="mean", padding_idx=0)
-        self.drop, self.head = nn.Dropout(0.2), nn.Linear(width, outputs)
-        with torch.no_grad():
-            self.words.weight.mul_(0.3)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(self.drop(self.words(x)))
+        return self.body(torch.cat([kinds, x[:, self.fields :]], 1))
 
 
 class Differing(nn.Module):
