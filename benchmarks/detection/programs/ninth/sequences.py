@@ -24,7 +24,7 @@ def quakes_sorted(seed: int) -> Recipe:
     x, kind, _ = data.quakes(5, 3, 36, 901)
     recipe = Recipe(
         Listening("GRU", nn.Linear(3, 16), 16, 5, 24, both=True, drop=0.1), *split(x, kind, seed=901),
-        batch=48, steps=200, clip=1.0, optimizer=lambda p: torch.optim.AdamW(p, 1e-2, weight_decay=0.02),
+        batch=48, steps=160, clip=1.0, optimizer=lambda p: torch.optim.AdamW(p, 1e-2, weight_decay=0.02),
     )  # fmt: skip
     w.cosine(recipe)
     return recipe
@@ -85,7 +85,7 @@ TASKS = (
          (sagemaker.rate_tiny(1e-4), fifth.embedding_anew("first"))),
     Task("rivers_followed", "recurrent", rivers_followed, {"adamw": w.by("AdamW", 6e-3, weight_decay=0.02)},
          (fourth.tanh_output("head"), sagemaker.not_a_number("mix", 70))),
-    Task("quakes_distant", "convolution", quakes_distant, {"smaller_batches": w.batches_of(32)},
+    Task("quakes_distant", "convolution", quakes_distant, {"larger_batches": w.batches_of(64)},
          (setup.oscillating(100.0), seventh.begun_in_eval())),
     Task("proteins_traced", "convolution", proteins_traced, {"nadam": w.by("NAdam", 3e-3)},
          (sagemaker.overfit(30, 240), silent.empty_buffer("layers.1.norm"))),

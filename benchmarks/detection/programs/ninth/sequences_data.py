@@ -13,6 +13,8 @@ __all__ = ["LETTERS", "addresses", "catchments", "cells", "proteins", "quakes", 
            "sums", "trips"]  # fmt: skip
 
 LETTERS = "\0abcdefghijklmnopqrstuvwxyz0123456789 ,."
+SYLLABLES = ("ba", "ke", "lo", "mi", "ra", "ston", "ter", "wick", "ham", "den", "ford", "ley", "mar", "vil",
+             "sun", "ol")  # fmt: skip
 
 
 @cache
@@ -27,9 +29,8 @@ def quakes(
     kind, start = random.integers(0, kinds, rows), random.uniform(0.05, 0.3, rows) * length
 
     def each(least: float, most: float) -> np.ndarray:
-        return random.permutation(np.linspace(least, most, kinds))[kind] * np.exp(
-            0.06 * random.normal(size=rows)
-        )
+        own = random.permutation(np.linspace(least, most, kinds))[kind]
+        return own * np.exp(0.06 * random.normal(size=rows))
 
     quick, slow, fades, louder = each(1.3, 2.5), each(0.4, 1.0), each(4, 9), each(0.7, 1.8)
     far = random.uniform(0.1, 0.4, rows)
@@ -77,25 +78,7 @@ def addresses(length: int, seed: int, rows: int = 1500) -> Split:
     random = np.random.default_rng(seed)
 
     def name(least: int, most: int) -> str:
-        parts = [
-            "ba",
-            "ke",
-            "lo",
-            "mi",
-            "ra",
-            "ston",
-            "ter",
-            "wick",
-            "ham",
-            "den",
-            "ford",
-            "ley",
-            "mar",
-            "vil",
-            "sun",
-            "ol",
-        ]
-        return "".join(random.choice(parts, int(random.integers(least, most))))
+        return "".join(random.choice(SYLLABLES, int(random.integers(least, most))))
 
     ways, x, y = ("street", "st.", "road", "rd.", "lane", "way"), *np.zeros((2, rows, length), np.int64)
     for row in range(rows):
@@ -245,9 +228,8 @@ def cells(
     ring = (along / stretch) ** 2 + (aside * stretch) ** 2
     body = 1 / (1 + np.exp(2 * (np.sqrt(ring) - size)))
     spots = 1 + 0.5 * np.sin(pitch[:, None, None] * along) * np.sin(pitch[:, None, None] * aside)
-    x = (body * spots)[:, None] * stained[y][:, :, None, None] + noise * random.normal(
-        size=(rows, channels, side, side)
-    )
+    x = (body * spots)[:, None] * stained[y][:, :, None, None]
+    x = x + noise * random.normal(size=x.shape)
     return split(floats((x - x.mean()) / x.std()), torch.tensor(y), seed=seed)
 
 

@@ -7,7 +7,6 @@ from torch import nn
 
 from benchmarks.detection.faults import fifth_sequences as fifth
 from benchmarks.detection.faults import fourth, sagemaker, second, setup, silent, third
-from benchmarks.detection.faults import ninth_sequences as own
 from benchmarks.detection.faults import sixth_sequences as sixth
 from benchmarks.detection.faults import sixth_tables as tables
 from benchmarks.detection.program import Task
@@ -86,8 +85,7 @@ def reports_gathered(seed: int) -> Recipe:
 def rides_gathered(seed: int) -> Recipe:
     recipe = Recipe(
         Encoded(nn.Linear(4, 32), 4, 24, depth=1, drop=0.0), *data.rides(24, 4, 932), nn.MSELoss(), fit_of,
-        batch=8, steps=160, accumulate=8,
-        optimizer=lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True),
+        batch=16, steps=160, accumulate=4, optimizer=lambda p: torch.optim.AdamW(p, 5e-3, weight_decay=0.02),
     )  # fmt: skip
     w.warm_cosine(20)(recipe)
     return recipe
@@ -173,18 +171,18 @@ TASKS = (
          (sagemaker.deep_sigmoid(6), silent.scaler_stuck())),
     Task("reports_gathered", "accumulation", reports_gathered, {"larger_batches": w.batches_of(24)},
          (tables.weights_upside_down(), third.discarded_batches())),
-    Task("rides_gathered", "accumulation", rides_gathered, {"adamw": w.by("AdamW", 5e-3, weight_decay=0.02)},
-         (own.undivided(), second.set_back(110))),
+    Task("rides_gathered", "accumulation", rides_gathered, {"nadam": w.by("NAdam", 4e-3)},
+         (fourth.rate_of_another(0.5), second.set_back(110))),
     Task("trips_split", "several optimizers", trips_split, {"larger_batches": w.batches_of(72)},
          (fifth.softmax_kept("head"), sixth.never_stepped_one("first", "rest"))),
-    Task("cells_split", "several optimizers", cells_split, {"adam": w.by("Adam", 1e-3)},
+    Task("cells_split", "several optimizers", cells_split, {"adam": w.by("Adam", 2e-3)},
          (sagemaker.dead_units("mix", 70), silent.stuck_loader(60))),
-    Task("quakes_twice", "multi-task", quakes_twice, {"smaller_batches": w.batches_of(32)},
+    Task("quakes_twice", "multi-task", quakes_twice, {"larger_batches": w.batches_of(64)},
          (setup.collapsed("mix"), fourth.forgotten("second", slice(4, 5)))),
     Task("reports_twice", "multi-task", reports_twice, {"adamw": w.by("AdamW", 1e-2, weight_decay=0.05)},
          (sagemaker.padded(0.85), silent.skipped(60))),
     Task("cells_distilled", "distillation", cells_distilled, {"larger_batches": w.batches_of(64)},
          (fourth.ended_early(15), silent.other_model())),
     Task("soils_distilled", "distillation", soils_distilled, {"nadam": w.by("NAdam", 3e-3)},
-         (setup.constant_output("4"), fourth.without_gradient("0"))),
+         (setup.symmetric(), fourth.without_gradient("0"))),
 )  # fmt: skip
