@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Overfit"]
 
-_BY_HEART = 0.1
-"""Training loss over the least evaluation loss below which a model knows the training data by heart."""
 _ROOT = re.compile(r"(?i)(^|[^a-z])(rmse|rmsle|root_mean_squared_error)$")
 
 
@@ -42,10 +40,9 @@ class Overfit(Rule):
 
     A root of squares rises by half as much as they do, and so by about half of `min_rise`. Rounds of boosting
     that go on and on lose less, but for long: `min_rise_long` percent is enough where all of `patience_long`
-    rounds and a half of all lie above it, and the training loss has halved meanwhile. Of other models
-    `min_rise_by_heart` percent are enough where a half of all evaluations, and twice `patience`, lie above
-    it, and the training data are known by heart: the training loss is less than a tenth of the evaluation
-    loss, and has lost three quarters since.
+    rounds and a half of all lie above it, and the training loss has lost a fifth meanwhile. Of other models
+    `min_rise_lasting` percent are enough where a quarter of all evaluations, and twice `patience`, lie above
+    it.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the mean evaluation loss is above
     the mean training loss by more than `ratio_threshold` of it for `patience_classic` steps from
@@ -64,8 +61,8 @@ class Overfit(Rule):
     """Evaluations in a row."""
     min_rise_long: float = 5.0
     """Rise of the evaluation loss above its best, percent of the best, that lasts (boosting)."""
-    min_rise_by_heart: float = 10.0
-    """The same of other models that know the training data by heart."""
+    min_rise_lasting: float = 8.0
+    """The same of other models."""
     patience_long: int = 30
     """Rounds in a row for which it does."""
     min_evaluations: int = 6
@@ -90,7 +87,7 @@ class Overfit(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("min_rise", "min_z", "min_train_fall", "ratio_threshold", "start_step", at_least=0)
-        self.require("min_rise_long", "min_rise_by_heart", at_least=0)
+        self.require("min_rise_long", "min_rise_lasting", at_least=0)
         self.require("patience", "patience_long", "min_evaluations", "patience_classic", at_least=1)
 
     def needs(self) -> Needs:
@@ -118,7 +115,8 @@ class Overfit(Rule):
         if len(held) < max(self.min_evaluations, self.patience + 1):
             return None
         rising = self._rising(step, pair, steps, train, held)
-        if rising is None and (closer := self._closer(run, train, held)) is not None:
+        if rising is None:
+            closer = self._closer(run, len(held))
             rising = closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
         return rising or self._by_heart(step, pair, train, held)
 
@@ -129,19 +127,16 @@ class Overfit(Rule):
         if len(held) < self.min_evaluations or not np.isfinite(last).all():
             return False
         best, first = float(np.nanmin(held)), float(held[0])
-        least = _rise(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
+        least = _rise(pair, min(self.min_rise, self.min_rise_long, self.min_rise_lasting))
         return float(last.min()) > min(best + least * abs(best), 0.9 * first)
 
-    def _closer(self, run: RunView, train: NDArray[np.float64], held: NDArray[np.float64]) -> Overfit | None:
-        """For slighter rises that last longer: of boosting, and of training rows known by heart."""
-        half = len(held) // 2
+    def _closer(self, run: RunView, evaluations: int) -> Overfit:
+        """For slighter rises that last longer."""
         if is_boosted(run):
-            patience = max(self.patience_long, half)
-            return replace(self, min_rise=self.min_rise_long, patience=patience, min_train_fall=50.0)
-        if float(train[-self.patience :].max()) < _BY_HEART * float(held.min()):
-            patience = max(2 * self.patience, half)
-            return replace(self, min_rise=self.min_rise_by_heart, patience=patience, min_train_fall=75.0)
-        return None
+            patience = max(self.patience_long, evaluations // 2)
+            return replace(self, min_rise=self.min_rise_long, patience=patience, min_train_fall=20.0)
+        patience = max(2 * self.patience, evaluations // 4)
+        return replace(self, min_rise=self.min_rise_lasting, patience=patience)
 
     def _rising(
         self,

@@ -16,7 +16,7 @@ __all__ = ["HeldLabels", "held_labels"]
 
 _KINDS = frozenset({LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES})
 """Losses that are the entropy of the labels, in nats, when inputs tell nothing: of classes."""
-_EVALUATIONS, _LAST = 6, 4
+_EVALUATIONS, _LAST = 5, 4
 """Evaluations that are needed, and those of them that say how good predictions are now."""
 _NEVER, _WORSE = 0.99, 1.02
 """Least loss of all evaluations, and of the last ones, over the entropy of their labels: predictions were

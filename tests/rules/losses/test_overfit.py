@@ -118,13 +118,13 @@ def test_negative_ratio_is_refused() -> None:
 @pytest.mark.parametrize(
     ("rise", "trained", "lasts", "found"),
     [
-        (0.12, 0.01, 20, 1),
-        (0.08, 0.01, 20, 0),  # too little
-        (0.12, 0.15, 20, 0),  # not known by heart
-        (0.12, 0.01, 5, 0),  # not for long
+        (0.12, 0.4, 20, 1),
+        (0.06, 0.4, 20, 0),  # too little
+        (0.12, 0.78, 20, 0),  # nothing was learnt meanwhile
+        (0.12, 0.4, 5, 0),  # not for long
     ],
 )
-def test_small_rise_that_lasts_counts_where_the_data_are_known_by_heart(
+def test_small_rise_counts_when_it_lasts(
     tmp_path: Path, rise: float, trained: float, lasts: int, found: int
 ) -> None:
     made = Made(tmp_path / "run")
