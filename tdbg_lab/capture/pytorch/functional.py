@@ -1,7 +1,8 @@
 """Activation functions that are called as functions: ``F.relu(x)``, ``x.tanh()``, ``torch.softmax(x, 1)``.
 
-No module hook sees them. A mode that looks at each function call is active within root forwards of
-saved steps, and only there. The module that calls is found on the call stack.
+And attention, whose softmax is within a fused function. No module hook sees them. A mode that looks at each
+function call is active within root forwards of saved steps, and only there. The module that calls is found on
+the call stack.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 from torch.overrides import TorchFunctionMode
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
+from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.records import Kind
@@ -45,6 +47,7 @@ _MARKS = {
     "sigmoid": ("sigmoid",),
     **{name: (ACTIVATION_FUNCTION,) for name in _NAMES if has_units(name)},
 }
+_ATTENTION = "attention_weights"
 _CLAMPS = {"clamp", "clip", "clamp_min"}
 """Rectifiers when they cut off at zero, and nothing above."""
 
@@ -77,9 +80,14 @@ def _name(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> st
 class _Watching(TorchFunctionMode):
     """Passes every call on unchanged, and shows the result of those that are activation functions."""
 
-    def __init__(self, see: Callable[[str, torch.Tensor, FrameType | None], None]) -> None:
+    def __init__(
+        self,
+        see: Callable[[str, torch.Tensor, FrameType | None], None],
+        see_attention: Callable[[Any, tuple[Any, ...], Mapping[str, Any], FrameType | None], None],
+    ) -> None:
         super().__init__()
         self._see = see
+        self._see_attention = see_attention
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -90,6 +98,8 @@ class _Watching(TorchFunctionMode):
         name = _name(func, args, kwargs)
         if name is not None and isinstance(result, torch.Tensor):
             self._see(name, result, sys._getframe(1))  # noqa: SLF001
+        elif func in FUSED:
+            self._see_attention(func, args, kwargs, sys._getframe(1))  # noqa: SLF001
         return result
 
 
@@ -113,7 +123,7 @@ class FunctionalProbe:
     def begin(self) -> None:
         """Look at function calls from now on."""
         self.end()
-        mode = _Watching(self._seen)
+        mode = _Watching(self._seen, self._attended)
         mode.__enter__()  # type: ignore[no-untyped-call]
         self._mode, self.active = mode, True
 
@@ -127,6 +137,20 @@ class FunctionalProbe:
         due = self._engine.module_mask & self.mask
         if due and not within_graph(self._engine):
             self._engine.guard.run("functional", self._take, name, result, frame, due)
+
+    def _attended(
+        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], frame: FrameType | None
+    ) -> None:
+        due = self._engine.module_mask & self.mask
+        if due and not within_graph(self._engine):
+            self._engine.guard.run("functional", self._take_attention, func, args, kwargs, frame, due)
+
+    def _take_attention(
+        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], frame: FrameType | None, due: int
+    ) -> None:
+        weights = attention_weights(func, args, kwargs)
+        if weights is not None:
+            self._take(_ATTENTION, weights, frame, due)
 
     def _take(self, name: str, result: torch.Tensor, frame: FrameType | None, due: int) -> None:
         engine = self._engine
@@ -186,6 +210,8 @@ def _is_own(site: ModuleSite, module: nn.Module, function: str) -> bool:
     """Whether the function is all that the module does, whose output is seen anyway: ``nn.ReLU``, a loss."""
     if site.is_loss or not site.leaf:
         return site.is_loss
+    if function == _ATTENTION:
+        return False  # the output of a layer that attends is what it found
     kind = next(one for one in type(module).__mro__ if not one.__name__.startswith("FSDP"))
     name = kind.__name__.lower()
     return kind.__module__.startswith("torch.") or "activation" in name or name.endswith(function)

@@ -14,10 +14,12 @@ from tdbg_lab.rules.trend import trend_of
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["LossState", "is_game", "knows", "learns", "loss_state", "no_single_loss"]
+__all__ = ["LossState", "is_game", "knows", "knows_nothing", "learns", "loss_state", "no_single_loss"]
 
 _LAST = 10
 """Values whose median says how good predictions are now."""
+_NOTHING = 0.3
+"""Agreement of predictions and labels (Cohen's kappa, correlation) below which nothing was learnt before."""
 _ALIKE = 0.8
 """Correlation with the targets of a regression that explains two thirds of them."""
 _LEARNT_FRAC = 0.1
@@ -98,6 +100,20 @@ def knows(run: RunView, loss: str) -> bool:
     if len(entropy) and len(values):
         return float(np.median(values[-_LAST:])) < 0.5 * float(np.median(entropy[-_LAST:]))
     return len(correlation) > 0 and float(np.median(correlation)) > _ALIKE
+
+
+def knows_nothing(run: RunView) -> bool:
+    """Whether the first predictions that a loss was given go with its labels no more than by chance."""
+    found = []
+    for name in run.losses():
+        hits, chance, numbers = (
+            run.scalars(f"check/{name}/{fact}").values[:1] for fact in ("hits", "chance", "correlation")
+        )
+        if len(hits) and len(chance):
+            found.append(float((hits[0] - chance[0]) / max(1 - chance[0], 1e-6)))
+        elif len(numbers):
+            found.append(float(numbers[0]))
+    return bool(found) and max(found) < _NOTHING
 
 
 def is_game(run: RunView) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
-from tdbg_lab.rules.losses.state import knows
+from tdbg_lab.rules.losses.state import knows, knows_nothing
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
@@ -31,6 +31,7 @@ __all__ = ["LearningRate"]
 
 _LEAST_HEALTHY = 5e-4
 """The least typical update ratio of healthy trainings."""
+_HALF = 0.5
 _RATIOS = r"^optimizer/update_ratio/.*(weight\w*|kernel)$"
 """Recurrent layers of PyTorch call theirs ``weight_ih_l0``, layers of Keras ``kernel``."""
 
@@ -46,7 +47,8 @@ class LearningRate(Rule):
     not come back to that of the untrained model, or the output is the same for all samples ever
     since. Too low: the ratio is tiny though there are gradients, the
     loss hardly falls, and the rate is neither at its end nor in a warm-up, unless that takes so long that it
-    was counted in something else than steps.
+    was counted in something else than steps. Or the loss falls, but creeps, with steps that are smaller than
+    those of any healthy training.
 
     Boosted trees have no weights to move. Each round adds the learning rate's share of what its tree tells,
     so that ``(1 - rate) ** rounds`` is left untold after all rounds that are to come, whatever they show.
@@ -61,6 +63,9 @@ class LearningRate(Rule):
     low: float = 2e-5
     """Typical update ratio below which a rate may be too low: 50 steps move weights by a thousandth at most.
     Of healthy trainings the least had 5e-4."""
+    creeping: float = 1e-4
+    """The same where the loss falls, but creeps: not half the way down, of a model that knew nothing at
+    first. What a trained one is tuned with may be as little."""
     patience: int = 5
     """Saved steps in a row."""
     min_points: int = 30
@@ -107,7 +112,7 @@ class LearningRate(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("high", "low", "replaced", "pushed", above=0)
+        self.require("high", "low", "creeping", "replaced", "pushed", above=0)
         self.require("patience", "min_points", "warm_up_steps", "warm_up_evaluations", at_least=1)
         self.require("longest_warm_up", "rounds", at_least=1)
         self.require("untold", at_least=0, at_most=1)
@@ -139,7 +144,7 @@ class LearningRate(Rule):
         if not np.isfinite(ratio) or not losses:
             return None
         lost = self._lost(step, run, losses[0])
-        if lost is not None or self.low < ratio < self.high:
+        if lost is not None or max(self.low, self.creeping) < ratio < self.high:
             return lost
         trend = trend_of(run.scalars(losses[0]).values)
         if trend is None or trend.points < self.min_points:
@@ -150,7 +155,8 @@ class LearningRate(Rule):
             what, advice, factor = "much", self._HIGH, 0.1
         else:
             falls = trend.drop_frac > self.little_fall and trend.drop_z > self.certain_fall
-            if falls or trend.points < 50:
+            creeps = falls and trend.drop_frac < _HALF and knows_nothing(run)
+            if trend.points < 50 or not (creeps or (ratio <= self.low and not falls)):
                 return None
             if self._will_change(step, run, ratio) or _has_no_gradient(run) or knows(run, losses[0]):
                 return None

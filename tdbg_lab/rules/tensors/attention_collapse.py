@@ -42,7 +42,8 @@ class _Attention(NamedTuple):
 class AttentionCollapse(Rule):
     """An attention layer gives every place the same weight, or all weight to one place.
 
-    Attention weights are known by what they are: outputs with at least three axes whose rows sum to 1. The
+    Attention weights are known by what they are: outputs with at least three axes whose rows sum to 1; those
+    of fused attention are computed again for some samples. The
     sum of their squares follows from recorded statistics: it is 1 when each query looks at one place only,
     and 1 / n when it looks at n places alike (a causal mask is seen by its zeros). Fresh layers are not
     uniform to a hundredth, and some heads of a trained model look at one place: so a layer is reported when
@@ -96,7 +97,7 @@ class AttentionCollapse(Rule):
             return ""
         return (
             "No attention weights were recorded so far: they are seen where the model calls a softmax, "
-            "and not within fused attention."
+            "scaled_dot_product_attention or nn.MultiheadAttention."
         )
 
     def check(self, step: int, run: RunView) -> Finding | None:
@@ -191,10 +192,13 @@ def _weights(key: TensorKey, row: Row | None) -> _Attention | None:
 
 
 def _even(shape: tuple[int, ...], queries: float, zeros: float) -> float:
-    """Mean sum of squares of equal weights, over all places or with a causal mask; 0 when unknown."""
-    places = shape[-1]
+    """Mean sum of squares of equal weights, over all places or with a causal mask; 0 when unknown.
+
+    Of long sequences the last queries are recorded.
+    """
+    last, places = shape[-2:]
     if not zeros:
         return 1.0 / places
-    if shape[-2] == places and zeros == queries * (places - 1) / 2:
-        return sum(1.0 / n for n in range(1, places + 1)) / places
+    if last <= places and zeros == queries * (last - 1) / 2:
+        return sum(1.0 / n for n in range(places - last + 1, places + 1)) / last
     return 0.0

@@ -12,11 +12,11 @@ from tdbg_lab.records import Kind, LossKind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
-from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.losses.state import LossState, knows_nothing, loss_state
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import kind_of
-from tdbg_lab.rules.tensors.recurrent_gain import knows_nothing, recurrent_gains
+from tdbg_lab.rules.tensors.recurrent_gain import recurrent_gains
 from tdbg_lab.stats import quantile, take
 
 if TYPE_CHECKING:

@@ -12,13 +12,10 @@ from tdbg_lab.records import Kind
 if TYPE_CHECKING:
     from tdbg_lab.records import TensorKey
     from tdbg_lab.rules.frame import Frame
-    from tdbg_lab.rules.view import RunView
 
-__all__ = ["knows_nothing", "recurrent_gains"]
+__all__ = ["recurrent_gains"]
 
 _NAME = re.compile(r"(^|\.|/)(weight_hh(_l\d+)?(_reverse)?|recurrent_kernel)$")
-_NOTHING = 0.3
-"""Agreement of predictions and labels (Cohen's kappa, correlation) below which nothing was learnt before."""
 
 
 def recurrent_gains(frame: Frame, gradients: Frame | None) -> dict[TensorKey, float]:
@@ -41,17 +38,3 @@ def recurrent_gains(frame: Frame, gradients: Frame | None) -> dict[TensorKey, fl
         and _NAME.search(key.name)
         and (gradients is None or f"gradient/{key.name}" in gradients.index)
     }
-
-
-def knows_nothing(run: RunView) -> bool:
-    """Whether the first predictions that a loss was given go with its labels no more than by chance."""
-    found = []
-    for name in run.losses():
-        hits, chance, numbers = (
-            run.scalars(f"check/{name}/{fact}").values[:1] for fact in ("hits", "chance", "correlation")
-        )
-        if len(hits) and len(chance):
-            found.append(float((hits[0] - chance[0]) / max(1 - chance[0], 1e-6)))
-        elif len(numbers):
-            found.append(float(numbers[0]))
-    return bool(found) and max(found) < _NOTHING

@@ -113,6 +113,26 @@ def test_rate_that_moves_nothing_is_found_without_noise(tmp_path, ratio, fall, f
     assert len(made.check("learning_rate")[0]) == found
 
 
+@pytest.mark.parametrize(
+    ("ratio", "fall", "hits", "found"),
+    [
+        (8e-5, 0.3, 0.1, 1),
+        (8e-6, 0.3, 0.1, 1),
+        (8e-5, 0.7, 0.1, 0),  # there soon
+        (2e-4, 0.3, 0.1, 0),  # steps of a healthy size
+        (8e-5, 0.3, 0.6, 0),  # a trained model, to be tuned
+        (8e-5, 0.0, 0.1, 0),  # not for want of steps alone
+    ],
+)
+def test_loss_that_creeps_by_tiny_steps_asks_for_a_higher_rate(tmp_path, ratio, fall, hits, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        told = {"check/loss/a/hits": hits, "check/loss/a/chance": 0.1}
+        rate = {"optimizer/update_ratio/a.weight": ratio, "optimizer/lr/0": 3e-6}
+        made.step(step, {"loss/a": 1.4 * (1 - fall * step / 60)} | told | rate)
+    assert len(made.check("learning_rate")[0]) == found
+
+
 def test_zeros_in_half_of_the_matrices_are_healthy(tmp_path):
     for zeros in (2, 3):
         made = Made(tmp_path / str(zeros))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import RuleStatus
@@ -25,15 +26,18 @@ def made(tmp_path: Path) -> Made:
 class Attentive(nn.Module):
     """Rows of a digit attend to each other."""
 
-    def __init__(self, *, causal: bool = False) -> None:
+    def __init__(self, *, causal: bool = False, fused: bool = False) -> None:
         super().__init__()
         self.embed, self.qkv, self.head = nn.Linear(8, 16), nn.Linear(16, 48), nn.Linear(16, 10)
         self.softmax = nn.Softmax(dim=-1)
-        self.causal = causal
+        self.causal, self.fused = causal, fused
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         h = self.embed(x.view(-1, 8, 8))
         q, k, v = self.qkv(h).chunk(3, -1)
+        if self.fused:
+            found = scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+            return self.head((h + found).mean(1))
         scores = (q @ k.transpose(1, 2)) / 4.0
         if self.causal:
             scores = scores.masked_fill(torch.ones(8, 8, dtype=torch.bool).triu(1), -1e9)
@@ -45,16 +49,20 @@ def _train(path: Path, model: nn.Module, steps: int = 100) -> Path:
     return nets.train(path, model, torch.optim.SGD(trained, 0.01), steps=steps)
 
 
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("factor", "word"), [(0.0, "same weight"), (1.0, ""), (200.0, "one place")])
-def test_attention_that_is_uniform_or_at_one_place_is_found(tmp_path: Path, causal, factor, word) -> None:
+def test_attention_that_is_uniform_or_at_one_place_is_found(
+    tmp_path: Path, causal, fused, factor, word
+) -> None:
     torch.manual_seed(0)
-    model = Attentive(causal=causal)
+    model = Attentive(causal=causal, fused=fused)
     with torch.no_grad():
         for one in model.qkv.parameters():
             one[:32] *= factor
+    seen = "activation/attention_weights_0" if fused else "activation/softmax"
     findings = check_run(_train(tmp_path / "run", model), [AttentionCollapse()])[0]
-    assert [one.tensor for one in findings] == (["activation/softmax"] if word else [])
+    assert [one.tensor for one in findings] == ([seen] if word else [])
     assert all(word in one.message and one.step_first == 0 for one in findings)
 
 
@@ -67,6 +75,15 @@ def test_one_place_from_the_first_step_on_was_not_learnt(made: Made, begins: int
         values = sharp if step >= begins else alike
         made.step(step, {"activation/softmax": values, "loss/a": 0.2 + 0.8 * 0.9**step})
     assert len(made.check(AttentionCollapse())[0]) == fires
+
+
+@pytest.mark.parametrize("last", [8, 3])
+def test_uniform_behind_a_causal_mask_is_known_also_by_the_last_queries(made: Made, last: int) -> None:
+    weights = (np.tril(np.ones((8, 8))) / np.arange(1, 9)[:, None])[-last:]
+    for step in range(10):
+        made.step(step, {"activation/softmax": np.broadcast_to(weights, (2, 2, last, 8)).copy()})
+    made.end()
+    assert len(made.check(AttentionCollapse())[0]) == 1
 
 
 @pytest.mark.parametrize(("score", "fires"), [(0.009, True), (0.012, False)])
