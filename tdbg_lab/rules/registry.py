@@ -44,6 +44,7 @@ DEFAULT = (
     "label_range",
     "wrong_output",
     "unscaled_inputs",
+    "optimizer_settings",
     "learning_rate",
     "diverging_loss",
     "oscillating_loss",

@@ -213,6 +213,24 @@ def test_part_in_another_mode_than_its_model_is_named(attach, net, sgd):
     assert facts(handle, "part_in_eval/1")[4] == 1
 
 
+def test_columns_that_are_looked_up_are_no_inputs_to_scale(attach):
+    class Lookup(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kinds, self.head = nn.Embedding(90, 3), nn.Linear(5, 1)
+
+        def forward(self, x):
+            return self.head(torch.cat([self.kinds(x[:, 0].long()), x[:, 1:]], 1))
+
+    torch.manual_seed(0)
+    model, x = Lookup(), torch.cat([torch.randint(90, (64, 1)), torch.randn(64, 2)], 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    handle = attach(model, optimizer=optimizer)
+    model(x).sum().backward()
+    optimizer.step()
+    assert facts(handle, "input_size")[0] == pytest.approx(float(x[:, 1:].square().mean().sqrt()), rel=1e-4)
+
+
 def test_replaced_weights_are_named_and_copies_are_not(attach, net, sgd):
     handle = attach(net, optimizer=sgd, save_every=100)
 

@@ -15,8 +15,9 @@ NAMES = {
     "output_loss_mismatch": ("wrong_output",),
     "inputs_constant": ("constant_inputs",),
     "batches_repeated": ("same_batches",),
-    "constant_output": ("no_splits",),
+    "constant_output": ("no_splits", "layer_collapse"),
     "representation_collapse": ("layer_collapse", "lost_dimensions", "posterior_collapse"),
+    "weight_decay_dominates": ("optimizer_settings",),
     "scheduler_stepped_too_often": ("frozen_schedule",),
 }
 

@@ -21,7 +21,7 @@ def betas_swapped(rate: float) -> Fault:
     def change(recipe: Recipe) -> None:
         recipe.optimizer = lambda p: torch.optim.Adam(p, rate, betas=(0.999, 0.9))
 
-    return Fault("betas_swapped", change, THROWN_OFF, "setup")
+    return Fault("betas_swapped", change, (*THROWN_OFF, "optimizer_settings"), "setup")
 
 
 def boosted_too_fast(eta: float) -> Fault:

@@ -19,7 +19,7 @@ from tdbg_lab.rules.losses.evidence import (
 )
 from tdbg_lab.rules.losses.state import is_game, knows
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.rules.schedule import has_ended, warming_up
 from tdbg_lab.rules.setup.rounds import weighs_classes
 from tdbg_lab.rules.trend import noise_of, trend_of
 
@@ -72,6 +72,8 @@ class LossNotDecreasing(Rule):
     """Classic: names of the losses to look at; None for all."""
     patience: int = 150
     """Steps, warm-up not counted, before a loss is judged to be stuck."""
+    patience_ended: int = 100
+    """The same where the learning rate has come down to a tenth: little is to come."""
     min_points: int = 20
     """Recorded losses that are needed, whatever the steps between them."""
     min_drop: float = 5.0
@@ -110,7 +112,7 @@ class LossNotDecreasing(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("patience", "min_points", "patience_rise", "num_steps", at_least=1)
+        self.require("patience", "patience_ended", "min_points", "patience_rise", "num_steps", at_least=1)
         self.require("min_drop", "min_z", "max_rise", "increase_threshold_percent", at_least=0)
         self.require("little_z", "little_drop", at_least=0)
         self.require("diff_percent", at_least=0, below=100)
@@ -185,7 +187,10 @@ class LossNotDecreasing(Rule):
         return start - trend.now > max(self.min_drop / 100.0 * abs(start), self.min_z * trend.noise)
 
     def _stuck(self, name: str, steps: np.ndarray, values: np.ndarray, run: RunView) -> Finding | None:
-        if len(steps) < self.min_points or steps[-1] - steps[0] < self.patience:
+        if len(steps) < self.min_points:
+            return None
+        passed = steps[-1] - steps[0]
+        if passed < self.patience and (passed < self.patience_ended or not has_ended(run)):
             return None
         trend = trend_of(values)
         if trend is None or 100.0 * trend.drop_frac >= self.min_drop or trend.fall_z >= self.min_z:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Overfit"]
 
+_BY_HEART = 0.1
+"""Training loss over the least evaluation loss below which the training rows are known by heart."""
 _ROOT = re.compile(r"(?i)(^|[^a-z])(rmse|rmsle|root_mean_squared_error)$")
 
 
@@ -38,11 +40,11 @@ class Overfit(Rule):
     loss has gone on falling since that best. A training loss that fell by half while the evaluation loss
     never fell is the same trouble.
 
-    A root of squares rises by half as much as they do, and so by about half of `min_rise`. Rounds of boosting
-    that go on and on lose less, but for long: `min_rise_long` percent is enough where all of `patience_long`
-    rounds and a half of all lie above it, and the training loss has lost a fifth meanwhile. Of other models
-    `min_rise_lasting` percent are enough where a quarter of all evaluations, and twice `patience`, lie above
-    it.
+    A root of squares rises by half as much as they do, and so by about half of `min_rise`. Rises that last
+    count from `min_rise_long` percent on: those that a quarter of all evaluations, and twice `patience`, lie
+    above. Of boosting these are all of `patience_long` rounds and a half of all, and the training loss has
+    lost a fifth meanwhile; `min_rise_by_heart` is enough where the training rows are known by heart: their
+    loss is less than a tenth.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the mean evaluation loss is above
     the mean training loss by more than `ratio_threshold` of it for `patience_classic` steps from
@@ -60,9 +62,9 @@ class Overfit(Rule):
     patience: int = 4
     """Evaluations in a row."""
     min_rise_long: float = 5.0
-    """Rise of the evaluation loss above its best, percent of the best, that lasts (boosting)."""
-    min_rise_lasting: float = 8.0
-    """The same of other models."""
+    """Rise of the evaluation loss above its best, percent of the best, that lasts."""
+    min_rise_by_heart: float = 1.0
+    """The same of boosting that knows the training rows by heart."""
     patience_long: int = 30
     """Rounds in a row for which it does."""
     min_evaluations: int = 6
@@ -87,7 +89,7 @@ class Overfit(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("min_rise", "min_z", "min_train_fall", "ratio_threshold", "start_step", at_least=0)
-        self.require("min_rise_long", "min_rise_lasting", at_least=0)
+        self.require("min_rise_long", "min_rise_by_heart", at_least=0)
         self.require("patience", "patience_long", "min_evaluations", "patience_classic", at_least=1)
 
     def needs(self) -> Needs:
@@ -116,7 +118,7 @@ class Overfit(Rule):
             return None
         rising = self._rising(step, pair, steps, train, held)
         if rising is None:
-            closer = self._closer(run, len(held))
+            closer = self._closer(run, train, held)
             rising = closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
         return rising or self._by_heart(step, pair, train, held)
 
@@ -127,16 +129,18 @@ class Overfit(Rule):
         if len(held) < self.min_evaluations or not np.isfinite(last).all():
             return False
         best, first = float(np.nanmin(held)), float(held[0])
-        least = _rise(pair, min(self.min_rise, self.min_rise_long, self.min_rise_lasting))
+        least = _rise(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
         return float(last.min()) > min(best + least * abs(best), 0.9 * first)
 
-    def _closer(self, run: RunView, evaluations: int) -> Overfit:
+    def _closer(self, run: RunView, train: NDArray[np.float64], held: NDArray[np.float64]) -> Overfit:
         """For slighter rises that last longer."""
-        if is_boosted(run):
-            patience = max(self.patience_long, evaluations // 2)
-            return replace(self, min_rise=self.min_rise_long, patience=patience, min_train_fall=20.0)
-        patience = max(2 * self.patience, evaluations // 4)
-        return replace(self, min_rise=self.min_rise_lasting, patience=patience)
+        if not is_boosted(run):
+            patience = max(2 * self.patience, len(held) // 4)
+            return replace(self, min_rise=self.min_rise_long, patience=patience, min_train_fall=5.0)
+        by_heart = float(train[-self.patience :].max()) < _BY_HEART * float(held.min())
+        rise = self.min_rise_by_heart if by_heart else self.min_rise_long
+        patience = max(self.patience_long, len(held) // 2)
+        return replace(self, min_rise=rise, patience=patience, min_train_fall=20.0)
 
     def _rising(
         self,

@@ -8,6 +8,7 @@ from tdbg_lab.rules.setup.diverging_loss import DivergingLoss
 from tdbg_lab.rules.setup.label_range import LabelRange
 from tdbg_lab.rules.setup.learning_rate import LearningRate
 from tdbg_lab.rules.setup.lost_dimensions import LostDimensions
+from tdbg_lab.rules.setup.optimizer_settings import OptimizerSettings
 from tdbg_lab.rules.setup.symmetric_weights import SymmetricWeights
 from tdbg_lab.rules.setup.unrelated_labels import UnrelatedLabels
 from tdbg_lab.rules.setup.unscaled_inputs import UnscaledInputs
@@ -20,6 +21,7 @@ __all__ = [
     "LabelRange",
     "LearningRate",
     "LostDimensions",
+    "OptimizerSettings",
     "SymmetricWeights",
     "UnrelatedLabels",
     "UnscaledInputs",

@@ -155,7 +155,9 @@ class LearningRate(Rule):
             what, advice, factor = "much", self._HIGH, 0.1
         else:
             falls = trend.drop_frac > self.little_fall and trend.drop_z > self.certain_fall
-            creeps = falls and trend.drop_frac < _HALF and knows_nothing(run)
+            creeps = (
+                falls and trend.drop_frac < _HALF and knows_nothing(run) and _largest(run) < _LEAST_HEALTHY
+            )
             if trend.points < 50 or not (creeps or (ratio <= self.low and not falls)):
                 return None
             if self._will_change(step, run, ratio) or _has_no_gradient(run) or knows(run, losses[0]):
@@ -215,9 +217,7 @@ class LearningRate(Rule):
         constant = any(one.rule == "constant_output" for one in run.open)
         if not constant and not np.median(values[-self.min_points :]) >= values[0]:
             return None
-        series = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS)]
-        largest = [float(known.max()) for one in series if len(known := one[np.isfinite(one)])]
-        ratio = float(np.median(largest)) if largest else 0.0
+        ratio = _largest(run)
         if ratio < (min(self.pushed, self.replaced) if constant else self.replaced):
             return None
         what = "replaces them" if ratio >= self.replaced else "is far too much"
@@ -257,6 +257,13 @@ class LearningRate(Rule):
         evaluated = fact(run, "evaluations") >= self.warm_up_evaluations and step >= self.warm_up_steps / 10
         in_time = step * _LEAST_HEALTHY < self.longest_warm_up * ratio
         return rises and step < self.warm_up_steps and not evaluated and in_time
+
+
+def _largest(run: RunView) -> float:
+    """Median over layers of the largest ratio there was."""
+    series = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATIOS)]
+    largest = [float(known.max()) for one in series if len(known := one[np.isfinite(one)])]
+    return float(np.median(largest)) if largest else 0.0
 
 
 def _has_no_gradient(run: RunView) -> bool:

@@ -70,9 +70,10 @@ class TrainingInEvalMode(LoopRule):
     """The optimizer steps while the model, or a part of it, is in eval mode.
 
     Its dropout and batch normalisation are off then. Mostly ``model.train()`` is missing after an evaluation.
-    A model without dropout that was in eval mode from the first step on makes a notice only: that is one way
-    to freeze batch normalisation. A part counts if its weights get gradients and it is dropout, or batch
-    normalisation that never saw anything: the running statistics of a trained network may be held.
+    A trained model without dropout that was in eval mode from the first step on makes a notice only: that is
+    one way to freeze batch normalisation. A part counts if its weights get gradients and it is dropout, or
+    batch normalisation that never saw anything: the running statistics of a trained network may be held. If
+    only some of them are, of layers that are all trained, those count as well.
     """
 
     patience: int = 3
@@ -95,7 +96,7 @@ class TrainingInEvalMode(LoopRule):
             return self._parts(step, run)
         series = run.scalars("check/train_in_eval")
         always = not (series.values == 0).any()
-        harmless = always and not fact(run, "dropout_layers")
+        harmless = always and not fact(run, "dropout_layers") and not fact(run, "unused_norms")
         return self.finding(
             step,
             f"The last {steps:.0f} optimizer steps were made in eval mode: {_layers(run)} did not train"

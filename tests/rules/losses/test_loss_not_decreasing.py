@@ -67,6 +67,15 @@ def test_what_was_learnt_in_the_warm_up_counts(made: Made, start: float, found: 
     assert len(made.check(LossNotDecreasing())[0]) == found
 
 
+@pytest.mark.parametrize(("rate", "found"), [(0.01, 1), (0.5, 0)])
+def test_loss_is_stuck_sooner_where_the_rate_is_at_its_end(made: Made, rate: float, found: int) -> None:
+    random = np.random.default_rng(1)
+    for step in range(130):
+        lowered = {"optimizer/lr/0": 1.0 if step < 90 else rate}
+        made.step(step, {"loss/x": 2.3 + 0.05 * random.normal()} | lowered)
+    assert len(made.check(LossNotDecreasing())[0]) == found
+
+
 def test_warm_up_of_the_learning_rate_is_waited_for(made: Made) -> None:
     for step in range(500):
         rate = min(1.0, step / 300)

@@ -119,7 +119,7 @@ def test_negative_ratio_is_refused() -> None:
     ("rise", "trained", "lasts", "found"),
     [
         (0.12, 0.4, 20, 1),
-        (0.06, 0.4, 20, 0),  # too little
+        (0.03, 0.4, 20, 0),  # too little
         (0.12, 0.78, 20, 0),  # nothing was learnt meanwhile
         (0.12, 0.4, 5, 0),  # not for long
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from .loops import TRIGGER, Loop, LoopOfTwo, make_model
+from .loops import TRIGGER, Loop, LoopOfTwo, make_model, make_trained
 
 
 class NotReset(Loop):
@@ -139,6 +139,30 @@ class NormLeftInEval(Loop):
 
     def before(self, step):
         self.model[1].eval()
+
+
+class OneNormHeld(Loop):
+    """Of two trained layers, statistics of one are held, and those of the other one go on."""
+
+    rule, trigger, tensor = "training_in_eval_mode", 0, "activation/1"
+
+    def make_model(self):
+        return make_trained()
+
+    def before(self, step):
+        self.model[1].eval()
+
+
+class BegunInEval(Loop):
+    """Nothing is ever normalised: the model was put into eval mode before its first step."""
+
+    rule, trigger = "training_in_eval_mode", 0
+
+    def make_model(self):
+        return nn.Sequential(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 10))
+
+    def before(self, step):
+        self.model.eval()
 
 
 class PartLaterInEval(Loop):
@@ -301,6 +325,8 @@ FAULTY = (
         PartLeftInEval,
         NormLeftInEval,
         PartLaterInEval,
+        OneNormHeld,
+        BegunInEval,
         SetAnew,
         SetBack,
         NotFilled,

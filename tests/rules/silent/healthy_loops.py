@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from .loops import Loop, LoopOfTwo
+from .loops import Loop, LoopOfTwo, make_trained
 
 
 class Healthy(Loop):
@@ -131,6 +131,17 @@ class NormHeld(Loop):
             self.model[1].eval()
 
 
+class NormsHeld(Loop):
+    """Statistics of a trained network are held, all of them."""
+
+    def make_model(self):
+        return make_trained()
+
+    def before(self, step):
+        for at in (1, 4):
+            self.model[at].eval()
+
+
 class PartFrozen(Loop):
     """Layers that are not trained are in eval mode, dropout and all."""
 
@@ -145,5 +156,5 @@ class PartFrozen(Loop):
 
 HEALTHY = (
     *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
-    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, PartFrozen),
+    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, NormsHeld, PartFrozen),
 )

@@ -32,6 +32,19 @@ def make_model() -> nn.Sequential:
     )
 
 
+def make_trained() -> nn.Sequential:
+    """Two batch normalisations that have seen something, and no dropout."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        *(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU()),
+        *(nn.Linear(32, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 10)),
+    )
+    with torch.no_grad():
+        for _ in range(20):
+            model(torch.rand(32, 64))
+    return model
+
+
 class Loop:
     """A loop over shuffled digits with an evaluation every tenth step; subclasses do one thing wrong."""
 
@@ -42,11 +55,14 @@ class Loop:
         data = load_digits()
         self.x = torch.tensor(data.images / 16.0, dtype=torch.float32).flatten(1)
         self.y = torch.tensor(data.target)
-        self.model = make_model()
+        self.model = self.make_model()
         self.optimizer = self.make_optimizer()
         self.schedule: Any = None
         self.loss = nn.CrossEntropyLoss()
         self.random = torch.Generator().manual_seed(0)
+
+    def make_model(self) -> nn.Sequential:
+        return make_model()
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         return torch.optim.SGD(self.model.parameters(), lr=0.1)

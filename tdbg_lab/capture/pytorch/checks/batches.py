@@ -65,7 +65,7 @@ class BatchWatch:
 
     def _look(self, module: nn.Module, tensor: torch.Tensor) -> None:
         if tensor.is_floating_point():
-            self._describe(tensor)
+            self._describe(tensor, embeds=tensor.ndim == 2 and self._reads(module))
         elif tensor.dtype in _TOKEN_TYPES and tensor.ndim > 1 and readable(tensor) and self._reads(module):
             self._count(tensor)
 
@@ -88,9 +88,16 @@ class BatchWatch:
         for key, value in zip(_TOKEN, facts, strict=True):
             self._engine.recorder.add_scalar(key, value)
 
-    def _describe(self, tensor: torch.Tensor) -> None:
-        """Note the size and the limits of the first input, by some of its rows."""
+    def _describe(self, tensor: torch.Tensor, *, embeds: bool) -> None:
+        """Note the size and the limits of the first input, by some of its rows.
+
+        Columns of whole numbers, in the input of a model that embeds, are what it looks up.
+        """
         some = tensor[:: row_stride(len(tensor), tensor.numel(), _DESCRIBED)] if tensor.ndim else tensor
+        if embeds:
+            some = some[:, ~((some >= 0) & (some == some.round())).all(0)]
+            if not some.numel():
+                return
         block = summarize_tensors([some])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import is_lazy
 
 from tdbg_lab.records import Mode
 
@@ -46,6 +47,8 @@ class ModeWatch:
         self._notes = notes
         self._models = [(name, ref(model)) for name, model in models]
         self._parts: dict[int, list[_Part]] = {}
+        self._unused: set[str] = set()
+        """Batch normalisations that nothing had ever been normalised by when they were found."""
         self._apart: dict[tuple[int, bool], list[_Part]] = {}
         """Parts that were in another mode than the whole at its last forward, by the whole and its mode."""
         self._off: list[_Part] = []
@@ -61,7 +64,7 @@ class ModeWatch:
 
     def find(self) -> None:
         """Look the layers up anew: the models changed."""
-        self._parts = {}
+        self._parts, self._unused = {}, set()
         dropouts = norms = 0
         for prefix, weak in self._models:
             model = weak()
@@ -75,7 +78,10 @@ class ModeWatch:
                 if module is not model and len(parts) < _MAX_PARTS and _is_sensitive(module):
                     norm = isinstance(module, _NormBase)
                     dropouts, norms = dropouts + (not norm), norms + norm
-                    parts.append(_Part(f"{prefix}.{name}" if prefix else name, ref(module), trained))
+                    one = _Part(f"{prefix}.{name}" if prefix else name, ref(module), trained)
+                    parts.append(one)
+                    if norm and _is_unused(module):
+                        self._unused.add(one.name)
         self._notes.set("normalises", float(any(_begins_normalised(weak()) for _, weak in self._models)))
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
@@ -127,8 +133,28 @@ class ModeWatch:
         off, self._off = self._off, []
         for one in off:
             count = self._off_steps[one.name] = self._off_steps.get(one.name, 0) + 1
-            if count == _OFF_STEPS and _should_train(one):
+            if count == _OFF_STEPS and self._should_train(one):
                 self._notes.set(f"part_off/{one.name}", 1.0, module=one.name)
+
+    def _should_train(self, part: _Part) -> bool:
+        """Whether a part in eval mode is one by mistake: the layer it belongs to has a gradient.
+
+        To hold the running statistics of a trained network is one way to fine-tune it: of all its layers that
+        are trained. Those that nothing was ever normalised by hold nothing.
+        """
+        if not _has_gradient(part):
+            return False
+        module = part.module()
+        if not isinstance(module, _NormBase) or _is_unused(module):
+            return True
+        return any(
+            isinstance(other := one.module(), _NormBase)
+            and other.training
+            and one.name not in self._unused
+            and _has_gradient(one)
+            for parts in self._parts.values()
+            for one in parts
+        )
 
     def before_step(self) -> None:
         """The optimizer is about to step: note in what mode the forwards ran."""
@@ -139,6 +165,8 @@ class ModeWatch:
             self._run = self._run + 1 if wrong else 0
             self._in_eval = 0
             self._notes.set("train_in_eval", float(self._run))
+            if self._run == 1:
+                self._notes.set("unused_norms", float(len(self._unused)))
             self._begun = True
 
 
@@ -149,21 +177,20 @@ def _begins_normalised(model: nn.Module | None) -> bool:
     return isinstance(first, _NormBase | nn.LayerNorm | nn.GroupNorm)
 
 
-def _should_train(part: _Part) -> bool:
-    """Whether a part in eval mode is one by mistake: the layer it belongs to has a gradient.
+def _has_gradient(part: _Part) -> bool:
+    """Whether the layer that a part belongs to is trained."""
+    layer = part.trained() if part.trained is not None else None
+    return layer is not None and any(
+        one.grad is not None for one in layer.parameters(recurse=False) if one.requires_grad
+    )
 
-    To hold the running statistics of a trained network is one way to fine-tune it. Those that nothing was
-    ever normalised by hold nothing.
-    """
-    module, layer = part.module(), part.trained() if part.trained is not None else None
-    if module is None or layer is None:
+
+def _is_unused(norm: _NormBase) -> bool:
+    """Whether nothing was ever normalised by it, in training."""
+    mean, variance = norm.running_mean, norm.running_var
+    if mean is None or variance is None or mean.is_meta or is_lazy(mean):
         return False
-    if not any(one.grad is not None for one in layer.parameters(recurse=False) if one.requires_grad):
-        return False
-    if not isinstance(module, _NormBase):
-        return True
-    mean, variance = module.running_mean, module.running_var
-    return mean is not None and variance is not None and not mean.any() and bool((variance == 1).all())
+    return not mean.any() and bool((variance == 1).all())
 
 
 def _is_sensitive(module: nn.Module) -> bool:

@@ -14,6 +14,7 @@ from tdbg_lab.capture.pytorch.checks.initial import record_initial
 from tdbg_lab.capture.pytorch.checks.modes import ModeWatch
 from tdbg_lab.capture.pytorch.checks.pace import Pace
 from tdbg_lab.capture.pytorch.checks.schedules import ScheduleWatch
+from tdbg_lab.capture.pytorch.checks.settings import note_settings
 from tdbg_lab.capture.pytorch.checks.trainable import TrainableWatch
 from tdbg_lab.capture.pytorch.checks.weights import WeightWatch
 from tdbg_lab.records import Mode
@@ -71,6 +72,7 @@ class CheckWatch:
         suffix, game = f"/{index}" if index else "", len(self._models) > 1
         self._gradients[index] = GradientWatch(self._engine, self.notes, self._pace, suffix, game=game)
         self._engine.guard.run("check/parameters", self._look, index, optimizer)
+        self._engine.guard.run("check/settings", note_settings, self.notes, optimizer)
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called; the engine is in its forward."""
