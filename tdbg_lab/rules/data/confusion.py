@@ -11,6 +11,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.schedule import has_ended
 from tdbg_lab.rules.setup.rounds import is_boosted
 from tdbg_lab.rules.trend import trend_of
 
@@ -53,7 +54,8 @@ class Confusion(Rule):
     labels of which more than `max_confused` are predicted as one other class, while the other classes have
     been learnt. Mixed-up labels look like that. So are two classes that are told apart no better than by
     chance, once all others are told well: among the samples of both, what is predicted has nothing to do
-    with the label. While the loss still falls fast a model is not done, and the finding is a notice.
+    with the label. While the loss still falls fast, and the learning rate is not at its end, a model is not
+    done, and the finding is a notice.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -135,11 +137,12 @@ class Confusion(Rule):
         pair = self._classic(counts) if self.classic else self._found_in(counts, run, names)
         if pair is None:
             return None
+        early = not self.classic and _is_learning(run) and not has_ended(run)
         return self.finding(
             step,
             f"{pair.samples} samples of class {pair.label} ({100 * pair.share:.0f} %) are predicted as class "
             f"{pair.predicted}.",
-            severity=Severity.NOTICE if not self.classic and _is_learning(run) else Severity.WARNING,
+            severity=Severity.NOTICE if early else Severity.WARNING,
             tensor=names.predictions,
             evidence={
                 "label": pair.label,
