@@ -66,6 +66,7 @@ __all__ = [
     "Kind",
     "LossKind",
     "Mode",
+    "OutputEnd",
     "RuleState",
     "RuleStatus",
     "RunStatus",
@@ -147,6 +148,16 @@ _LOSS_CLASSES = {
     **dict.fromkeys(("BCEWithLogitsLoss", "MultiLabelSoftMarginLoss"), LossKind.YES_LOGITS),
     **dict.fromkeys(("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"), LossKind.DISTANCE),
 }
+
+
+class OutputEnd(IntEnum):
+    """The function that what a loss is given comes from; recorded as the fact ``check/loss/<name>/end``."""
+
+    OTHER = 0
+    SIGMOID = 1
+    TANH = 2
+    RELU = 3
+    SOFTMAX = 4
 
 
 class Severity(StrEnum):

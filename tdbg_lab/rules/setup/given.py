@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Kind, LossKind, Mode
+from tdbg_lab.records import Kind, LossKind, Mode, OutputEnd
 from tdbg_lab.rules.base import Needs, Rule
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "LossRule", "facts_of", "kind_of", "loss_tensor", "spoken"]
 
+_ENDS = frozenset(float(one) for one in OutputEnd)
 _FIRST = "^check/loss/[^/]+/prediction_max$"
 
 
@@ -34,6 +35,12 @@ class Given(NamedTuple):
     def kind(self) -> LossKind:
         """What it compares."""
         return _kind(self.name, self.facts.get("kind"))
+
+    @property
+    def end(self) -> OutputEnd:
+        """The function that the predictions come from, as far as that is known for certain."""
+        number = self.facts.get("end", 0.0)
+        return OutputEnd(int(number)) if number in _ENDS else OutputEnd.OTHER
 
     def number(self, fact: str, default: float = float("nan")) -> float:
         """A single number, such as ``hits`` or ``prediction_max``."""

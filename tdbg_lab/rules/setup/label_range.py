@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import LossKind, Mode, Severity, ViewRef
+from tdbg_lab.records import LossKind, Mode, OutputEnd, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
@@ -26,14 +26,19 @@ _ROUNDING = 1e-3
 _LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
 _SCALED = 10.0
 """Ratio of the largest labels from which they are another unit, not the luck of few rows."""
+_BOUNDS = {
+    OutputEnd.SIGMOID: (0.0, 1.0, "the output of a sigmoid"),
+    OutputEnd.TANH: (-1.0, 1.0, "the output of a tanh"),
+    OutputEnd.RELU: (0.0, float("inf"), "the output of a ReLU"),
+}
 _OF_COUNTS = "PoissonNLLLoss"
 _NEAR_ZERO = 0.01
 """Size of the first outputs over that of the labels below which they know nothing of it: a bias that begins
 at the mean of the labels makes them as large."""
 _AT_BOUND = 0.02
 """How near to its bound the output of a sigmoid or tanh counts as there."""
-_BELOW_ZERO = 0.1
-"""Share of the labels' range that lies below zero from which an output that ends there leaves much untold."""
+_BEYOND = 0.1
+"""Share of the labels' range beyond the end of an output from which that leaves much untold."""
 
 
 @rule("label_range", title="Labels out of range")
@@ -129,6 +134,8 @@ class LabelRange(LossRule):
         counted = classes > 1 and one.number("ignored", 1.0) == 0
         if counted and not 0 <= low <= high < classes:
             return f"classes from {low:.0f} to {high:.0f}, where its {classes:.0f} outputs count from 0"
+        if one.kind is LossKind.DISTANCE and one.end in _BOUNDS and _is_beyond_end(one):
+            return f"labels from {low:.3g} to {high:.3g}, which {_BOUNDS[one.end][2]} cannot reach"
         if _is_mask_of_bytes(one):
             return "masks of 0 and 255: they are bytes, to be divided by 255"
         return ""
@@ -156,7 +163,7 @@ class LabelRange(LossRule):
         )
         if counts:  # outputs are logarithms, as a rule, of which the largest is 1 behind either
             largest = float(np.log(max(largest, 1.0)))
-        elif low == 0 < high and -least > _BELOW_ZERO * (largest - least):
+        elif low == 0 < high and -least > _BEYOND * (largest - least):
             return f"labels from {least:.3g} to {largest:.3g}, which an output behind a ReLU cannot reach"
         if low > 1 - _AT_BOUND and high <= 1 and self._is_beyond(one.number("target_size"), counts=counts):
             return (
@@ -174,6 +181,14 @@ class LabelRange(LossRule):
     def _is_beyond(self, size: float, *, counts: bool) -> bool:
         """Whether labels of this size are out of reach of 1: of their logarithm, if they are counts."""
         return (float(np.log(max(size, 1.0))) if counts else size) > self.reach
+
+
+def _is_beyond_end(one: Given) -> bool:
+    """Whether much of the labels' range lies beyond what the function at the end gives."""
+    bottom, top, _ = _BOUNDS[one.end]
+    least, largest = one.number("target_min"), one.number("target_max")
+    beyond = max(0.0, bottom - least) + max(0.0, largest - top)
+    return beyond > _BEYOND * (largest - least)
 
 
 def _is_of_counts(one: Given) -> bool:

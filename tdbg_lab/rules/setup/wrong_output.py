@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tdbg_lab.records import LossKind, Severity, ViewRef
+from tdbg_lab.records import LossKind, OutputEnd, Severity, ViewRef
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of, loss_tensor, spoken
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["WrongOutput"]
 
+_LOGITS = (LossKind.LOGITS, LossKind.YES_LOGITS)
+_ENDS = {
+    OutputEnd.SIGMOID: ("sigmoid", "the output of a sigmoid, where it expects logits"),
+    OutputEnd.SOFTMAX: ("softmax", "the output of a softmax, where it expects logits"),
+    OutputEnd.TANH: ("tanh", "the output of a tanh, from -1 to 1, where it expects logits"),
+    OutputEnd.RELU: ("relu", "the output of a ReLU, which is never negative, where it expects logits"),
+}
 _PRESSED, _PRESSED_STEPS = 0.05, 10
 """How near to zero the least of outputs stays that cannot pass it, and at how many saved steps in a row."""
 _AT_BOUND = 0.02
@@ -93,7 +100,7 @@ class WrongOutput(LossRule):
             answers = {self._judge(one) for one in given}
             answer = answers.pop() if len(answers) == 1 else ("", "")
             kind, text = next(filter(any, (answer, _pressed(run, name), _held(run, name))), ("", ""))
-            if kind and (kind != "sigmoid" or _always(run, name)):
+            if kind and (kind != "sigmoid" or given[-1].end is OutputEnd.SIGMOID or _always(run, name)):
                 last = given[-1]
                 return self.finding(
                     step,
@@ -126,6 +133,8 @@ class WrongOutput(LossRule):
             )
         if no_logarithms := self._no_logarithms(one):
             return no_logarithms
+        if one.kind in _LOGITS and one.end in _ENDS:
+            return _ENDS[one.end]
         if one.kind is LossKind.LOGITS and one.number("classes", 0) > 1 and low >= 0:
             return self._logits(one)
         if one.kind is LossKind.YES_LOGITS:

@@ -133,6 +133,22 @@ def test_loss_that_creeps_by_tiny_steps_asks_for_a_higher_rate(tmp_path, ratio, 
     assert len(made.check("learning_rate")[0]) == found
 
 
+@pytest.mark.parametrize(
+    ("end", "labels", "found"),
+    [
+        *((1, (-0.7, 4.5), 1), (0, (-0.7, 4.5), 0), (1, (0.0, 1.05), 0), (2, (-3.0, 0.5), 1)),
+        *((3, (-2.0, 2.0), 1), (3, (0.0, 40.0), 0), (3, (-0.1, 40.0), 0), (99, (-0.7, 4.5), 0)),
+    ],
+)
+def test_labels_beyond_the_function_at_the_end_are_found_whatever_outputs_are(tmp_path, end, labels, found):
+    made = Made(tmp_path / "run")
+    facts = {"kind": 7, "end": end, "target_min": labels[0], "target_max": labels[1], "samples": 8}
+    facts |= {"prediction_min": 0.4, "prediction_max": 0.5, "prediction_size": 0.45, "target_size": 2.0}
+    for step in range(5):
+        made.step(step, {f"check/loss/MSELoss/{name}": float(value) for name, value in facts.items()})
+    assert len(made.check("label_range")[0]) == found
+
+
 def test_zeros_in_half_of_the_matrices_are_healthy(tmp_path):
     for zeros in (2, 3):
         made = Made(tmp_path / str(zeros))

@@ -9,10 +9,11 @@ import torch
 from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.capture.pytorch.checks.conventions import both_told, compared, convention_facts
+from tdbg_lab.capture.pytorch.checks.output_end import end_of
 from tdbg_lab.capture.pytorch.checks.weighting import Weighting
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import distributed
-from tdbg_lab.records import LossKind
+from tdbg_lab.records import LossKind, OutputEnd
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,10 @@ class PredictionProbe:
             return
         if self._own and sum(_plain(one) and one.shape == prediction.shape for one in args) > 2:
             return
-        self._record(prediction.detach(), target.detach(), convention_facts(self._class, args))
+        more = convention_facts(self._class, args)
+        if (end := end_of(prediction)) is not OutputEnd.OTHER:
+            more["end"] = float(end)
+        self._record(prediction.detach(), target.detach(), more)
 
     def _record(self, prediction: torch.Tensor, target: torch.Tensor, more: dict[str, float]) -> None:
         spread = target.is_floating_point() and spread_over(prediction.shape, target.shape)
