@@ -12,7 +12,7 @@ from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names, classes_of
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import has_ended
-from tdbg_lab.rules.setup.rounds import is_boosted
+from tdbg_lab.rules.setup.rounds import is_boosted, is_last_round
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Confusion(Rule):
     labels of which more than `max_confused` are predicted as one other class, while the other classes have
     been learnt. Mixed-up labels look like that. So are two classes that are told apart no better than by
     chance, once all others are told well: among the samples of both, what is predicted has nothing to do
-    with the label. While the loss still falls fast, and the learning rate is not at its end, a model is not
-    done, and the finding is a notice.
+    with the label. While the loss still falls fast, and neither the learning rate nor the rounds of boosting
+    are at their end, a model is not done, and the finding is a notice.
 
     With `classic`, the condition of SageMaker Debugger: of the samples that are *predicted* as a class, at
     least `min_diag` must belong to it, and at most `max_off_diag` to any one other class. (The guide divides
@@ -137,7 +137,8 @@ class Confusion(Rule):
         pair = self._classic(counts) if self.classic else self._found_in(counts, run, names)
         if pair is None:
             return None
-        early = not self.classic and _is_learning(run) and not has_ended(run)
+        done = self.classic or has_ended(run) or is_last_round(run, step)
+        early = not done and _is_learning(run)
         return self.finding(
             step,
             f"{pair.samples} samples of class {pair.label} ({100 * pair.share:.0f} %) are predicted as class "

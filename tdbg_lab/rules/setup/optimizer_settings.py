@@ -37,7 +37,10 @@ class OptimizerSettings(LoopRule):
     """Weight decay within divided gradients (Adam, NAdam, RAdam, Adamax, Adagrad, Adadelta, RMSprop), 1 being
     all of the weights. In healthy trainings the most was 0.01."""
     shrinks: float = 0.01
-    """Share of the weights that each step takes off: with a hundredth, half of them are gone after 69."""
+    """Share of the weights that each step takes off: with a hundredth, half of them are gone after 69. It is
+    a matter of the rate where the weight decay is none above `largest_decay`."""
+    largest_decay: float = 0.3
+    """Weight decay beside the gradients, up to which it is in use (0.01 to 0.1 as a rule)."""
 
     explains: ClassVar[tuple[str, ...]] = (
         *NOT_LEARNING,
@@ -48,7 +51,7 @@ class OptimizerSettings(LoopRule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("penalty", "shrinks", above=0)
+        self.require("penalty", "shrinks", "largest_decay", above=0)
 
     def not_applicable(self, run: RunView) -> str:
         """Without an optimizer whose settings were noted."""
@@ -90,7 +93,7 @@ class OptimizerSettings(LoopRule):
             advice = (
                 "Use AdamW, which takes weight decay off the weights; or a weight_decay of 1e-4 and less."
             )
-        elif shrinks > self.shrinks:
+        elif shrinks > self.shrinks and known.get("decay", 0.0) > self.largest_decay:
             text = f"takes {100 * shrinks:.2g} % off all weights at each step: too much decay for its rate."
             advice = "Lower weight_decay: 1e-4 to 1e-3 is common with SGD, 0.01 to 0.1 with AdamW."
         elif momentum >= 1.0:

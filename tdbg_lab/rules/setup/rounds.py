@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["is_boosted", "rate_of", "untold_share", "weighs_classes"]
+__all__ = ["is_boosted", "is_last_round", "rate_of", "untold_share", "weighs_classes"]
 
 _LIBRARIES = {"xgboost", "lightgbm"}
 _RATES = ("eta", "learning_rate", "shrinkage_rate")
@@ -21,6 +21,12 @@ _KINDS = {"booster": "gbtree", "boosting": "gbdt", "boosting_type": "gbdt"}
 def is_boosted(run: RunView) -> bool:
     """Whether what is trained are boosted trees."""
     return run.info.framework.lower() in _LIBRARIES
+
+
+def is_last_round(run: RunView, step: int) -> bool:
+    """Whether no round of those that are planned is to come; False where that is not known."""
+    rounds = run.info.hyperparameters.get("num_boost_round")
+    return is_boosted(run) and isinstance(rounds, int) and step + 1 >= rounds
 
 
 def rate_of(known: Mapping[str, Any]) -> float:

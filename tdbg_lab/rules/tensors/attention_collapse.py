@@ -22,6 +22,8 @@ __all__ = ["AttentionCollapse"]
 
 _LEAST_PLACES = 4
 """Attention over fewer places says nothing."""
+_SAME = 1e-6
+"""Share by which sums of squares may differ that are of the same weights: those of float32."""
 _ROW_SUM = 0.01
 """How far sums of probabilities may be from 1, bfloat16 being coarse."""
 
@@ -43,12 +45,13 @@ class AttentionCollapse(Rule):
     """An attention layer gives every place the same weight, or all weight to one place.
 
     Attention weights are known by what they are: outputs with at least three axes whose rows sum to 1; those
-    of fused attention are computed again for some samples. The
-    sum of their squares follows from recorded statistics: it is 1 when each query looks at one place only,
-    and 1 / n when it looks at n places alike (a causal mask is seen by its zeros). Fresh layers are not
-    uniform to a hundredth, and some heads of a trained model look at one place: so a layer is reported when
-    it stays exactly uniform, or when all of it stays at one place while the loss is still high. Or when all
-    of it was at one place from the first step on, before anything was learnt: no gradient passes it.
+    of fused attention are computed again for some samples. The sum of their squares follows from recorded
+    statistics: it is 1 when each query looks at one place only, and 1 / n when it looks at n places alike (a
+    causal mask is seen by its zeros). Fresh layers are not uniform to a hundredth, and some heads of a
+    trained model look at one place: so a layer is reported when it stays exactly uniform, or the same for all
+    inputs (as a bias of distances alone makes it), or when all of it stays at one place while the loss is
+    still high. Or when all of it was at one place from the first step on, before anything was learnt: no
+    gradient passes it.
     """
 
     uniform: float = 1e-4
@@ -108,6 +111,8 @@ class AttentionCollapse(Rule):
             return None
         now = _attention(frames[-1])
         uniform = [name for name in now if self._all(frames, name, uniform=True)]
+        fixed = [name for name in now if name not in uniform and _is_fixed(frames, name)]
+        uniform += fixed
         sharp = [name for name in now if name not in uniform and self._all(frames, name, uniform=False)]
         if sharp and not (first or run.active) and self._has_learnt(run):
             sharp = []
@@ -117,7 +122,10 @@ class AttentionCollapse(Rule):
         if not bad:
             return None
         old = run.active.tensor if run.active else ""
-        return self._found(step, now[old if old in bad else bad[0]], bad, frames, uniform=bool(uniform))
+        first_bad = old if old in bad else bad[0]
+        what = "looks at one place only" if not uniform else "gives all places the same weight"
+        what = "gives every input the same weights" if first_bad in fixed else what
+        return self._found(step, now[first_bad], bad, frames, what, uniform=bool(uniform))
 
     def _has_learnt(self, run: RunView) -> bool:
         return loss_state(run, high_percent=self.loss_low) in {LossState.LOW, LossState.EARLY}
@@ -133,9 +141,8 @@ class AttentionCollapse(Rule):
         return True
 
     def _found(
-        self, step: int, layer: _Attention, bad: list[str], frames: list[Frame], *, uniform: bool
+        self, step: int, layer: _Attention, bad: list[str], frames: list[Frame], what: str, *, uniform: bool
     ) -> Finding:
-        what = "gives all places the same weight" if uniform else "looks at one place only"
         others = f" So do {len(bad) - 1} more layers." if len(bad) > 1 else ""
         return self.finding(
             step,
@@ -153,6 +160,12 @@ class AttentionCollapse(Rule):
             view=ViewRef("histogram", {"tensor": layer.key.name}),
             step_first=frames[0].step,
         )
+
+
+def _is_fixed(frames: list[Frame], name: str) -> bool:
+    """Whether weights are the same at all of the frames, whatever the inputs were: those of a bias alone."""
+    found = [one.concentration if (one := _attention(frame).get(name)) else 0.0 for frame in frames]
+    return 0 < max(found) < 1 - _SAME and max(found) - min(found) <= _SAME * max(found)
 
 
 @remembered

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
 from tdbg_lab.rules import Confusion
+from tdbg_lab.rules.setup.rounds import is_last_round
 from tests.rules.made import Made
 from tests.rules.raws import record
 
@@ -129,18 +131,35 @@ def test_common_words_of_many_that_are_told_for_others_are_not_confused(
     assert len(write(tmp_path / "run", labels, told).check(Confusion())[0]) == found
 
 
-@pytest.mark.parametrize(("fall", "severity"), [(0.01, Severity.NOTICE), (0.0, Severity.WARNING)])
+@pytest.mark.parametrize(
+    ("fall", "rate", "severity"),
+    [(0.01, 0.1, Severity.NOTICE), (0.0, 0.1, Severity.WARNING), (0.01, 0.005, Severity.WARNING)],
+    ids=["learns", "does not", "schedule at its end"],
+)
 def test_what_is_confused_while_much_is_still_learnt_is_a_notice(
-    tmp_path: Path, fall: float, severity: Severity
+    tmp_path: Path, fall: float, rate: float, severity: Severity
 ) -> None:
     labels, made = np.tile(np.arange(10), 50), Made(tmp_path / "run")
     for step in range(101):
-        made.step(step, {"loss/a": 2.0 - fall * step + 0.01 * (step % 3)})
+        lowered = {"optimizer/lr/0": 0.1 if step < 90 else rate}
+        made.step(step, {"loss/a": 2.0 - fall * step + 0.01 * (step % 3)} | lowered)
     record(made, 101, {"labels": labels, "predictions": np.where(labels == 4, 9, labels)})
     made.step(101, {"loss/a": 2.0 - fall * 101})
     made.end()
     (finding,), _ = made.check(Confusion())
     assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("framework", "rounds", "step", "last"),
+    [
+        *(("xgboost", 50, 49, True), ("lightgbm", 50, 48, False), ("xgboost", "50", 49, False)),
+        *(("pytorch", 50, 49, False), ("xgboost", None, 49, False)),
+    ],
+)
+def test_last_round_of_boosting_is_known_by_how_many_are_planned(framework, rounds, step, last) -> None:
+    info = SimpleNamespace(framework=framework, hyperparameters={"num_boost_round": rounds})
+    assert is_last_round(SimpleNamespace(info=info), step) is last
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ FAULTY = {
     "penalty": (lambda p: OPTIM.Adam(p, 1e-3, weight_decay=0.1), "adds 0.1 of the weights"),
     "root mean square": (lambda p: OPTIM.RMSprop(p, 1e-3, weight_decay=1.0), "RMSprop adds 1"),
     "decay": (lambda p: OPTIM.AdamW(p, 1e-2, weight_decay=2.0), "takes 2 % off"),
-    "sgd": (lambda p: OPTIM.SGD(p, 0.5, weight_decay=0.1), "takes 5 % off"),
+    "sgd": (lambda p: OPTIM.SGD(p, 0.1, weight_decay=0.5), "takes 5 % off"),
     "one group": (
         lambda p: OPTIM.Adam([{"params": p[:2]}, {"params": p[2:], "weight_decay": 0.5}], 1e-3),
         "adds 0.5",
@@ -29,6 +29,7 @@ HEALTHY = {
     "adamw": lambda p: OPTIM.AdamW(p, 1e-2, weight_decay=0.3),
     "decoupled": lambda p: OPTIM.NAdam(p, 1e-3, weight_decay=0.3, decoupled_weight_decay=True),
     "sgd": lambda p: OPTIM.SGD(p, 0.1, momentum=0.99, weight_decay=5e-3),
+    "a large rate": lambda p: OPTIM.AdamW(p, 1.0, weight_decay=0.05),
     "no first mean": lambda p: OPTIM.Adam(p, 1e-3, betas=(0.0, 0.99)),
     "lbfgs": lambda p: OPTIM.LBFGS(p, 0.1),
 }

@@ -69,12 +69,24 @@ def test_attention_that_is_uniform_or_at_one_place_is_found(
 @pytest.mark.parametrize(("begins", "fires"), [(0, True), (40, False)])
 def test_one_place_from_the_first_step_on_was_not_learnt(made: Made, begins: int, fires) -> None:
     alike, sharp = np.full((4, 2, 8, 8), 0.125), np.zeros((4, 2, 8, 8))
-    alike[..., :2] += (0.1, -0.1)
     sharp[..., 3] = 1.0
     for step in range(80):
-        values = sharp if step >= begins else alike
+        tilt = 0.1 + 1e-4 * step
+        values = sharp if step >= begins else alike + tilt * np.array([1, -1, 0, 0, 0, 0, 0, 0])
         made.step(step, {"activation/softmax": values, "loss/a": 0.2 + 0.8 * 0.9**step})
     assert len(made.check(AttentionCollapse())[0]) == fires
+
+
+@pytest.mark.parametrize(("queries", "found"), [(0.0, 1), (0.02, 0)])
+def test_weights_of_a_bias_alone_do_not_depend_on_inputs(made: Made, queries: float, found: int) -> None:
+    random = np.random.default_rng(0)
+    apart = -0.5 * np.abs(np.arange(8)[:, None] - np.arange(8))
+    for step in range(12):
+        weights = np.exp(apart + queries * random.normal(size=(4, 2, 8, 8)))
+        made.step(step, {"activation/softmax": weights / weights.sum(-1, keepdims=True)})
+    made.end()
+    findings = made.check(AttentionCollapse())[0]
+    assert ["every input the same" in one.message for one in findings] == [True] * found
 
 
 @pytest.mark.parametrize("last", [8, 3])
@@ -90,9 +102,10 @@ def test_uniform_behind_a_causal_mask_is_known_also_by_the_last_queries(made: Ma
 def test_scores_that_differ_by_a_hundredth_are_uniform(tmp_path: Path, score: float, fires) -> None:
     made = Made(tmp_path / "run")
     scores = np.zeros((4, 2, 8, 8))
-    scores[..., ::2], scores[..., 1::2] = score, -score
-    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     for step in range(10):
+        now = score * (1 + 1e-3 * step)
+        scores[..., ::2], scores[..., 1::2] = now, -now
+        weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
         made.step(step, {"activation/softmax": weights})
     made.end()
     assert bool(made.check(AttentionCollapse())[0]) is fires

@@ -45,4 +45,5 @@ def _settings(optimizer: Optimizer, group: dict[str, Any]) -> Iterator[tuple[str
     if divided and not group.get("decoupled_weight_decay", False):
         yield "penalty", decay
     else:
+        yield "decay", decay
         yield "shrinks", decay * float(group.get("initial_lr", group.get("lr", 0.0)))
