@@ -112,6 +112,8 @@ class AttentionCollapse(Rule):
         now = _attention(frames[-1])
         uniform = [name for name in now if self._all(frames, name, uniform=True)]
         fixed = [name for name in now if name not in uniform and _is_fixed(frames, name)]
+        if fixed and _are_fed_alike(frames):
+            fixed = []
         uniform += fixed
         sharp = [name for name in now if name not in uniform and self._all(frames, name, uniform=False)]
         if sharp and not (first or run.active) and self._has_learnt(run):
@@ -122,10 +124,10 @@ class AttentionCollapse(Rule):
         if not bad:
             return None
         old = run.active.tensor if run.active else ""
-        first_bad = old if old in bad else bad[0]
-        what = "looks at one place only" if not uniform else "gives all places the same weight"
-        what = "gives every input the same weights" if first_bad in fixed else what
-        return self._found(step, now[first_bad], bad, frames, what, uniform=bool(uniform))
+        told = old if old in bad else bad[0]
+        what = "gives all places the same weight" if uniform else "looks at one place only"
+        what = "gives every input the same weights" if told in fixed else what
+        return self._found(step, now[told], bad, frames, what, uniform=bool(uniform))
 
     def _has_learnt(self, run: RunView) -> bool:
         return loss_state(run, high_percent=self.loss_low) in {LossState.LOW, LossState.EARLY}
@@ -166,6 +168,14 @@ def _is_fixed(frames: list[Frame], name: str) -> bool:
     """Whether weights are the same at all of the frames, whatever the inputs were: those of a bias alone."""
     found = [one.concentration if (one := _attention(frame).get(name)) else 0.0 for frame in frames]
     return 0 < max(found) < 1 - _SAME and max(found) - min(found) <= _SAME * max(found)
+
+
+def _are_fed_alike(frames: list[Frame]) -> bool:
+    """Whether the first layer gave the same at all of the frames: one batch, and nothing that changes."""
+    row = next(iter(frames[-1].rows(Kind.ACTIVATION).tolist()), None)
+    name = "" if row is None else frames[-1].keys[row].name
+    sizes = [float(one.l2) if (one := frame.get(name)) else 0.0 for frame in frames]
+    return max(sizes) - min(sizes) <= _SAME * max(sizes)
 
 
 @remembered

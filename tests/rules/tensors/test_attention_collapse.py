@@ -77,13 +77,21 @@ def test_one_place_from_the_first_step_on_was_not_learnt(made: Made, begins: int
     assert len(made.check(AttentionCollapse())[0]) == fires
 
 
-@pytest.mark.parametrize(("queries", "found"), [(0.0, 1), (0.02, 0)])
-def test_weights_of_a_bias_alone_do_not_depend_on_inputs(made: Made, queries: float, found: int) -> None:
+@pytest.mark.parametrize(
+    ("queries", "inputs", "found"),
+    [(0.0, 1.0, 1), (0.02, 1.0, 0), (0.0, 0.0, 0)],
+    ids=["bias alone", "queries too", "always one batch"],
+)
+def test_weights_of_a_bias_alone_do_not_depend_on_inputs(
+    made: Made, queries: float, inputs: float, found: int
+) -> None:
     random = np.random.default_rng(0)
     apart = -0.5 * np.abs(np.arange(8)[:, None] - np.arange(8))
     for step in range(12):
         weights = np.exp(apart + queries * random.normal(size=(4, 2, 8, 8)))
-        made.step(step, {"activation/softmax": weights / weights.sum(-1, keepdims=True)})
+        first = 1.0 + inputs * random.normal(size=(4, 8))
+        attended = {"activation/softmax": weights / weights.sum(-1, keepdims=True)}
+        made.step(step, {"activation/embed": first} | attended)
     made.end()
     findings = made.check(AttentionCollapse())[0]
     assert ["every input the same" in one.message for one in findings] == [True] * found
