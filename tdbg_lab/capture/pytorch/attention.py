@@ -33,18 +33,18 @@ def attention_weights(function: Any, args: tuple[Any, ...], kwargs: Mapping[str,
 def _of_scaled(*args: Any, **kwargs: Any) -> torch.Tensor | None:
     """``F.scaled_dot_product_attention``: (N, heads, L, E) and (N, heads, S, E), heads being optional."""
     given = dict(zip(_SCALED, args, strict=False)) | kwargs
-    query, key, attn_mask = given["query"], given["key"], given.get("attn_mask")
+    query, key, mask = given["query"], given["key"], given.get("attn_mask")
     if query.ndim == 3:
         query, key = query[:, None], key[:, None]
-        attn_mask = attn_mask[:, None] if attn_mask is not None and attn_mask.ndim == 3 else attn_mask
+        mask = mask[:, None] if mask is not None and mask.ndim == 3 else mask
     if query.ndim != 4 or not query.numel() or not key.numel():
         return None
+    samples = _samples(query.shape[1], query.shape[2], key.shape[2])
+    query, key = query[:samples], key[:samples]
     if given.get("enable_gqa"):
         key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        attn_mask = ~attn_mask  # here a true one shows
     causal, scale = bool(given.get("is_causal")), given.get("scale")
-    return _softmax(query, key, _added(attn_mask), causal=causal, scale=scale)
+    return _softmax(query, key, [mask], shows=True, causal=causal, scale=scale)
 
 
 def _of_heads(*args: Any, **kwargs: Any) -> torch.Tensor | None:
@@ -58,44 +58,54 @@ def _of_heads(*args: Any, **kwargs: Any) -> torch.Tensor | None:
         return None
     if given["bias_k"] is not None or given["add_zero_attn"] or not query.numel() or not key.numel():
         return None
+    samples = _samples(heads, len(query), len(key))
     bias = given["in_proj_bias"]
     biases = (None, None, None) if bias is None else bias.chunk(3)
     query, key = (
         F.linear(one, weight, part).reshape(*one.shape[:2], heads, -1).permute(1, 2, 0, 3)
-        for one, weight, part in zip((query, key), together.chunk(3), biases, strict=False)
+        for one, weight, part in zip(
+            (query[:, :samples], key[:, :samples]), together.chunk(3), biases, strict=False
+        )
     )
-    added = _added(given["attn_mask"])
-    if added is not None and added.ndim == 3:
-        added = added.reshape(-1, heads, *added.shape[1:])
-    padding = _added(given["key_padding_mask"])
-    if padding is not None:
-        padding = padding[:, None, None]
-        added = padding if added is None else added + padding
-    causal = given["is_causal"] and given["attn_mask"] is None
-    return _softmax(query, key, added, causal=causal, scale=None)
+    mask, padding = given["attn_mask"], given["key_padding_mask"]
+    if mask is not None and mask.ndim == 3:
+        mask = mask.reshape(-1, heads, *mask.shape[1:])
+    padding = None if padding is None else padding[:, None, None]
+    causal = given["is_causal"] and mask is None
+    return _softmax(query, key, [mask, padding], shows=False, causal=causal, scale=None)
 
 
-def _added(mask: torch.Tensor | None) -> torch.Tensor | None:
-    """What a mask of ``nn.MultiheadAttention`` adds to scores; a true one hides."""
-    if mask is None or mask.dtype != torch.bool:
-        return mask
-    return torch.zeros(mask.shape, device=mask.device).masked_fill(mask, -torch.inf)
+def _samples(heads: int, queries: int, places: int) -> int:
+    """Samples that are looked at."""
+    return max(1, _MAX_ELEMENTS // (heads * queries * places))
 
 
 def _softmax(
-    query: torch.Tensor, key: torch.Tensor, added: torch.Tensor | None, *, causal: bool, scale: float | None
+    query: torch.Tensor,
+    key: torch.Tensor,
+    masks: list[torch.Tensor | None],
+    *,
+    shows: bool,
+    causal: bool,
+    scale: float | None,
 ) -> torch.Tensor:
-    heads, queries, places = *query.shape[1:3], key.shape[2]
-    samples = max(1, _MAX_ELEMENTS // (heads * queries * places))
+    """Weights of the last queries; a true value of a mask shows a place or hides it, a number is added."""
+    samples, heads, queries, places = *query.shape[:3], key.shape[2]
     first = max(0, queries - max(1, _MAX_ELEMENTS // (heads * places)))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    scores = scale * query[:samples, :, first:].float() @ key[:samples].float().transpose(2, 3)
+    scores = scale * query[:, :, first:].float() @ key.float().transpose(2, 3)
     if causal:
         seen = torch.ones(queries, places, dtype=torch.bool, device=scores.device).tril()[first:]
         scores = scores.masked_fill(~seen, -torch.inf)
-    if added is not None:
-        shape = (len(query), heads, queries, places)
-        scores = scores + added.expand(shape)[:samples, :, first:]
+    for mask in masks:
+        if mask is None:
+            continue
+        part = mask[:samples] if mask.ndim == 4 else mask
+        part = part.expand(samples, heads, queries, places)[:, :, first:]
+        if part.dtype == torch.bool:
+            scores = scores.masked_fill(~part if shows else part, -torch.inf)
+        else:
+            scores = scores + part
     return torch.softmax(scores.float(), -1).nan_to_num(0.0)
 
 

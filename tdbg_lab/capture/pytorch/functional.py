@@ -8,6 +8,7 @@ the call stack.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.naming import ModuleSite
+
+    _Made = Callable[[], torch.Tensor | None]
+    """Gives what a function call is shown by; None for nothing."""
 
 __all__ = ["FunctionalProbe"]
 
@@ -80,14 +84,9 @@ def _name(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> st
 class _Watching(TorchFunctionMode):
     """Passes every call on unchanged, and shows the result of those that are activation functions."""
 
-    def __init__(
-        self,
-        see: Callable[[str, torch.Tensor, FrameType | None], None],
-        see_attention: Callable[[Any, tuple[Any, ...], Mapping[str, Any], FrameType | None], None],
-    ) -> None:
+    def __init__(self, see: Callable[[str, _Made, FrameType | None], None]) -> None:
         super().__init__()
         self._see = see
-        self._see_attention = see_attention
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -97,9 +96,9 @@ class _Watching(TorchFunctionMode):
         result = func(*args, **kwargs)
         name = _name(func, args, kwargs)
         if name is not None and isinstance(result, torch.Tensor):
-            self._see(name, result, sys._getframe(1))  # noqa: SLF001
+            self._see(name, lambda: result, sys._getframe(1))  # noqa: SLF001
         elif func in FUSED:
-            self._see_attention(func, args, kwargs, sys._getframe(1))  # noqa: SLF001
+            self._see(_ATTENTION, partial(attention_weights, func, args, kwargs), sys._getframe(1))  # noqa: SLF001
         return result
 
 
@@ -123,7 +122,7 @@ class FunctionalProbe:
     def begin(self) -> None:
         """Look at function calls from now on."""
         self.end()
-        mode = _Watching(self._seen, self._attended)
+        mode = _Watching(self._seen)
         mode.__enter__()  # type: ignore[no-untyped-call]
         self._mode, self.active = mode, True
 
@@ -133,29 +132,18 @@ class FunctionalProbe:
         if mode is not None:
             mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
-    def _seen(self, name: str, result: torch.Tensor, frame: FrameType | None) -> None:
+    def _seen(self, name: str, made: _Made, frame: FrameType | None) -> None:
         due = self._engine.module_mask & self.mask
         if due and not within_graph(self._engine):
-            self._engine.guard.run("functional", self._take, name, result, frame, due)
+            self._engine.guard.run("functional", self._take, name, made, frame, due)
 
-    def _attended(
-        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], frame: FrameType | None
-    ) -> None:
-        due = self._engine.module_mask & self.mask
-        if due and not within_graph(self._engine):
-            self._engine.guard.run("functional", self._take_attention, func, args, kwargs, frame, due)
-
-    def _take_attention(
-        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], frame: FrameType | None, due: int
-    ) -> None:
-        weights = attention_weights(func, args, kwargs)
-        if weights is not None:
-            self._take(_ATTENTION, weights, frame, due)
-
-    def _take(self, name: str, result: torch.Tensor, frame: FrameType | None, due: int) -> None:
+    def _take(self, name: str, made: _Made, frame: FrameType | None, due: int) -> None:
         engine = self._engine
         site, module = self._caller(frame)
         if site is None or module is None or _is_own(site, module, name):
+            return
+        result = made()
+        if result is None:
             return
         if self._visit != engine.visit:
             self._visit = engine.visit

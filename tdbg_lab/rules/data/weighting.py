@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tdbg_lab.records import Kind
+from tdbg_lab.rules.silent.loop import fact
 
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
@@ -47,15 +48,12 @@ def weighted_by_count(run: RunView, samples: int) -> Weighted | None:
     for key in run.tensors(Kind.CHECK, regex=WEIGHTED):
         loss = key.name.split("/")[2]
 
-        def last(fact: str, loss: str = loss) -> float:
-            values = run.scalars(f"check/loss/{loss}/{fact}").values
-            return float(values[-1]) if len(values) else 0.0
-
         labels, rarest, commonest = (
-            int(last(f"weighted_{one}")) for one in ("labels", "rarest", "commonest")
+            int(fact(run, f"loss/{loss}/weighted_{one}")) for one in ("labels", "rarest", "commonest")
         )
         if labels < samples or rarest < _LEAST_CLASS or commonest < _LEAST_RATIO * rarest:
             continue
-        if _SLOPE[0] <= last("weight_slope") <= _SLOPE[1] and last("weight_fit") >= _LEAST_FIT:
+        slope, fit = (fact(run, f"loss/{loss}/{one}") for one in ("weight_slope", "weight_fit"))
+        if _SLOPE[0] <= slope <= _SLOPE[1] and fit >= _LEAST_FIT:
             return Weighted(loss, labels, rarest, commonest)
     return None

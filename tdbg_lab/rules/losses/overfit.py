@@ -42,9 +42,9 @@ class Overfit(Rule):
 
     A root of squares rises by half as much as they do, and so by about half of `min_rise`. Rises that last
     count from `min_rise_long` percent on: those that a quarter of all evaluations, and twice `patience`, lie
-    above. Of boosting these are all of `patience_long` rounds and a half of all, and the training loss has
-    lost a fifth meanwhile; `min_rise_by_heart` is enough where the training rows are known by heart: their
-    loss is less than a tenth.
+    above, while the training loss has lost a twentieth. Of boosting these are all of `patience_long` rounds
+    and a half of all, and the training loss has lost a fifth meanwhile; `min_rise_by_heart` is enough where
+    the training rows are known by heart: their loss is less than a tenth.
 
     With `classic`, the condition of SageMaker Debugger to the letter: the mean evaluation loss is above
     the mean training loss by more than `ratio_threshold` of it for `patience_classic` steps from

@@ -12,6 +12,7 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule, facts_of, spoken
+from tdbg_lab.rules.silent.loop import fact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,14 +92,14 @@ class LostDimensions(LossRule):
             lost = self._lost(run, name, "rank")
             if lost is None or not _needs_more(run, name):
                 continue
-            if _last(run, name, "target_rank") and self._lost(run, name, "target_rank") is None:
+            if fact(run, f"loss/{name}/target_rank") and self._lost(run, name, "target_rank") is None:
                 continue
             return self._found(step, name, lost, run)
         return None
 
-    def _lost(self, run: RunView, name: str, fact: str) -> _Lost | None:
+    def _lost(self, run: RunView, name: str, what: str) -> _Lost | None:
         """Ranks that fell, and stay low."""
-        series = run.scalars(f"check/loss/{name}/{fact}")
+        series = run.scalars(f"check/loss/{name}/{what}")
         seen = len(series.steps) > 0 and (int(series.steps[-1]) == run.step or run.active is not None)
         if not seen or len(series.values) < 3 * self.patience:
             return None
@@ -123,7 +124,7 @@ class LostDimensions(LossRule):
             evidence={
                 "effective_rank": round(lost.now, 3),
                 "effective_rank_first": round(lost.first, 3),
-                "width": int(_last(run, name, "classes")),
+                "width": int(fact(run, f"loss/{name}/classes")),
                 "saved_steps_count": self.patience,
             },
             advice=self._ADVICE,
@@ -136,12 +137,6 @@ def _needs_more(run: RunView, name: str) -> bool:
     """Whether more is to be told than one or two directions hold, as far as labels say."""
     labels = facts_of(run, name, "labels")
     return not len(labels) or float(labels.max()) > _FEW_LABELS
-
-
-def _last(run: RunView, name: str, fact: str) -> float:
-    """The newest number of a fact; 0.0 where there is none."""
-    values = facts_of(run, name, fact)
-    return float(values[-1]) if len(values) else 0.0
 
 
 def _median(values: NDArray[np.float64]) -> float:

@@ -35,8 +35,8 @@ WEIGHTED = {
 class PredictionProbe:
     """Facts about the first two arguments of one loss, as ``check/loss/<class>/...``: see `facts_of`.
 
-    ``broadcast`` says whether the shapes differ so that each is spread over the other; see also
-    `convention_facts`.
+    ``broadcast`` says whether the shapes differ so that each is spread over the other, ``end`` is the number
+    of the `OutputEnd` that predictions come from, where it is known; see also `convention_facts`.
 
     A loss of the program's own that is given three tensors or more of one shape is left alone: which of them
     are labels, if any, it alone knows. A policy's likelihoods, gains and values are like that.
