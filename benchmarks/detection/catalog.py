@@ -93,6 +93,22 @@ class SetOfPrograms:
     """How many seeds each of them is trained with."""
 
 
+def _once_held_out(which: str, report: str = "in an earlier report", seeds: int = 2) -> SetOfPrograms:
+    return SetOfPrograms(
+        f"Programs of the {which} held-out set",
+        f"were held out {report}; their misses and false alarms were looked at since, and rules mended.",
+        seeds,
+    )
+
+
+def _once_tuned_on(which: str) -> SetOfPrograms:
+    return SetOfPrograms(
+        f"The tuned half of the {which} set",
+        f"rules were tuned on them before the {which} held-out set was asked about.",
+        seeds=2,
+    )
+
+
 HELD_OUT = "held_out"
 SETS_OF_PROGRAMS = {
     HELD_OUT: SetOfPrograms(
@@ -103,72 +119,24 @@ SETS_OF_PROGRAMS = {
         "does not change their figures.",
         seeds=2,
     ),
-    "ninth_tuned": SetOfPrograms(
-        "The tuned half of the ninth set",
+    "tenth_tuned": SetOfPrograms(
+        "The tuned half of the tenth set",
         "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
         seeds=2,
     ),
-    "held_out_eighth": SetOfPrograms(
-        "Programs of the eighth held-out set",
-        "were held out in the last report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-        seeds=2,
-    ),
-    "eighth_tuned": SetOfPrograms(
-        "The tuned half of the eighth set",
-        "rules were tuned on them before the eighth held-out set was asked about.",
-        seeds=2,
-    ),
-    "held_out_seventh": SetOfPrograms(
-        "Programs of the seventh held-out set",
-        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-        seeds=2,
-    ),
-    "seventh_tuned": SetOfPrograms(
-        "The tuned half of the seventh set",
-        "rules were tuned on them before the seventh held-out set was asked about.",
-        seeds=2,
-    ),
-    "held_out_sixth": SetOfPrograms(
-        "Programs of the sixth held-out set",
-        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-        seeds=2,
-    ),
-    "sixth_tuned": SetOfPrograms(
-        "The tuned half of the sixth set",
-        "rules were tuned on them before the sixth held-out set was asked about.",
-        seeds=2,
-    ),
-    "held_out_fifth": SetOfPrograms(
-        "Programs of the fifth held-out set",
-        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-        seeds=2,
-    ),
-    "fifth_tuned": SetOfPrograms(
-        "The tuned half of the fifth set",
-        "rules were tuned on them before the fifth held-out set was asked about.",
-        seeds=2,
-    ),
-    "held_out_fourth": SetOfPrograms(
-        "Programs of the fourth held-out set",
-        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-        seeds=2,
-    ),
-    "held_out_third": SetOfPrograms(
-        "Programs of the third held-out set",
-        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-        seeds=2,
-    ),
-    "held_out_second": SetOfPrograms(
-        "Programs of the second held-out set",
-        "were held out in an earlier report; their misses and false alarms were looked at since, and rules "
-        "mended.",
-    ),
+    "held_out_ninth": _once_held_out("ninth", "in the last report"),
+    "ninth_tuned": _once_tuned_on("ninth"),
+    "held_out_eighth": _once_held_out("eighth"),
+    "eighth_tuned": _once_tuned_on("eighth"),
+    "held_out_seventh": _once_held_out("seventh"),
+    "seventh_tuned": _once_tuned_on("seventh"),
+    "held_out_sixth": _once_held_out("sixth"),
+    "sixth_tuned": _once_tuned_on("sixth"),
+    "held_out_fifth": _once_held_out("fifth"),
+    "fifth_tuned": _once_tuned_on("fifth"),
+    "held_out_fourth": _once_held_out("fourth"),
+    "held_out_third": _once_held_out("third"),
+    "held_out_second": _once_held_out("second", seeds=1),
     "held_out_before": SetOfPrograms(
         "Programs held out first",
         "were the held-out ones of a still earlier report; their misses were looked at since.",
@@ -215,11 +183,12 @@ def tasks() -> list[Task]:
         ),
         *_turns(
             "ninth_tuned",
-            HELD_OUT,
+            "held_out_ninth",
             *(tabulated, raised, refined),
             *(rendered, piled, chosen, wagered),
             *(sequenced, pondered, blended),
         ),
+        *_turns("tenth_tuned", HELD_OUT),
     ]
 
 

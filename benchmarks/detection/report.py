@@ -23,12 +23,6 @@ TITLES = {
 }
 NOTES = ("Data, networks, losses and schedules held out are new to the rules; most kinds of faults are not.",)
 """What has to be said about the figures."""
-MENDED: tuple[str, ...] = (
-    "`attention_collapse`: weights that are the same for all inputs count (`attention_uniform`).",
-    "`confusion`: a warning, and no notice, at the last round of boosting.",
-    "`optimizer_settings`: a large rate with a usual decay is a matter of the rate (`oscillating`).",
-)
-"""What was changed after the rules were asked: the figures are those from before."""
 COMMAND = "    python -m benchmarks.detection --keep FOLDER"
 COLUMNS = (
     ("recall", "found"),
@@ -222,9 +216,6 @@ def _lines(result: dict[str, Any]) -> list[str]:
         COMMAND,
     ]
     lines += [f"\n{one}" for one in NOTES]
-    if MENDED:
-        lines += ["", "Mended since, with a test of its own each, without any change of these figures:", ""]
-        lines += [f"- {one}" for one in MENDED]
     lines += [
         "",
         "- *Found*: an alarm (warning or critical), after the trigger, of a rule that fits the fault.",
