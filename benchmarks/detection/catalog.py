@@ -70,6 +70,8 @@ from benchmarks.detection.programs.sixth import tuning as adapted
 from benchmarks.detection.programs.sixth import ways_games as opposed
 from benchmarks.detection.programs.sixth import ways_precision as rounded
 from benchmarks.detection.programs.sixth import ways_tasks as shared
+from benchmarks.detection.programs.tenth import boosting as pruned
+from benchmarks.detection.programs.tenth import tables as charted
 from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
 from benchmarks.detection.programs.third import rows as read
@@ -188,7 +190,11 @@ def tasks() -> list[Task]:
             *(rendered, piled, chosen, wagered),
             *(sequenced, pondered, blended),
         ),
-        *_turns("tenth_tuned", HELD_OUT),
+        *_turns(
+            "tenth_tuned",
+            HELD_OUT,
+            *(charted, pruned),
+        ),
     ]
 
 
