@@ -70,8 +70,11 @@ from benchmarks.detection.programs.sixth import tuning as adapted
 from benchmarks.detection.programs.sixth import ways_games as opposed
 from benchmarks.detection.programs.sixth import ways_precision as rounded
 from benchmarks.detection.programs.sixth import ways_tasks as shared
+from benchmarks.detection.programs.tenth import attention as queried
 from benchmarks.detection.programs.tenth import boosting as pruned
+from benchmarks.detection.programs.tenth import sequences as unrolled
 from benchmarks.detection.programs.tenth import tables as charted
+from benchmarks.detection.programs.tenth import ways as combined
 from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
 from benchmarks.detection.programs.third import rows as read
@@ -194,6 +197,7 @@ def tasks() -> list[Task]:
             "tenth_tuned",
             HELD_OUT,
             *(charted, pruned),
+            *(unrolled, queried, combined),
         ),
     ]
 
