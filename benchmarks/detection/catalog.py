@@ -74,6 +74,7 @@ from benchmarks.detection.programs.tenth import attention as queried
 from benchmarks.detection.programs.tenth import boosting as pruned
 from benchmarks.detection.programs.tenth import sequences as unrolled
 from benchmarks.detection.programs.tenth import tables as charted
+from benchmarks.detection.programs.tenth import tuning as transferred
 from benchmarks.detection.programs.tenth import ways as combined
 from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
@@ -196,7 +197,7 @@ def tasks() -> list[Task]:
         *_turns(
             "tenth_tuned",
             HELD_OUT,
-            *(charted, pruned),
+            *(charted, pruned, transferred),
             *(unrolled, queried, combined),
         ),
     ]

@@ -169,7 +169,7 @@ def vineyards_few(seed: int) -> Recipe:
 def alloys_cast(seed: int) -> Recipe:
     recipe = Recipe(
         stack((8, 32, 16, 1), nn.ReLU, drop=lambda: nn.Dropout(0.05)),
-        *few(data.amounts(1032, 1000, (8, 0, 0), noise=0.4, ridges=2), 160), nn.MSELoss(), fit_of, batch=32,
+        *few(data.amounts(1032, 1000, (8, 0, 0), noise=0.5, ridges=2), 120), nn.MSELoss(), fit_of, batch=30,
         steps=120, optimizer=lambda p: torch.optim.AdamW(p, 6e-3, weight_decay=0.1),
     )  # fmt: skip
     ways.cosine(recipe)
@@ -204,5 +204,5 @@ TASKS = (
     Task("vineyards_few", "tiny", vineyards_few, {"batches": ways.batches_of(33)},
          (sagemaker.overfit(30, 500, 0.1), silent.never_stepped())),
     Task("alloys_cast", "tiny", alloys_cast, {"momentum": w.by("SGD", 0.02, momentum=0.9)},
-         (sixth.too_long(10), silent.left_in_eval())),
+         (sixth.too_long(12), silent.left_in_eval())),
 )  # fmt: skip
