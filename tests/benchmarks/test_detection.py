@@ -110,8 +110,8 @@ def test_sets_share_no_task_and_hold_every_group() -> None:
 def test_held_out_set_is_large_enough_to_tell_two_percent() -> None:
     found, seeds = programs(HELD_OUT), SETS_OF_PROGRAMS[HELD_OUT].seeds
     assert seeds > 1
-    if len({one.task.name for one in found}) < 15:
-        pytest.skip("the next programs to hold out are not all written yet")
+    if not found:
+        pytest.skip("the next programs to hold out are not written yet")
     assert seeds * sum(one.fault is None for one in found) >= 60
     assert seeds * sum(one.fault is not None for one in found) >= 60
 
