@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.detection.programs.data import Split, floats, scaled, split
 
-__all__ = ["amounts", "costs", "flags", "grades", "kinds", "visits"]
+__all__ = ["amounts", "costs", "flags", "grades", "kinds"]
 
 Made = tuple[np.random.Generator, np.ndarray, np.ndarray]
 
@@ -85,10 +85,3 @@ def costs(seed: int, rows: int, shape: tuple[int, int, int], sure: float = 8.0) 
     """How dear (N x 1)? Above zero, around 1; the spread grows with the mean (gamma)."""
     random, x, score = _made(seed, rows, shape, 1, 6)
     return split(floats(x), floats(random.gamma(sure, np.exp(0.6 * score) / sure)), seed=seed)
-
-
-@cache
-def visits(seed: int, rows: int, shape: tuple[int, int, int], mean: float = 4.0) -> Split:
-    """How often (N x 1)? By chance alone around a mean (Poisson)."""
-    random, x, score = _made(seed, rows, shape, 1, 6)
-    return split(floats(x), floats(random.poisson(mean * np.exp(0.6 * score))), seed=seed)
