@@ -72,6 +72,7 @@ from benchmarks.detection.programs.sixth import ways_precision as rounded
 from benchmarks.detection.programs.sixth import ways_tasks as shared
 from benchmarks.detection.programs.tenth import attention as queried
 from benchmarks.detection.programs.tenth import boosting as pruned
+from benchmarks.detection.programs.tenth import pictures as shaded
 from benchmarks.detection.programs.tenth import sequences as unrolled
 from benchmarks.detection.programs.tenth import tables as charted
 from benchmarks.detection.programs.tenth import tuning as transferred
@@ -198,6 +199,7 @@ def tasks() -> list[Task]:
             "tenth_tuned",
             HELD_OUT,
             *(charted, pruned, transferred),
+            *(shaded,),
             *(unrolled, queried, combined),
         ),
     ]
