@@ -85,7 +85,7 @@ TASKS = (
          (fifth.raw_readings(500.0, 120.0), silent.left_out("reader"))),
     Task("logs_sorted", "recurrent", logs_sorted, {"adamax": w.by("Adamax", 1.5e-2)},
          (sagemaker.padded(0.9), fifth.embedding_anew("first"))),
-    Task("logs_tagged", "recurrent", logs_tagged, {"nadam": w.by("NAdam", 3e-3)},
+    Task("logs_tagged", "recurrent", logs_tagged, {"nadam": w.by("NAdam", 6e-3)},
          (third.warm_up_for_ever(), fifth.unshuffled(37))),
     Task("sleep_deepened", "convolution", sleep_deepened, {"larger_batches": w.batches_of(64)},
          (second.spread_targets(), silent.empty_buffer("layers.1.norm"))),
