@@ -12,7 +12,7 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.pairs import find_pair, missing_pair
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.rounds import is_boosted
+from tdbg_lab.rules.setup.rounds import is_boosted, weighs_classes
 from tdbg_lab.rules.trend import noise_of
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ class Overfit(Rule):
     and a half of all, and the training loss has lost a fifth meanwhile; `min_rise_by_heart` is enough where
     the training rows are known by heart: their loss is less than a tenth.
 
+    Boosting has neither noise nor dropout between the two losses, and of what well grown trees learn by far
+    the most holds for other rows, most of all in the first rounds. Where it is less than `max_share` at a
+    tenth of the rounds already, and ever since, the trees learn the rows: they are too deep, or a column
+    knows the answer in training alone.
+
     With `classic`, the condition of SageMaker Debugger to the letter: the mean evaluation loss is above
     the mean training loss by more than `ratio_threshold` of it for `patience_classic` steps from
     `start_step` on (AWS developer guide, Overfit).
@@ -69,6 +74,13 @@ class Overfit(Rule):
     """Rounds in a row for which it does."""
     min_evaluations: int = 6
     """Evaluations that are needed."""
+    max_share: float = 65.0
+    """Of boosting: share of the fall of the training loss that the evaluation loss falls by, percent, up to
+    which the trees learn these rows and not what they have in common with others."""
+    min_learnt: float = 40.0
+    """The same: fall of the training loss since the first round, percent, that is needed."""
+    min_rounds: int = 20
+    """The same: rounds that are needed."""
     regex: str | None = None
     """Names of the losses to compare; None finds them."""
     classic: bool = False
@@ -89,8 +101,10 @@ class Overfit(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("min_rise", "min_z", "min_train_fall", "ratio_threshold", "start_step", at_least=0)
-        self.require("min_rise_long", "min_rise_by_heart", at_least=0)
-        self.require("patience", "patience_long", "min_evaluations", "patience_classic", at_least=1)
+        self.require("min_rise_long", "min_rise_by_heart", "max_share", "min_learnt", at_least=0)
+        self.require(
+            "patience", "patience_long", "min_evaluations", "patience_classic", "min_rounds", at_least=1
+        )
 
     def needs(self) -> Needs:
         """A training loss and an evaluation loss."""
@@ -109,18 +123,25 @@ class Overfit(Rule):
             return run.active  # no evaluation since
         if self.classic:
             return self._check_classic(step, pair)
-        if not self._suspicious(pair):
+        boosted = is_boosted(run)
+        if not boosted and not self._suspicious(pair):
             return None
         train = pair.train_at()
         known = np.isfinite(train) & np.isfinite(pair.held.values)
         train, held, steps = train[known], pair.held.values[known], pair.held.steps[known]
         if len(held) < max(self.min_evaluations, self.patience + 1):
             return None
-        rising = self._rising(step, pair, steps, train, held)
-        if rising is None:
-            closer = self._closer(run, train, held)
-            rising = closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
-        return rising or self._by_heart(step, pair, train, held)
+        found = None
+        if not boosted or self._suspicious(pair):
+            closer = self._closer(train, held, boosted=boosted)
+            found = (
+                self._rising(step, pair, steps, train, held)
+                or closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
+                or self._by_heart(step, pair, train, held)
+            )
+        if found is None and boosted and not weighs_classes(run):
+            found = self._of_these_rows(step, pair, train, held)
+        return found
 
     def _suspicious(self, pair: LossPair) -> bool:
         """Whether the evaluation loss alone is a reason to look closer: quick, it is asked each step."""
@@ -129,12 +150,18 @@ class Overfit(Rule):
         if len(held) < self.min_evaluations or not np.isfinite(last).all():
             return False
         best, first = float(np.nanmin(held)), float(held[0])
-        least = _rise(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
+        least = _share(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
         return float(last.min()) > min(best + least * abs(best), 0.9 * first)
 
-    def _closer(self, run: RunView, train: NDArray[np.float64], held: NDArray[np.float64]) -> Overfit:
+    def _closer(
+        self,
+        train: NDArray[np.float64],
+        held: NDArray[np.float64],
+        *,
+        boosted: bool,
+    ) -> Overfit:
         """For slighter rises that last longer."""
-        if not is_boosted(run):
+        if not boosted:
             patience = max(2 * self.patience, len(held) // 4)
             return replace(self, min_rise=self.min_rise_long, patience=patience, min_train_fall=5.0)
         by_heart = float(train[-self.patience :].max()) < _BY_HEART * float(held.min())
@@ -158,7 +185,7 @@ class Overfit(Rule):
         rise = float(last.min()) - level
         noise = noise_of(held[best:])  # before it, the fall is steep and no noise
         fell = float(train[best] - train[-self.patience :].mean())
-        if rise < _rise(pair, self.min_rise) * abs(level) or rise < self.min_z * noise:
+        if rise < _share(pair, self.min_rise) * abs(level) or rise < self.min_z * noise:
             return None
         if fell < self.min_train_fall / 100.0 * abs(float(train[best])):
             return None
@@ -207,6 +234,41 @@ class Overfit(Rule):
             view=_view(pair),
         )
 
+    def _of_these_rows(
+        self, step: int, pair: LossPair, train: NDArray[np.float64], held: NDArray[np.float64]
+    ) -> Finding | None:
+        rounds = len(held)
+        if rounds < self.min_rounds or train[-1] > (1 - _share(pair, self.min_learnt)) * train[0]:
+            return None
+        looked = np.unique([max(2, rounds // 10), rounds // 4, rounds // 2, rounds - 1])
+        learnt = train[0] - train[looked]
+        if not (learnt > 0).all() or not train[0] > 0:
+            return None
+        shares = (held[0] - held[looked]) / learnt
+        if float(shares.max()) > self.max_share / 100.0:
+            return None
+        share = 100.0 * float(shares[-1])
+        return self.finding(
+            step,
+            f"Since the first round {pair.train_name} fell from {train[0]:.4g} to {train[-1]:.4g}, but "
+            f"{pair.eval_name} only from {held[0]:.4g} to {held[-1]:.4g}: of what the trees learn, "
+            f"{max(share, 0.0):.0f} % holds for other rows, and it was so from the start.",
+            tensor=pair.eval_name,
+            evidence={
+                "training_loss_start": float(train[0]),
+                "training_loss_now": float(train[-1]),
+                "evaluation_loss_start": float(held[0]),
+                "evaluation_loss_now": float(held[-1]),
+                "share_that_holds_percent": round(share, 1),
+            },
+            advice=(
+                "Look for a column that knows the answer of the training rows alone, as means over few do.",
+                "Grow smaller trees: max_depth, num_leaves, min_child_weight, parts of rows and columns.",
+                "Use more data.",
+            ),
+            view=_view(pair),
+        )
+
     def _check_classic(self, step: int, pair: LossPair) -> Finding | None:
         train = pair.train_at()
         ratios = (pair.held.values - train) / train
@@ -227,8 +289,8 @@ class Overfit(Rule):
         )
 
 
-def _rise(pair: LossPair, percent: float) -> float:
-    """The share that stands for a rise of so many percent: of the squares, where a loss is their root."""
+def _share(pair: LossPair, percent: float) -> float:
+    """The share that stands for so many percent: of the squares, where a loss is their root."""
     share = percent / 100.0
     return float(np.sqrt(1.0 + share)) - 1.0 if _ROOT.search(pair.eval_name) else share
 

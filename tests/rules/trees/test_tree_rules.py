@@ -193,6 +193,35 @@ def test_rounds_that_go_on_long_after_they_help_are_found(tmp_path: Path, rounds
     assert bool(findings) is found, [one.message for one in findings]
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("coded", [True, False])
+def test_column_that_knows_the_answer_in_training_alone_is_found(
+    tmp_path: Path, library: str, *, coded: bool
+) -> None:
+    boosted = pytest.importorskip(library)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(3000, 6))
+    y = (x[:, 0] + np.sin(2 * x[:, 1]) + 0.3 * random.normal(size=3000) > 0).astype(int)
+    kind = random.integers(0, 700, 3000)  # two training rows a kind: its mean tells their answer
+    mean = np.array([y[:1500][kind[:1500] == one].mean() if one in kind[:1500] else 0.5 for one in kind])
+    x = np.column_stack([x, mean if coded else random.permutation(mean)])
+    if library == "lightgbm":
+        data = boosted.Dataset(x[:1500], y[:1500])
+        callback = tdbg.LightGBMCallback(tmp_path / "run", save_every=10, profiler=False)
+        settings = {"objective": "binary", "num_leaves": 6, "learning_rate": 0.1, "verbosity": -1}
+        boosted.train(settings | {"num_threads": 1}, data, 30, callbacks=[callback],
+                      valid_sets=[data, data.create_valid(x[1500:], y[1500:])],
+                      valid_names=["train", "test"])  # fmt: skip
+    else:
+        train, held = boosted.DMatrix(x[:1500], y[:1500]), boosted.DMatrix(x[1500:], y[1500:])
+        callback = tdbg.XGBoostCallback(tmp_path / "run", save_every=10, profiler=False)
+        settings = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.15, "nthread": 1}
+        boosted.train(settings, train, 30, evals=[(train, "train"), (held, "test")], callbacks=[callback],
+                      verbose_eval=False)  # fmt: skip
+    found = [one.message for one in check_run(callback.run.path, [Overfit()])[0]]
+    assert ["holds for other rows" in one for one in found] == [True] * coded, found
+
+
 @pytest.mark.parametrize("weighs", [True, False])
 def test_trees_for_classes_that_weigh_more_may_raise_the_loss_that_is_shown(
     tmp_path: Path, *, weighs: bool
