@@ -20,7 +20,7 @@ from tdbg_lab.rules.losses.evidence import (
 from tdbg_lab.rules.losses.state import is_game, knows
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import has_ended, warming_up
-from tdbg_lab.rules.setup.rounds import weighs_classes
+from tdbg_lab.rules.setup.rounds import is_last_round, weighs_classes
 from tdbg_lab.rules.trend import noise_of, trend_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ __all__ = ["LossNotDecreasing"]
 
 _DOWN_Z = 3.0
 """Standard errors of a fall that is no noise."""
+_FROM_ZERO = re.compile(r"(?i)(^|[^a-z0-9])(multi_|binary_|m)?(logloss|rmse|rmsle|mae|l1|l2|mphe|huber)$")
+"""Boosting losses whose least value is zero, whatever the labels are."""
 _FIRST = 5
 """Losses of the untrained model, nearly: the rate is least when it begins to warm up."""
 
@@ -58,6 +60,7 @@ class LossNotDecreasing(Rule):
 
     *Stuck*: less than `min_drop` percent below its start after `patience` steps, and no
     fall of `min_z` standard errors within the last two thirds of what was recorded.
+    Of boosting whose rounds are over: less than `min_drop_boosted` percent since the first of them.
     *Rising*: above its best by more than `max_rise` percent of all it had fallen, beyond the noise, at
     every one of the last `patience_rise` recorded points.
 
@@ -80,6 +83,9 @@ class LossNotDecreasing(Rule):
     """Fall since the start, percent of the start, that counts as learning."""
     min_z: float = 2.0
     """A fall of this many standard errors counts as learning, too."""
+    min_drop_boosted: float = 1.0
+    """Boosting: fall in all rounds that are planned, percent, that counts as learning; of losses that can
+    come to zero."""
     little_z: float = 4.0
     """A smaller fall than `min_drop`, of this many standard errors and of `little_drop`, is a notice."""
     little_drop: float = 1.0
@@ -113,7 +119,9 @@ class LossNotDecreasing(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("patience", "patience_ended", "min_points", "patience_rise", "num_steps", at_least=1)
-        self.require("min_drop", "min_z", "max_rise", "increase_threshold_percent", at_least=0)
+        self.require(
+            "min_drop", "min_drop_boosted", "min_z", "max_rise", "increase_threshold_percent", at_least=0
+        )
         self.require("little_z", "little_drop", at_least=0)
         self.require("diff_percent", at_least=0, below=100)
 
@@ -168,6 +176,8 @@ class LossNotDecreasing(Rule):
         warm = warming_up(run)
         if warm.now or has_no_floor(loss.values):
             return None
+        if is_last_round(run, int(loss.steps[-1])) and _FROM_ZERO.search(name):
+            return self._of_rounds(name, loss)
         after = loss.steps >= warm.until_step
         stuck = (
             None
@@ -219,6 +229,25 @@ class LossNotDecreasing(Rule):
                 "points_count": trend.points,
             },
             advice=self._STUCK,
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
+
+    def _of_rounds(self, name: str, loss: Scalars) -> Finding | None:
+        """Boosting that is at its end: training rows alone let any trees fall by more."""
+        start, now = float(loss.values[0]), float(loss.values[-1])
+        fall = 100.0 * (start - now) / max(abs(start), 1e-12)
+        if fall >= self.min_drop_boosted:
+            return None
+        return self.finding(
+            int(loss.steps[-1]),
+            f"{name} is {now:.4g} after all {len(loss.steps)} rounds and was {start:.4g} after the first: it "
+            f"has fallen by {fall:.2g} %, though trees can learn that much by heart.",
+            tensor=name,
+            evidence={"loss_start": start, "loss_now": now, "fall_percent": round(fall, 3)},
+            advice=(
+                "Look at what holds leaves down: learning rate, max_delta_step, lambda, alpha, gamma.",
+                "Look at what keeps trees from splitting: min_child_weight, min_data_in_leaf, max_depth.",
+            ),
             view=ViewRef("scalars", {"tensors": [name]}),
         )
 

@@ -51,7 +51,8 @@ class LearningRate(Rule):
     those of any healthy training.
 
     Boosted trees have no weights to move. Each round adds the learning rate's share of what its tree tells,
-    so that ``(1 - rate) ** rounds`` is left untold after all rounds that are to come, whatever they show.
+    so that ``(1 - rate) ** rounds`` is left untold after all rounds that are to come, whatever they show. A
+    rate above one adds more than the trees tell, and overshoots.
     """
 
     high: float = 0.1
@@ -90,6 +91,8 @@ class LearningRate(Rule):
     healthy trainings the most was 0.21."""
     rounds: int = 10
     """Rounds after which that is told."""
+    whole: float = 1.0
+    """Rate of boosted trees above which it is too high: each tree is added more than once."""
 
     explains: ClassVar[tuple[str, ...]] = (
         *NOT_LEARNING,
@@ -112,7 +115,7 @@ class LearningRate(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("high", "low", "creeping", "replaced", "pushed", above=0)
+        self.require("high", "low", "creeping", "replaced", "pushed", "whole", above=0)
         self.require("patience", "min_points", "warm_up_steps", "warm_up_evaluations", at_least=1)
         self.require("longest_warm_up", "rounds", at_least=1)
         self.require("untold", at_least=0, at_most=1)
@@ -135,8 +138,7 @@ class LearningRate(Rule):
         """Compare the ratios of the last saved steps, and look at the loss."""
         untold = untold_share(run)
         if untold is not None:
-            low = untold > self.untold and step + 1 >= self.rounds
-            return self._of_rounds(step, run, untold) if low else None
+            return self._of_trees(step, run, untold)
         if not len(run.frame().rows(Kind.OPTIMIZER)):
             return None
         ratio = self._typical(run)
@@ -178,6 +180,25 @@ class LearningRate(Rule):
             advice=advice,
             fix={"setting": "learning_rate", "factor": factor},
             view=ViewRef("scalars", {"tensors": ["optimizer/lr/0", losses[0]]}),
+        )
+
+    def _of_trees(self, step: int, run: RunView, untold: float) -> Finding | None:
+        if rate_of(run.info.hyperparameters) > self.whole:
+            return self._of_more_than_all(step, run)
+        low = untold > self.untold and step + 1 >= self.rounds
+        return self._of_rounds(step, run, untold) if low else None
+
+    def _of_more_than_all(self, step: int, run: RunView) -> Finding:
+        """A rate that adds more than a tree tells."""
+        rate = rate_of(run.info.hyperparameters)
+        return self.finding(
+            step,
+            f"Each round adds {rate:.3g} times what its tree tells: more than is missing, so that the next "
+            "tree must take it back.",
+            tensor="hyperparameters/eta",
+            evidence={"learning_rate": rate},
+            advice=("Use a rate of 0.3 or less.", "Halve the rate and double the rounds for better trees."),
+            view=ViewRef("scalars", {"tensors": run.losses()[:2]}),
         )
 
     def _of_rounds(self, step: int, run: RunView, untold: float) -> Finding:

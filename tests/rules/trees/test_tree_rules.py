@@ -176,6 +176,37 @@ def test_rate_for_many_more_rounds_than_there_are_is_found(tmp_path: Path, libra
     assert alarms(0.05) == []
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"learning_rate": 2.5}, "2.5 times what its tree tells"),
+        ({"max_delta_step": 1e-4}, "after all 30 rounds"),
+        ({"learning_rate": 1.0}, ""),
+        ({"learning_rate": 0.1}, ""),
+    ],
+)
+def test_steps_of_trees_that_are_too_large_or_held_down_are_found(
+    tmp_path: Path, library: str, settings: dict[str, float], told: str
+) -> None:
+    boosted = pytest.importorskip(library)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(300, 5))
+    y = x[:, 0] + 0.1 * random.normal(size=300)
+    quiet = {"nthread": 1, "verbosity": -1 if library == "lightgbm" else 0, "metric": "rmse"}
+    if library == "lightgbm":
+        data = boosted.Dataset(x, y)
+        callback = tdbg.LightGBMCallback(tmp_path / "run", train=(x, y), save_every=5, profiler=False)
+        boosted.train(settings | quiet, data, 30, valid_sets=[data], callbacks=[callback])
+    else:
+        data = boosted.DMatrix(x, y)
+        callback = tdbg.XGBoostCallback(tmp_path / "run", train=data, save_every=5, profiler=False)
+        boosted.train(settings | quiet, data, 30, evals=[(data, "train")], callbacks=[callback],
+                      verbose_eval=False)  # fmt: skip
+    found = check_run(callback.run.path, [LearningRate(), LossNotDecreasing()])[0]
+    assert [told in one.message for one in found] == [True] * bool(told), [one.message for one in found]
+
+
 @pytest.mark.parametrize(("rounds", "found"), [(300, True), (25, False)])
 def test_rounds_that_go_on_long_after_they_help_are_found(tmp_path: Path, rounds: int, found: bool) -> None:  # noqa: FBT001
     xgboost = pytest.importorskip("xgboost")
