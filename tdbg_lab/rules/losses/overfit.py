@@ -74,7 +74,7 @@ class Overfit(Rule):
     """Rounds in a row for which it does."""
     min_evaluations: int = 6
     """Evaluations that are needed."""
-    max_share: float = 65.0
+    max_share: float = 55.0
     """Of boosting: share of the fall of the training loss that the evaluation loss falls by, percent, up to
     which the trees learn these rows and not what they have in common with others."""
     min_learnt: float = 40.0
