@@ -129,8 +129,8 @@ SETS_OF_PROGRAMS = {
     ),
     "tenth_tuned": SetOfPrograms(
         "The tuned half of the tenth set",
-        "tasks of each family took turns in being tuned on or held out (boosted trees are all here); these "
-        "are the ones to tune on.",
+        "tasks of each family took turns in being tuned on or held out (for boosted trees, others were "
+        "written to be held out); these are the ones to tune on.",
         seeds=2,
     ),
     "held_out_ninth": _once_held_out("ninth", "in the last report"),
