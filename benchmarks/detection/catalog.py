@@ -73,6 +73,9 @@ from benchmarks.detection.programs.sixth import ways_tasks as shared
 from benchmarks.detection.programs.tenth import attention as queried
 from benchmarks.detection.programs.tenth import boosting as pruned
 from benchmarks.detection.programs.tenth import boosting_asked as balanced
+from benchmarks.detection.programs.tenth import games as staked
+from benchmarks.detection.programs.tenth import keras_nets as compiled
+from benchmarks.detection.programs.tenth import pairs as coupled
 from benchmarks.detection.programs.tenth import pictures as shaded
 from benchmarks.detection.programs.tenth import sequences as unrolled
 from benchmarks.detection.programs.tenth import tables as charted
@@ -201,7 +204,7 @@ def tasks() -> list[Task]:
             "tenth_tuned",
             HELD_OUT,
             *(charted, transferred),
-            *(shaded,),
+            *(shaded, compiled, coupled, staked),
             *(unrolled, queried, combined),
         ),
         *_whole("tenth_tuned", pruned),
