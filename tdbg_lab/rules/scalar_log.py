@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Kind
+from tdbg_lab.records import Kind, Mode
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.series import Scalars, Series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tdbg_lab.records import Mode
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.layout import Layout
 
@@ -33,7 +32,8 @@ class _Entry(NamedTuple):
 class ScalarLog:
     """Losses, logged scalars and optimizer facts of one mode.
 
-    Most scalars of a large model (an update ratio per weight) are asked for seldom or never: a step is
+    Of an evaluation of several batches a value is their mean, but for the number of its samples, which is the
+    sum. Most scalars of a large model (an update ratio per weight) are asked for seldom or never: a step is
     kept as one array, and goes into the series of a name when that is read, or many steps at a time.
     """
 
@@ -54,7 +54,11 @@ class ScalarLog:
             return
         if index.keys() - self._series.keys():
             self._series |= {name: Series() for name in index if name not in self._series}
-        values = frame.scalar_values[frame.rows(*_KINDS)]
+        rows = frame.rows(*_KINDS)
+        values = frame.scalar_values[rows]
+        if self._mode is Mode.EVAL and len(added := _added_up(frame.layout)):
+            values = values.copy()
+            values[added] *= frame.block.count[rows[added]]
         self._entries.append(_Entry(frame.step, frame.layout, values))
         if len(self._entries) >= _MAX_ENTRIES:
             self._empty()
@@ -95,3 +99,11 @@ class ScalarLog:
 def _scalar_index(layout: Layout) -> dict[str, int]:
     """Place of each scalar among the scalars of a layout."""
     return {layout.keys[row].name: place for place, row in enumerate(layout.rows(_KINDS).tolist())}
+
+
+@remembered
+def _added_up(layout: Layout) -> NDArray[np.int64]:
+    """Places among the scalars of a layout that are numbers of samples."""
+    return np.array(
+        [place for name, place in _scalar_index(layout).items() if name.endswith("/samples")], int
+    )

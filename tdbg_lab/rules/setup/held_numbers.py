@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["HeldNumbers", "held_numbers"]
 
 _EVALUATIONS, _LEAST_ROWS = 3, 100
+_MANY = 5
+"""Evaluations that are needed where the training rows are not known by heart, and none of which was better
+than `_FELL` of the first."""
+_FELL = 0.95
 _Z = 1.64
 """Standard errors that leave one chance in twenty."""
 _TOLD, _KNOWN = 0.15, 0.4
@@ -62,14 +66,26 @@ def held_numbers(run: RunView, name: str, last: int) -> HeldNumbers | None:
     if kind_of(run, name) is not LossKind.DISTANCE:
         return None
     trained = facts_of(run, name, "correlation", Mode.TRAIN)[-last:]
+    if len(trained) < last:
+        return None
+    known = float(trained.mean()) >= _KNOWN
+    evaluations = _EVALUATIONS if known else _MANY
     held, rows, least, most = (
-        facts_of(run, name, fact, Mode.EVAL)[-_EVALUATIONS:]
+        facts_of(run, name, fact, Mode.EVAL)[-evaluations:]
         for fact in ("correlation", "samples", "target_min", "target_max")
     )
-    if len(trained) < last or not len(held) == len(rows) == _EVALUATIONS or not (least < most).all():
+    if not len(held) == len(rows) == evaluations or not (least < most).all():
         return None
     error = _Z / float(np.sqrt(rows.min()))
-    by_chance = float(held.max()) <= error and float(held.max()) + error <= _TOLD
-    if rows.min() < _LEAST_ROWS or not by_chance or not float(trained.mean()) >= _KNOWN:
+    level = float(held.max()) if known else max(float(held.mean()), float(held[-1]))
+    if rows.min() < _LEAST_ROWS or not (level <= error and level + error <= _TOLD):
+        return None
+    if not known and not (float(trained.mean()) > 0 and _never_fell(run, name)):
         return None
     return HeldNumbers(float(trained.mean()), float(held.mean()), int(rows.min()))
+
+
+def _never_fell(run: RunView, name: str) -> bool:
+    """Whether the loss of the evaluations is where it began, or higher."""
+    losses = run.scalars(f"loss/{name}", Mode.EVAL).values
+    return len(losses) >= _MANY and bool(losses.min() >= _FELL * losses[0] > 0)

@@ -108,7 +108,7 @@ class UnrelatedLabels(LossRule):
 
     def needs(self) -> Needs:
         """Facts about losses, and the losses; predictions and labels of boosted trees."""
-        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.CUSTOM), raw=True)
+        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.CUSTOM), raw=True, evaluations=True)
 
     def not_applicable(self, run: RunView) -> str:
         """Without a loss that is watched, and without labels of boosted trees."""
