@@ -33,7 +33,9 @@ __all__ = ["LossNotDecreasing"]
 
 _DOWN_Z = 3.0
 """Standard errors of a fall that is no noise."""
-_FROM_ZERO = re.compile(r"(?i)(^|[^a-z0-9])(multi_|binary_|m)?(logloss|rmse|rmsle|mae|l1|l2|mphe|huber)$")
+_FROM_ZERO = re.compile(
+    r"(?i)(^|[^a-z0-9])(multi_|binary_|m)?(logloss|rmse|rmsle|mae|l1|l2|mphe|huber|gamma-deviance)$"
+)
 """Boosting losses whose least value is zero, whatever the labels are."""
 _FIRST = 5
 """Losses of the untrained model, nearly: the rate is least when it begins to warm up."""

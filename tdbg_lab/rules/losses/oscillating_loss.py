@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.evidence import has_no_floor
 from tdbg_lab.rules.losses.state import no_single_loss
 from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
@@ -46,7 +47,8 @@ class OscillatingLoss(Rule):
     every lag (below 0.4 at the best of 15 lags over 64 points). A step beyond what the curvature bears makes
     the loss swing from one side of the valley to the other, which is seen as a strong positive
     autocorrelation at a period and a strong negative one within it. What swings because the learning rate
-    or the order of the batches does is not reported, nor a swing under which the loss goes on falling.
+    or the order of the batches does is not reported, nor a swing under which the loss goes on falling, nor
+    that of a loss around zero, as of a policy, which has no size to swing by.
 
     Without a steady period, a loss oscillates that falls far, step by step, and is thrown back to where it
     began again and again. Six falls in a row before each throw are no work of small batches.
@@ -99,7 +101,7 @@ class OscillatingLoss(Rule):
         ):
             return self._returning(step, name, values, back)
         swing = _swing(values, self.min_size)
-        if swing.strength < self.min_strength:
+        if swing.strength < self.min_strength or has_no_floor(series.values):
             return None
         if _is_made(run, int(series.steps[-self.window]), swing.period):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +14,8 @@ from tdbg_lab.rules.silent.cut_off import cut_off
 from tdbg_lab.rules.silent.loop import LoopRule, fact, facts_below, in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
@@ -88,7 +91,9 @@ class ParametersWithoutGradient(LoopRule):
     Layers whose outputs were recorded in the forward pass make a warning: a ``detach``, a ``no_grad`` or
     a round trip through numpy cuts them off. Layers that were not used meanwhile, such as an expert to which
     no row was sent, make a notice. So do biases of layers whose weights get one: where a loss is made of the
-    derivative of an output, as in energy models, what is added to the output goes for nothing.
+    derivative of an output, as in energy models, what is added to the output goes for nothing. Nor is it more
+    than a notice for the part of the last of several blocks whose like in the blocks before gets one: what it
+    would hand on has no next block to go to, as the last residual of a WaveNet.
 
     A gradient that is exactly zero, of the bias as well, is none. It is so behind dead units, which have
     rules of their own, and in parts whose turn has not come; but a head that nothing else takes its output
@@ -136,7 +141,10 @@ class ParametersWithoutGradient(LoopRule):
         last = _owner(shown[-1])
         name = next(one for one in shown if _owner(one) == last)
         named = _these([name, *(one for one in shown if one != name)])
-        if used:
+        ends = bool(used) and all(_ends_a_stack(_owner(one), reached) for one in used)
+        if ends:
+            how = "as what the last block of a stack would hand on to the next one"
+        elif used:
             how = "though they take part in the forward pass"
         elif all(_owner(one) in reached for one in bad):
             how = "though their layers' weights did"
@@ -145,7 +153,7 @@ class ParametersWithoutGradient(LoopRule):
         return self.finding(
             step,
             f"{named} got no gradient in the last {self.patience} steps, {how}.",
-            severity=Severity.WARNING if used else Severity.NOTICE,
+            severity=Severity.WARNING if used and not ends else Severity.NOTICE,
             tensor=name,
             evidence={
                 "parameters_without_gradient_count": len(bad),
@@ -203,6 +211,25 @@ class ParametersWithoutGradient(LoopRule):
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
             step_first=frames[0].step,
         )
+
+
+def _ends_a_stack(module: str, reached: Collection[str]) -> bool:
+    """Whether it is a part of the last of some numbered blocks, and all others like it got a gradient.
+
+    Parameters
+    ----------
+    module
+        Its path: ``layers.2.residual``.
+    reached
+        Modules that got a gradient, among them ``layers.1.residual`` and some other part of ``layers.2``.
+    """
+    for number in re.finditer(r"(?<=\.)\d+(?=\.)|^\d+(?=\.)", module):
+        before, after = module[: number.start()], module[number.end() :]
+        likes = [f"{before}{one}{after}" for one in range(int(number[0]))]
+        others = f"{before}{number[0]}."
+        if likes and all(one in reached for one in likes) and any(one.startswith(others) for one in reached):
+            return f"{before}{int(number[0]) + 1}{after}" not in reached
+    return False
 
 
 def _at_zero(frames: list[Frame]) -> list[str]:
