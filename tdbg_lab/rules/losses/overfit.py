@@ -250,8 +250,8 @@ class Overfit(Rule):
         since = "the first round" if boosted else "knowing nothing but how frequent labels are"
         return self.finding(
             step,
-            f"Since {since}, the training loss fell from {learnt.train_start:.4g} to {learnt.train:.4g}, but the "
-            f"evaluation loss only from {learnt.held_start:.4g} to {learnt.held:.4g}: of what is learnt, "
+            f"Since {since}, the training loss fell from {learnt.train_start:.4g} to {learnt.train:.4g}, "
+            f"but the evaluation loss only from {learnt.held_start:.4g} to {learnt.held:.4g}: of what is learnt, "
             f"{100 * max(learnt.share, 0.0):.0f} % holds for other rows.",
             tensor=pair.eval_name,
             evidence={
