@@ -251,8 +251,8 @@ class Overfit(Rule):
         return self.finding(
             step,
             f"Since {since}, the training loss fell from {learnt.train_start:.4g} to {learnt.train:.4g}, "
-            f"but the evaluation loss only from {learnt.held_start:.4g} to {learnt.held:.4g}: of what is learnt, "
-            f"{100 * max(learnt.share, 0.0):.0f} % holds for other rows.",
+            f"but the evaluation loss only from {learnt.held_start:.4g} to {learnt.held:.4g}: of what "
+            f"is learnt, {100 * max(learnt.share, 0.0):.0f} % holds for other rows.",
             tensor=pair.eval_name,
             evidence={
                 "training_loss_start": learnt.train_start,

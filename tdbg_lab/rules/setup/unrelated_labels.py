@@ -12,7 +12,7 @@ from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.schedule import warming_up
+from tdbg_lab.rules.schedule import has_ended, warming_up
 from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of
 from tdbg_lab.rules.setup.held_labels import held_labels
 from tdbg_lab.rules.setup.held_numbers import held_numbers
@@ -296,8 +296,9 @@ def _follows(finding: Finding) -> bool:
 def _moving(run: RunView, last: int) -> bool:
     """Whether weights moved at the `last` saved steps, by the median of all: where update ratios are known.
 
-    A schedule that has come to its end by now leaves what was learnt before it.
+    A schedule that has come to its end by now leaves what was learnt before it: then all steps count.
     """
+    last = 0 if has_ended(run) else last
     if any(one.rule == _ENDED for one in run.open):
         return True
     ratios = [

@@ -44,7 +44,7 @@ class PosteriorCollapse(Rule):
 
     That is the prior: the code is noise and tells nothing of its input. A unit counts as active when its mean
     varies by more than 0.1 between samples (Burda et al., Importance weighted autoencoders, 2016); here all
-    of them are smaller than that, for all samples. Some inactive units are healthy.
+    of them are smaller than that, for all samples, and the variances are about one. Some inactive units are healthy.
 
     Such layers are known by their shapes: two layers of one shape, narrower than what they are given, one
     behind the other though neither fits onto the other, or a single one of twice the width; and a layer
@@ -52,8 +52,10 @@ class PosteriorCollapse(Rule):
     """
 
     size: float = 0.1
-    """Root mean square of means, and of logarithms of variances, below which they are those of the prior. In
-    healthy trainings they were 1.0 and more."""
+    """Root mean square of means below which they are those of the prior. In healthy trainings it was 0.9 and
+    more."""
+    log_variance: float = 0.3
+    """The same of logarithms of variances: a standard deviation within a sixth of one."""
     patience: int = 32
     """Recorded batches in a row."""
 
@@ -70,7 +72,7 @@ class PosteriorCollapse(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("size", above=0)
+        self.require("size", "log_variance", above=0)
         self.require("patience", at_least=4)
 
     def needs(self) -> Needs:
@@ -92,7 +94,7 @@ class PosteriorCollapse(Rule):
             sizes = np.array(
                 [[_size(frame, name) for name in (code.mean, code.deviation)] for frame in frames]
             )
-            if not (sizes < self.size).all() or self._grows(sizes.max(1)):
+            if not (sizes < (self.size, self.log_variance)).all() or self._grows(sizes.max(1)):
                 continue
             return self._found(step, code, sizes, frames)
         return None
