@@ -44,7 +44,8 @@ class PosteriorCollapse(Rule):
 
     That is the prior: the code is noise and tells nothing of its input. A unit counts as active when its mean
     varies by more than 0.1 between samples (Burda et al., Importance weighted autoencoders, 2016); here all
-    of them are smaller than that, for all samples, and the variances are about one. Some inactive units are healthy.
+    of them are smaller than that, for all samples, and the variances are about one. Some inactive units are
+    healthy.
 
     Such layers are known by their shapes: two layers of one shape, narrower than what they are given, one
     behind the other though neither fits onto the other, or a single one of twice the width; and a layer
