@@ -121,7 +121,9 @@ class Episodes:
         worse = not old.cause and SEVERITIES.index(answer.severity) > SEVERITIES.index(old.severity)
         if answer.step_last <= old.step_last and not worse:
             return None
-        told = answer if answer.tensor == old.tensor else old  # the first to be named is where it began
+        # The first to be named is where it began, unless there was no trouble with it.
+        graver = worse and old.severity is Severity.NOTICE
+        told = answer if graver or answer.tensor == old.tensor else old
         new = replace(
             told,
             step_first=min(old.step_first, answer.step_first),

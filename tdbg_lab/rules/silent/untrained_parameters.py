@@ -137,12 +137,14 @@ class ParametersWithoutGradient(LoopRule):
             if _owner(name) in called and lasting[name] > since
             if _is_weight(name) or _owner(name) not in reached
         ]
+        ends = all(_ends_a_stack(_owner(one), reached) for one in used)
+        if ends and (graver := self._unheeded(step, run) or self._cut_off(step, run)) is not None:
+            return graver
         shown = used or bad
         last = _owner(shown[-1])
         name = next(one for one in shown if _owner(one) == last)
         named = _these([name, *(one for one in shown if one != name)])
-        ends = bool(used) and all(_ends_a_stack(_owner(one), reached) for one in used)
-        if ends:
+        if used and ends:
             how = "as what the last block of a stack would hand on to the next one"
         elif used:
             how = "though they take part in the forward pass"
@@ -153,7 +155,7 @@ class ParametersWithoutGradient(LoopRule):
         return self.finding(
             step,
             f"{named} got no gradient in the last {self.patience} steps, {how}.",
-            severity=Severity.WARNING if used and not ends else Severity.NOTICE,
+            severity=Severity.NOTICE if ends else Severity.WARNING,
             tensor=name,
             evidence={
                 "parameters_without_gradient_count": len(bad),
