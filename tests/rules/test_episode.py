@@ -52,6 +52,14 @@ def test_finding_stays_with_the_tensor_named_first() -> None:
     assert (finding.tensor, finding.message, finding.step_last) == ("layer3", "at 1", 2)
 
 
+def test_trouble_that_follows_a_mere_notice_is_named() -> None:
+    episodes = Episodes()
+    episodes.take(1, answer(1, tensor="layer3", severity=Severity.NOTICE))
+    episodes.take(2, answer(2, tensor="layer1", severity=Severity.WARNING))
+    (finding,) = episodes.findings
+    assert (finding.tensor, finding.message, finding.step_first) == ("layer1", "at 2", 1)
+
+
 def test_checking_again_from_anywhere_tells_nothing_new() -> None:
     answers = {step: answer(step) for step in (*range(3, 9), *range(20, 24))}
     first = Episodes()

@@ -10,6 +10,7 @@ from tdbg_lab.rules.frame import Frame
 from tdbg_lab.rules.layout import Layout
 from tdbg_lab.rules.scalar_log import ScalarLog
 from tdbg_lab.stats.block import scalar_block
+from tdbg_lab.testing import block_of
 
 
 def layout(*names: str) -> Layout:
@@ -33,6 +34,16 @@ def test_points_do_not_depend_on_when_they_are_asked_for(every: int) -> None:
     assert values.tolist() == list(range(1300))
     assert log.get("b", 1299).values.tolist() == [-step for step in range(0, 1300, 10)]
     assert log.get("b", 25).steps.tolist() == [0, 10, 20]
+
+
+@pytest.mark.parametrize(("mode", "samples"), [(Mode.EVAL, 150.0), (Mode.TRAIN, 50.0)])
+def test_samples_of_all_batches_of_an_evaluation_are_added_up(mode: Mode, samples: float) -> None:
+    log = ScalarLog(mode)
+    of = layout("check/loss/total/hits", "check/loss/total/samples")
+    block = block_of([np.array([0.5, 0.7, 0.6]), np.array([60.0, 60.0, 30.0])])  # three batches
+    log.put(Frame.laid_out(3, mode, 0, of, block))
+    assert log.get("check/loss/total/samples", 3).values.tolist() == pytest.approx([samples])
+    assert log.get("check/loss/total/hits", 3).values.tolist() == pytest.approx([0.6])
 
 
 def test_late_step_goes_into_its_place_and_replaces_itself() -> None:

@@ -162,7 +162,7 @@ class LearningRate(Rule):
             )
             if trend.points < 50 or not (creeps or (ratio <= self.low and not falls)):
                 return None
-            if self._is_meant(step, run, ratio, losses[0]):
+            if self._will_change(step, run, ratio) or _has_no_gradient(run) or knows(run, losses[0]):
                 return None
             what, advice, factor = "little", self._LOW, 10.0
         return self.finding(
@@ -267,15 +267,6 @@ class LearningRate(Rule):
             if len(values) == self.patience:
                 found.append(float(np.median(values)))
         return float(np.median(found)) if found else float("nan")
-
-    def _is_meant(self, step: int, run: RunView, ratio: float, loss: str) -> bool:
-        """Whether small steps have another reason: a schedule, no gradient, or all that can be is learnt.
-
-        What a model knows that no step ever moved, it knew before.
-        """
-        if self._will_change(step, run, ratio) or _has_no_gradient(run):
-            return True
-        return knows(run, loss) and _largest(run) > self.low
 
     def _will_change(self, step: int, run: RunView, ratio: float) -> bool:
         """Whether the rate is at its end, or in a warm-up that one can still wait for."""

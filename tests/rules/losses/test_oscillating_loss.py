@@ -96,6 +96,12 @@ def test_swing_of_the_learning_rate_is_left_alone(tmp_path: Path) -> None:
     assert _made(tmp_path / "run", 1 + 0.3 * swing, **{"0": 0.1 * (1 + 0.5 * swing)}) == []
 
 
+@pytest.mark.parametrize(("level", "found"), [(1.0, 1), (0.02, 0)])
+def test_loss_around_zero_has_no_size_to_swing_by(tmp_path: Path, level: float, found: int) -> None:
+    at = np.arange(120)
+    assert len(_made(tmp_path / "run", level + 0.3 * np.cos(2 * np.pi * at / 8))) == found
+
+
 def test_several_models_are_a_game(tmp_path: Path) -> None:
     made = Made(tmp_path / "run")
     for step in range(3):

@@ -110,6 +110,22 @@ def test_run_without_evaluation_says_how_to_record_it(tmp_path: Path) -> None:
     assert "handle.mode('eval')" in made.check(Overfit())[1]["overfit"].reason
 
 
+@pytest.mark.parametrize(("held", "found"), [(1.9, 1), (0.9, 0)])
+def test_little_of_what_is_learnt_holds_for_others_though_their_loss_does_not_rise(
+    tmp_path: Path, held: float, found: int
+) -> None:
+    made = Made(tmp_path / "run")
+    facts = {"check/loss/CrossEntropyLoss/kind": 1.0, "check/loss/CrossEntropyLoss/entropy": 2.3}
+    for step in range(100):
+        made.step(step, {"loss/CrossEntropyLoss": 0.2 + 2.1 * 0.9**step} | facts)
+        if step % 10 == 9:
+            loss = held + (2.3 - held) * 0.93**step
+            made.step(step, {"loss/CrossEntropyLoss": loss} | facts, mode="eval")
+    made.end()
+    findings = made.check(Overfit())[0]
+    assert [round(one.evidence["share_that_holds_percent"]) for one in findings] == [19] * found
+
+
 def test_negative_ratio_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"overfit.ratio_threshold is -0.1"):
         Overfit(ratio_threshold=-0.1)

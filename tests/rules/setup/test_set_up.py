@@ -290,6 +290,28 @@ def test_labels_that_embeddings_have_nothing_to_do_with_are_found(tmp_path, shuf
     assert len(findings) == found
 
 
+@pytest.mark.parametrize(
+    ("trained", "held", "falls", "found"),
+    [(0.6, 0.0, 0.0, 1), (0.2, 0.0, 0.0, 1), (0.2, 0.4, 0.0, 0), (0.2, 0.0, 0.3, 0)],
+    ids=["known by heart", "hardly known", "held out, too", "loss held out falls"],
+)
+def test_numbers_that_rows_held_out_have_nothing_to_do_with_are_found(tmp_path, trained, held, falls, found):
+    made = Made(tmp_path / "run")
+    facts = {"kind": 7.0, "samples": 150.0, "target_min": -2.0, "target_max": 2.0}
+    for step in range(300):
+        loss = {"loss/MSELoss": 1.0 - 0.1 * step / 300, "optimizer/update_ratio/a.weight": 1e-3}
+        made.step(step, loss | _of("MSELoss", correlation=trained, **facts))
+        if step % 50 == 49:
+            loss = {"loss/MSELoss": 1.05 - falls * step / 300}
+            made.step(step, loss | _of("MSELoss", correlation=held, **facts), mode="eval")
+    findings = made.check("unrelated_labels")[0]
+    assert ["not with those of 150 rows" in one.message for one in findings] == [True] * found
+
+
+def _of(loss: str, **facts: float) -> dict[str, float]:
+    return {f"check/loss/{loss}/{name}": value for name, value in facts.items()}
+
+
 def test_masks_of_bytes_are_found_by_their_zeros_and_their_size(tmp_path):
     for largest, found in ((255.0, 1), (1.0, 0)):
         made = Made(tmp_path / str(largest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from .healthy_loops import Skips
 from .loops import TRIGGER, Loop, LoopOfTwo, make_model, make_trained
 
 
@@ -80,6 +81,31 @@ class TwoHeads(nn.Module):
     def forward(self, x):
         h = self.body(x)
         return torch.cat([self.digit(h), self.large(h)], 1)
+
+
+class SkipsAndHeads(Skips):
+    """The same with a second head."""
+
+    def __init__(self):
+        super().__init__()
+        self.large = nn.Linear(64, 1)
+
+    def forward(self, x):
+        return torch.cat([super().forward(x), self.large(x)], 1)
+
+
+class HeadUnheededBesideTheEndOfAStack(Loop):
+    """Nobody takes what the last block hands on, which is no trouble, nor what a head tells, which is."""
+
+    rule, trigger, tensor, save_every = "parameters_without_gradient", 0, "large.weight", 2
+
+    def __init__(self):
+        super().__init__()
+        self.model = SkipsAndHeads()
+        self.optimizer = self.make_optimizer()
+
+    def forward(self, x, step):
+        return self.model(x)[:, :10]
 
 
 class HeadUnheeded(Loop):

@@ -142,6 +142,29 @@ class NormsHeld(Loop):
             self.model[at].eval()
 
 
+class Skips(nn.Module):
+    """What each block tells goes to the sum; what it hands on, to the next one, if there is one."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.ModuleDict({"on": nn.Linear(64, 64), "out": nn.Linear(64, 10)})
+                                    for _ in range(3))  # fmt: skip
+
+    def forward(self, x):
+        told = 0.0
+        for block in self.blocks:
+            told = told + block["out"](torch.relu(x))
+            x = x + block["on"](torch.relu(x))
+        return told
+
+
+class LastOfAStack(Loop):
+    """The last block computes what no next one takes: it never gets a gradient."""
+
+    def make_model(self):
+        return Skips()
+
+
 class PartFrozen(Loop):
     """Layers that are not trained are in eval mode, dropout and all."""
 
@@ -156,5 +179,5 @@ class PartFrozen(Loop):
 
 HEALTHY = (
     *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
-    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, NormsHeld, PartFrozen),
+    *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, NormsHeld, PartFrozen, LastOfAStack),
 )

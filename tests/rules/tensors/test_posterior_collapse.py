@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -13,6 +14,7 @@ from tdbg_lab.records import RuleStatus, Severity
 from tdbg_lab.rules import PosteriorCollapse, check_run
 from tests.rules import nets
 from tests.rules.healthy_ways import digits
+from tests.rules.made import Made
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +72,21 @@ def test_code_held_at_its_prior_is_found(tmp_path: Path, at_once: bool) -> None:
 def test_code_that_is_used_is_left_alone(tmp_path: Path, weight: Callable[[int], float]) -> None:
     run = trained(tmp_path / "run", weight)
     assert [one.message for one in tdbg.run_rules(run) if one.severity is not Severity.NOTICE] == []
+
+
+@pytest.mark.parametrize(("spread", "found"), [(0.2, 1), (0.6, 0)])
+def test_variances_of_about_one_are_those_of_the_prior(tmp_path: Path, spread: float, found: int) -> None:
+    rng = np.random.default_rng(0)
+    made = Made(tmp_path / "run")
+    for step in range(40):
+        weights = {"mean.weight": np.ones((CODE, 64)), "spread.weight": np.ones((CODE, 64)),
+                   "decode.0.weight": np.ones((64, CODE))}  # fmt: skip
+        outputs = {"activation/mean": 0.02 * rng.normal(size=(32, CODE)),
+                   "activation/spread": spread * rng.normal(size=(32, CODE)),
+                   "activation/decode.0": rng.normal(size=(32, 64))}  # fmt: skip
+        made.step(step, {"loss/x": 1.0} | weights | outputs)
+    made.end()
+    assert len(made.check("posterior_collapse")[0]) == found
 
 
 def test_other_models_have_no_code(tmp_path: Path) -> None:
