@@ -35,6 +35,9 @@ _HALF = 0.5
 _RATIOS = r"^optimizer/update_ratio/.*(weight\w*|kernel)$"
 """Recurrent layers of PyTorch call theirs ``weight_ih_l0``, layers of Keras ``kernel``."""
 
+_ALIKE = "layer_collapse"
+"""Rule that tells layers apart from which samples no longer can be told."""
+
 
 @rule("learning_rate", title="Learning rate out of scale")
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +47,8 @@ class LearningRate(Rule):
     Judged by the update ratio ``|dw| / |w|`` of the weight matrices, which is about 1e-3 in healthy
     training. Too high: the typical ratio is large and the loss is above where it began; or some step was
     larger than the weights themselves, so that nothing is left of their initialisation, and the loss has
-    not come back to that of the untrained model, or the output is the same for all samples ever
-    since. Too low: the ratio is tiny though there are gradients, the
+    not come back to that of the untrained model, or the output, or what a layer gives, is nearly the same
+    for all samples ever since. Too low: the ratio is tiny though there are gradients, the
     loss hardly falls, and the rate is neither at its end nor in a warm-up, unless that takes so long that it
     was counted in something else than steps. Or the loss falls, but creeps, with steps that are smaller than
     those of any healthy training.
@@ -236,7 +239,10 @@ class LearningRate(Rule):
         if points <= self.min_points:
             return None
         constant = any(one.rule == "constant_output" for one in run.open)
-        if not constant and not np.median(values[-self.min_points :]) >= values[0]:
+        alike = constant or any(
+            one.rule == _ALIKE and one.severity is not Severity.NOTICE for one in run.open
+        )
+        if not alike and not np.median(values[-self.min_points :]) >= values[0]:
             return None
         ratio = _largest(run)
         if ratio < (min(self.pushed, self.replaced) if constant else self.replaced):
