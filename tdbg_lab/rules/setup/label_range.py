@@ -26,6 +26,8 @@ _ROUNDING = 1e-3
 _LEAST_STEPS, _LEAST_EVALUATIONS = 10, 2
 _SCALED = 10.0
 """Ratio of the largest labels from which they are another unit, not the luck of few rows."""
+_ONE_SIZE = 3.0
+"""Ratio of predictions up to which those of evaluations are in the unit of those of training."""
 _BOUNDS = {
     OutputEnd.SIGMOID: (0.0, 1.0, "the output of a sigmoid"),
     OutputEnd.TANH: (-1.0, 1.0, "the output of a tanh"),
@@ -53,9 +55,9 @@ class LabelRange(LossRule):
 
     Of a loss of one's own it is not known what it allows. Masks of 0 and 255 are bytes that were not divided
     by 255. And labels that evaluations have in another range are not made as those of training are: they are
-    numbered from another number on, or so many times as large. Nor are labels that are all the same in
-    training, and several in evaluations; zeros for numbers are let be, which stand in for labels that there
-    are not. Numbers of hundreds, where outputs begin near zero, are raw.
+    numbered from another number on, or so many times as large, or numbers in other units. Nor are labels
+    that are all the same in training, and several in evaluations; zeros for numbers are let be, which stand
+    in for labels that there are not. Numbers of hundreds, where outputs begin near zero, are raw.
     """
 
     reach: float = 1.5
@@ -98,7 +100,8 @@ class LabelRange(LossRule):
                 seen = bounded.get(name, [])
                 texts = [self._unreachable(one) for one in seen]
             if not texts or not all(texts):
-                told = _elsewhere(run, name) or _only_one(run, name) or self._unscaled(run, name)
+                told = _elsewhere(run, name) or _in_other_units(run, name)
+                told = told or _only_one(run, name) or self._unscaled(run, name)
                 seen, texts = given, [told]
             if not texts or not all(texts):
                 continue
@@ -246,3 +249,23 @@ def _elsewhere(run: RunView, name: str) -> str:
     if not (shifted or scaled):
         return ""
     return f"labels from {low:.3g} to {high:.3g}, and from {low_held:.3g} to {high_held:.3g} in evaluations"
+
+
+def _in_other_units(run: RunView, name: str) -> str:
+    """Numbers that are many times as large on one side, while predictions are of one size on both.
+
+    Where predictions are turned back for evaluations as the numbers are, both are in other units.
+    """
+    if kind_of(run, name) is not LossKind.DISTANCE or is_game(run):
+        return ""
+    trained, held = (facts_of(run, name, "target_size", mode) for mode in (Mode.TRAIN, Mode.EVAL))
+    told, told_held = (facts_of(run, name, "prediction_size", mode) for mode in (Mode.TRAIN, Mode.EVAL))
+    if min(len(trained), len(told)) < _LEAST_STEPS or min(len(held), len(told_held)) < _LEAST_EVALUATIONS:
+        return ""
+    if not all(np.isfinite(one).all() and (one > 0).all() for one in (trained, held)):
+        return ""
+    apart = max(float(trained.min() / held.max()), float(held.min() / trained.max()))
+    predictions = float(told_held[-1]) / max(float(np.median(told[-_LEAST_STEPS:])), 1e-12)
+    if apart < _SCALED or not 1.0 / _ONE_SIZE < predictions < _ONE_SIZE:
+        return ""
+    return f"labels of a size of {np.median(trained):.3g}, and of {np.median(held):.3g} in evaluations"

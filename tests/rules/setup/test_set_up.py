@@ -308,6 +308,31 @@ def test_numbers_that_rows_held_out_have_nothing_to_do_with_are_found(tmp_path, 
     assert ["not with those of 150 rows" in one.message for one in findings] == [True] * found
 
 
+@pytest.mark.parametrize(
+    ("trained", "held", "predicted", "found"),
+    [(100.0, 1.0, 60.0, 1), (1.0, 100.0, 0.8, 1), (1.0, 100.0, 80.0, 0), (5.0, 1.0, 4.0, 0)],
+    ids=["training in cents", "evaluations in cents", "predictions turned back", "other rows"],
+)
+def test_numbers_that_evaluations_have_in_other_units_are_found(tmp_path, trained, held, predicted, found):
+    made = Made(tmp_path / "run")
+
+    def given(size: float, told: float) -> dict[str, float]:
+        ends = {
+            "target_min": -3 * size,
+            "target_max": 3 * size,
+            "prediction_min": -told,
+            "prediction_max": told,
+        }
+        sizes = {"target_size": size, "target_broken": 0.0, "prediction_size": told, "prediction_broken": 0.0}
+        return {"loss/MSELoss": 1.0} | _of("MSELoss", kind=7.0, samples=64.0, **ends, **sizes)
+
+    for step in range(60):
+        made.step(step, given(trained * (1 + 0.01 * (step % 7)), predicted if trained > held else 0.8))
+        if step % 15 == 14:
+            made.step(step, given(held, predicted), mode="eval")
+    assert len(made.check("label_range")[0]) == found
+
+
 def _of(loss: str, **facts: float) -> dict[str, float]:
     return {f"check/loss/{loss}/{name}": value for name, value in facts.items()}
 
