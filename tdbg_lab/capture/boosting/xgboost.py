@@ -187,6 +187,9 @@ class XGBoostModel:
         for group in _SHOWN:
             for source in (config, config["gradient_booster"], config["gradient_booster"].get("gbtree", {})):
                 found.update({k: _plain(v) for k, v in source.get(group, {}).items() if k not in _ALIASES})
+        for group in config.get("objective", {}).values():  # its own: scale_pos_weight, quantile_alpha
+            if isinstance(group, dict):
+                found.update({k: _plain(v) for k, v in group.items() if not isinstance(v, dict | list)})
         return found
 
     def importance(self) -> dict[str, NDArray[np.float64]]:

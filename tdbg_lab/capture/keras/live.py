@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.keras.checks.modes import PassModes
@@ -53,7 +52,7 @@ class LiveSink:
         rows.write()
         entry = self._entry.of(site, inputs)
         if entry is not None:
-            write_entry(self._engine, self._backend, entry, normalises=self._entry.normalises)
+            write_entry(self._engine, self._backend, entry, self._entry.role)
 
     def loss(self, value: Any) -> None:
         """The loss is known."""
@@ -108,6 +107,5 @@ def write_seen(engine: Engine, backend: Backend, probe: OptimizerProbe, due: int
     if engine.plan.config.checks:
         engine.guard.run("check/loss", write_compared, engine, backend, seen.pairs)
     if seen.entry is not None:
-        add = partial(write_entry, normalises=seen.normalises)
-        engine.guard.run("check/batch", add, engine, backend, seen.entry)
+        engine.guard.run("check/batch", write_entry, engine, backend, seen.entry, seen.role)
     probe.gradients(due, seen.gradients)

@@ -40,7 +40,8 @@ class ClassImbalance(Rule):
     So it is for a class only ten times rarer where all others are right in evaluation. In a vocabulary, many
     classes of which a quarter is rare, to tell the common ones first is what everybody does: a notice.
     A loss that weighs its classes by how many there are, and not by how few, gives up the rare ones by
-    itself: a warning, too. So is a single class, where evaluations have several.
+    itself: a warning, too; so does ``scale_pos_weight`` of boosted trees that makes the rarer class weigh
+    less. So is a single class, where evaluations have several.
     Rare is what is rare in the training labels; what is predicted is judged in evaluation where it was
     recorded there, for a class of four samples may be learnt by heart.
 
@@ -62,6 +63,8 @@ class ClassImbalance(Rule):
     max_others: float = 0.1
     """Share of all other classes that may be predicted wrongly (mean; each at most twice that) in evaluation,
     for a class that is ten times rarer to count as given up, too."""
+    lightened: float = 2.0
+    """Boosting: how many times less samples of a class weigh that is as many times rarer, or more."""
     samples: int = 500
     """Labels that are needed (AWS developer guide)."""
     min_class: int = 10
@@ -86,7 +89,7 @@ class ClassImbalance(Rule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("threshold_imbalance", "threshold_warning", at_least=1)
+        self.require("threshold_imbalance", "threshold_warning", "lightened", at_least=1)
         self.require("threshold_misprediction", "max_others", at_least=0, at_most=1)
         self.require("samples", "min_class", at_least=1)
         self.require("start_step", at_least=0)
@@ -116,6 +119,8 @@ class ClassImbalance(Rule):
             return run.active
         if len(taught.labels) < self.samples:
             return None
+        if (lightened := self._lightened(step, run, taught)) is not None:
+            return lightened
         shown = None if taught.mode is Mode.EVAL else self._classes(run, names, Mode.EVAL)
         if shown is None and self._is_scarce(taught):
             taught = self._classes(run, names, taught.mode, samples=2 * self.samples) or taught
@@ -237,6 +242,28 @@ class ClassImbalance(Rule):
             tensor=f"loss/{found.loss}",
             evidence=found._asdict(),
             advice=("Turn the weights over: 1 / count of each class, as a rule.", *self._ADVICE),
+            view=ViewRef("rules", {}),
+        )
+
+    def _lightened(self, step: int, run: RunView, taught: Classes) -> Finding | None:
+        """A rare class of boosting that weighs less than the common one: the weight is upside down."""
+        weight = run.info.hyperparameters.get("scale_pos_weight", 1.0)
+        labels = np.bincount(taught.labels, minlength=2)
+        if not is_boosted(run) or not isinstance(weight, int | float) or len(labels) != 2 or weight <= 0:
+            return None
+        rare = int(np.argmin(labels))
+        ratio = float(labels.max() / max(1, labels.min()))
+        times = float(weight) if rare else 1.0 / float(weight)
+        if ratio < self.lightened or times > 1.0 / self.lightened:
+            return None
+        return self.finding(
+            step,
+            f"Samples of class {rare} weigh {times:.2g} times as much as others (scale_pos_weight is "
+            f"{weight:.3g}), though there are {ratio:.1f} times as many of the other class: it is given up.",
+            severity=Severity.WARNING,
+            tensor="labels",
+            evidence={"scale_pos_weight": float(weight), "class": rare, "largest_to_this": round(ratio, 2)},
+            advice=("Turn it over: samples of class 0 for each of class 1, as a rule.", *self._ADVICE[1:]),
             view=ViewRef("rules", {}),
         )
 

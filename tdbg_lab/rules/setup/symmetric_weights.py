@@ -9,6 +9,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.scales import is_scale
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, TensorKey
@@ -23,7 +24,8 @@ class SymmetricWeights(Rule):
     """All weights of a layer are equal when training begins: its units do the same and stay the same.
 
     Matrices of zeros at the end of a model or of each residual branch are common and healthy (half of the
-    matrices of LoRA, zero-initialised branches and heads); zeros in most of the matrices are not.
+    matrices of LoRA, zero-initialised branches and heads); zeros in most of the matrices are not. Ones that
+    are no layer's weight are scales that leave all as it is at first (BatchEnsemble, layer scale).
     """
 
     zero_share: float = 0.6
@@ -55,7 +57,7 @@ class SymmetricWeights(Rule):
             if len(key.shape) < 2 or min(key.shape[:2]) < 2:
                 continue
             matrices += 1
-            if row.count > 3 and row.min == row.max:
+            if row.count > 3 and row.min == row.max and not is_scale(key, float(row.max)):
                 (zero if row.max == 0 else constant).append(key)
         bad = constant or (zero if len(zero) > 1 and len(zero) >= self.zero_share * matrices else [])
         if not bad:

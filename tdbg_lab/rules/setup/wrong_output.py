@@ -30,6 +30,9 @@ _AT_BOUND = 0.02
 """How near to its bound the output of a tanh counts as there."""
 _FEW_SAMPLES = 4
 """Samples of a batch below which what they add up to says nothing."""
+_ALIKE = 0.01
+"""Spread over the samples for that of all outputs, below which they are constants, and say nothing of a
+function that made them."""
 _MANY_CLASSES = 5
 """From so many on, all logits of a fresh model are positive by chance in less than 1 of 30 models."""
 
@@ -180,7 +183,8 @@ class WrongOutput(LossRule):
             return "softmax", "probabilities, where it expects logits: its softmax is the second one"
         low, high = one.number("prediction_min"), one.number("prediction_max")
         certain = high - low >= self.sigmoid_range or one.number("classes") >= _MANY_CLASSES
-        if high <= 1 and certain and not zeros:
+        alike = one.number("spread", 1.0) < _ALIKE * (high - low)
+        if high <= 1 and certain and not zeros and not alike:
             return "sigmoid", "values between 0 and 1, where it expects logits: a sigmoid comes before it"
         if zeros > 0.05:
             return "relu", "values that are never negative, where it expects logits: a ReLU comes before it"

@@ -14,6 +14,7 @@ from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.losses.state import LossState, knows_nothing, loss_state
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.scales import is_scale
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import kind_of
 from tdbg_lab.rules.tensors.recurrent_gain import recurrent_gains
@@ -42,7 +43,8 @@ class PoorWeightInitialization(Rule):
     *Size*: what a weight does to the size of signals is its root mean square times the root of its inputs,
     0.6 with the initialisation of PyTorch. Weights so small that each layer leaves a hundredth of a
     signal or less begin as nothing; so large ones that each layer makes a signal several times as large begin
-    with answers that are sure and wrong: the first loss is several times that of knowing nothing. Recurrent
+    with answers that are sure and wrong: the first loss is several times that of knowing nothing, or the
+    first outputs are many times as large as what there is to tell as a rule. Recurrent
     weights, which feed a layer with its own outputs, are judged one by one, where nothing is known yet.
 
     With `classic`, the condition of SageMaker Debugger to the letter, in the first `steps` recorded steps:
@@ -68,8 +70,8 @@ class PoorWeightInitialization(Rule):
     sure_and_wrong: float = 3.0
     """First loss over the entropy of the labels, from which the untrained model is sure of what is wrong."""
     out_of_scale: float = 10.0
-    """The same of numbers: size of the first predictions over that of the targets. Two layers of `most_gain`
-    make a signal 16 times as large."""
+    """The same of numbers: size of the first predictions over that of the targets, or over one where these
+    are not known. Two layers of `most_gain` make a signal 16 times as large."""
     most_recurrent: float = 5.0
     """The same of a recurrent weight, above which it drives its layer to its limits: from 1 on activity feeds
     itself (Sompolinsky et al., 1988), and at 5 outputs of a half are 2.5 for a gate, where a sigmoid has 0.28
@@ -127,7 +129,8 @@ class PoorWeightInitialization(Rule):
         for key, row in frame.items(Kind.WEIGHT):
             trains = gradients is None or f"gradient/{key.name}" in gradients.index
             wide = len(key.shape) > 1 and sorted(key.shape)[-2] > 1
-            if trains and wide and row.mean != 0 and row.std <= self.max_constant * abs(row.mean):
+            flat_row = row.mean != 0 and row.std <= self.max_constant * abs(row.mean)
+            if trains and wide and flat_row and not is_scale(key, row.mean):
                 flat.append(key)
         if not flat:
             return None
@@ -211,7 +214,16 @@ class PoorWeightInitialization(Rule):
             losses, entropy = run.scalars(name).values, run.scalars(f"check/{name}/entropy").values
             if len(losses) and len(entropy) and losses[0] > self.sure_and_wrong * max(float(entropy[0]), 0.1):
                 return True
-        return False
+        return self._is_far(run)
+
+    def _is_far(self, run: RunView) -> bool:
+        """Whether the last layer's first outputs are large: what to tell is of about one, logits as well."""
+        frames = run.frames(Kind.ACTIVATION, 1)
+        weighs = {key.module for key in run.tensors(Kind.WEIGHT)}
+        outputs = (
+            [row for key, row in frames[-1].items(Kind.ACTIVATION) if key.module in weighs] if frames else []
+        )
+        return bool(outputs) and outputs[-1].l2 > self.out_of_scale * np.sqrt(max(1, outputs[-1].count))
 
     def _scale(self, step: int, run: RunView, frames: list[Frame]) -> Finding | None:
         spreads = [_layer_spreads(run, frame) for frame in frames]

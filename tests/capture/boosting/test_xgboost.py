@@ -178,6 +178,15 @@ def test_trees_are_numbers_that_predict_what_the_model_predicts(trained, table):
     np.testing.assert_allclose(margins, two - one, atol=1e-5)
 
 
+def test_hyperparameters_of_the_objective_are_known_too(tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    train = xgboost.DMatrix(x, (x[:, 0] > 0).astype(int))
+    callback = tdbg.XGBoostCallback(tmp_path / "run", train=train, profiler=False)
+    settings = {"objective": "binary:logistic", "scale_pos_weight": 4, "nthread": 1}
+    xgboost.train(settings, train, 2, callbacks=[callback])
+    assert callback.run.info.hyperparameters["scale_pos_weight"] == 4
+
+
 def test_hyperparameters_hold_what_was_set_and_what_was_not(trained):
     info = trained[0].run.info
     assert info.framework == "xgboost"

@@ -204,6 +204,26 @@ def test_weight_of_yes_by_count_is_upside_down(tmp_path: Path, weight, severitie
     assert _weighted(tmp_path / "run", loss, 1) == severities
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize(("weight", "severities"), [(0.2, [Severity.WARNING]), (5.0, []), (1.0, [])])
+def test_weight_of_yes_of_trees_is_upside_down(tmp_path: Path, library: str, weight, severities) -> None:
+    boosted = pytest.importorskip(library)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(1200, 4))
+    y = (x[:, 0] + 0.5 * random.normal(size=1200) > 1.1).astype(int)
+    if library == "lightgbm":
+        data = boosted.Dataset(x, y)
+        callback = tdbg.LightGBMCallback(tmp_path / "run", train=(x, y), save_every=2, profiler=False)
+        settings = {"objective": "binary", "num_threads": 1, "verbosity": -1, "num_leaves": 8}
+    else:
+        data = boosted.DMatrix(x, y)
+        callback = tdbg.XGBoostCallback(tmp_path / "run", train=data, save_every=2, profiler=False)
+        settings = {"objective": "binary:logistic", "nthread": 1, "max_depth": 3}
+    boosted.train(settings | {"scale_pos_weight": weight}, data, 20, callbacks=[callback])
+    found = check_run(callback.run.path, [ClassImbalance()])[0]
+    assert [one.severity for one in found if "weigh" in one.message] == severities
+
+
 def test_weights_of_balanced_classes_say_nothing(tmp_path: Path) -> None:
     loss = nn.CrossEntropyLoss(torch.tensor([0.6, 0.4]))
     assert _weighted(tmp_path / "run", loss, 2, rare=0.4) == []

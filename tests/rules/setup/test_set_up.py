@@ -398,6 +398,17 @@ def test_rate_that_left_a_constant_output_is_named(tmp_path):
         assert len([one for one in findings if one.rule == "learning_rate"]) == found
 
 
+@pytest.mark.parametrize(("spread", "found"), [(0.1, 1), (1e-5, 0)])
+def test_constants_between_0_and_1_say_nothing_of_a_sigmoid(tmp_path, spread, found):
+    made = Made(tmp_path / "run")
+    ends = {"prediction_min": 0.1, "prediction_max": 0.5, "row_sum_min": 1.2, "row_sum_max": 1.3}
+    facts = {"prediction_zeros": 0.0, "prediction_broken": 0.0, "prediction_size": 0.3, "spread": spread}
+    facts |= {"kind": 1.0, "classes": 6.0, "samples": 64.0} | ends
+    for step in range(40):
+        made.step(step, {"loss/CrossEntropyLoss": 1.8} | _of("CrossEntropyLoss", **facts))
+    assert len(made.check("wrong_output")[0]) == found
+
+
 @pytest.mark.parametrize(("collapsed", "found"), [(60, True), (4, False)])
 def test_labels_are_suspected_though_outputs_became_alike_later(tmp_path, collapsed, found):
     made = Made(tmp_path / "run")

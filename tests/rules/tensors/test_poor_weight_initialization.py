@@ -94,6 +94,33 @@ def test_weights_too_large_for_numbers_are_found_by_the_first_predictions(
     assert [text in one.message for text, one in zip(what, findings, strict=True)] == [True] * len(what)
 
 
+class Weighed(nn.Module):
+    """A loss of the program's own, of which nothing is known."""
+
+    def forward(self, told: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        return nn.functional.softplus(-told * wanted).mean()
+
+
+@pytest.mark.parametrize(("std", "what"), [(1.0, ["too large"]), (0.1, [])])
+def test_weights_too_large_for_a_loss_of_ones_own_are_found_by_the_first_outputs(
+    tmp_path: Path, std: float, what: list[str]
+) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
+    for one in model.modules():
+        if isinstance(one, nn.Linear):
+            nn.init.normal_(one.weight, std=std)
+    optimizer, loss = torch.optim.Adam(model.parameters(), 1e-3), Weighed()
+    with tdbg.attach(model, optimizer=optimizer, loss=loss, store=tmp_path / "run", profiler=False):
+        for _ in range(6):
+            x = torch.randn(32, 64)
+            optimizer.zero_grad()
+            loss(model(x), x.mean(1, keepdim=True).sign()).backward()
+            optimizer.step()
+    findings = check_run(tmp_path / "run", ["poor_weight_initialization"])[0]
+    assert [text in one.message for text, one in zip(what, findings, strict=True)] == [True] * len(what)
+
+
 class Words(nn.Module):
     def __init__(self, kind: type[nn.RNNBase]) -> None:
         super().__init__()

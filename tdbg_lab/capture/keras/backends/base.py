@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tdbg_lab.capture.keras.entry import EntryRole
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
@@ -45,8 +47,8 @@ class Seen:
     """What losses were computed of."""
     entry: Any = None
     """What the first layer with weights was called with."""
-    normalises: bool = False
-    """Whether that layer normalises it."""
+    role: EntryRole = EntryRole.WEIGHS
+    """What that layer does with it."""
     modes: PassModes | None = None
     """What layers were told of training."""
 

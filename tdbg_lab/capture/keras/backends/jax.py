@@ -13,7 +13,7 @@ import numpy as np
 from tdbg_lab.capture.keras.backends.base import Output, Seen
 from tdbg_lab.capture.keras.checks.modes import PassModes
 from tdbg_lab.capture.keras.compared import Compared, Pair, compared
-from tdbg_lab.capture.keras.entry import Entry
+from tdbg_lab.capture.keras.entry import Entry, EntryRole
 from tdbg_lab.capture.keras.naming import LayerSite
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
 from tdbg_lab.capture.sampling import places
@@ -171,7 +171,7 @@ def _reader(model: Any, state: tuple[Any, ...]) -> Callable[[Any], Any]:
     return read
 
 
-_Place = tuple[LayerSite, Kind, int] | Compared | bool | None
+_Place = tuple[LayerSite, Kind, int] | Compared | EntryRole | None
 """Where a value belongs: to a layer; to what a loss compares, predictions before labels; it is what enters
 the model, normalised or not; or it is a loss."""
 
@@ -236,8 +236,8 @@ class _Look:
             place = self._places[number]
             if place is None:
                 seen.losses.append(first[number])
-            elif isinstance(place, bool):
-                seen.entry, seen.normalises = first[number], place
+            elif isinstance(place, EntryRole):
+                seen.entry, seen.role = first[number], place
             elif not isinstance(place, Compared):
                 seen.outputs.append(Output(*place, first[number]))
             elif place in predictions:
@@ -265,7 +265,7 @@ class _Sink:
             self._look.send(self._look.place((site.path, kind, index), (site, kind, index)), value)
         entry = self._entry.of(site, inputs)
         if entry is not None:
-            self._look.send(self._look.place("entry", self._entry.normalises), entry)
+            self._look.send(self._look.place("entry", self._entry.role), entry)
 
     def loss(self, value: Any) -> None:
         """Send the loss."""

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tdbg_lab.capture.keras.backends.base import Output, Seen
 from tdbg_lab.capture.keras.checks.modes import PassModes
 from tdbg_lab.capture.keras.compared import Compared, Pair, compared
-from tdbg_lab.capture.keras.entry import Entry
+from tdbg_lab.capture.keras.entry import Entry, EntryRole
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
 from tdbg_lab.capture.sampling import places
 from tdbg_lab.records import Kind, LossKind, Mode
@@ -201,7 +201,7 @@ class _Look:
         self._function = tf.function(self._pass, autograph=False, reduce_retracing=True)
         self._places: dict[str, tuple[LayerSite, Kind, int]] = {}
         self._compared: dict[str, Compared] = {}
-        self._normalises = False
+        self._role = EntryRole.WEIGHS
         self._modes = PassModes()
         self._written: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
@@ -223,11 +223,11 @@ class _Look:
         sink = _Sink(self._backend, self._places, self._compared, inputs=self._inputs)
         with self._watcher(sink, apply=False):
             self._step(batch)
-        self._normalises, self._modes = sink.entry.normalises, sink.modes
+        self._role, self._modes = sink.entry.role, sink.modes
         return sink.found
 
     def _seen(self, values: dict[str, Any]) -> Seen:
-        seen = Seen(entry=values.get("entry"), normalises=self._normalises, modes=self._modes)
+        seen = Seen(entry=values.get("entry"), role=self._role, modes=self._modes)
         for name, value in values.items():
             what, _, rest = name.partition(" ")
             if what == "gradient":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from tdbg_lab.capture.checksum import checksum, checksum_at, row_stride
 from tdbg_lab.capture.notes import check_key
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
+from tdbg_lab.capture.tokens import TOKEN_FACTS, commonest_token
 from tdbg_lab.records import Mode
 from tdbg_lab.stats.tensors import summarize_tensors
 
@@ -24,9 +24,7 @@ _DESCRIBED = 65_536
 _MAX_TENSORS = 4
 _BATCH = check_key("batch")
 _INPUT = (check_key("input_size"), check_key("input_min"), check_key("input_max"))
-_TOKEN = (check_key("token"), check_key("token_share"), check_key("token_row"))
 _TOKEN_TYPES = (torch.int64, torch.int32)
-_MAX_TOKEN = 1 << 20
 _TRAIN = Mode.TRAIN
 _TENSOR = torch.Tensor
 
@@ -79,14 +77,10 @@ class BatchWatch:
 
     def _count(self, tensor: torch.Tensor) -> None:
         """Note the commonest token of some rows, and its share. A mask of zeros and ones has no tokens."""
-        some = tensor[:: row_stride(len(tensor), tensor.numel(), _DESCRIBED)].numpy().ravel()
-        if not some.size or some.min() < 0 or not 1 < some.max() < _MAX_TOKEN:
-            return
-        counts = np.bincount(some)
-        token = int(counts.argmax())
-        facts = float(token), float(counts[token]) / some.size, float(tensor.numel() // len(tensor))
-        for key, value in zip(_TOKEN, facts, strict=True):
-            self._engine.recorder.add_scalar(key, value)
+        some = tensor[:: row_stride(len(tensor), tensor.numel(), _DESCRIBED)].numpy()
+        facts = commonest_token(some, tensor.numel() // len(tensor)) if len(some) else None
+        if facts is not None:
+            self._engine.recorder.add_scalars(TOKEN_FACTS, facts)
 
     def _describe(self, tensor: torch.Tensor, *, embeds: bool) -> None:
         """Note the size and the limits of the first input, by some of its rows.

@@ -181,6 +181,23 @@ def check_inputs_that_are_not_normalised_are_told(folder: Path) -> None:
     assert "unscaled_inputs" not in alarms(folder / "scaled", model, x, y)
 
 
+def check_padding_that_makes_up_nearly_all_tokens_is_told(folder: Path) -> None:
+    random = np.random.default_rng(0)
+    for name, words, told in (("padded", 1, True), ("full", 12, False)):
+        x = random.integers(1, 40, (256, 12))
+        y = (x[:, 0] > 20).astype("int32")
+        x[:, words:] = 0
+        model = keras.Sequential(
+            [keras.layers.Embedding(40, 8), keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(2)]
+        )
+        own = callback(folder / name, save_every=1)
+        model.compile("adam", SPARSE(from_logits=True))
+        model.fit(x, y, batch_size=16, epochs=2, verbose=0, callbacks=[own])
+        assert own.handle.problems == []
+        found = [one.rule for one in tdbg.run_rules(own.run_path, ["nlp_sequence_ratio", "unscaled_inputs"])]
+        assert found == ["nlp_sequence_ratio"] * told, (name, found)
+
+
 def check_a_train_step_of_ones_own_is_seen(folder: Path) -> None:
     x, y = samples()
     own = callback(folder, save_every=2)
