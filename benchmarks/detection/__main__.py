@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:  # run as `python benchmarks/detection`
     sys.path.insert(0, str(ROOT))
 
-from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs  # noqa: E402
+from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs, tasks  # noqa: E402
+from benchmarks.detection.crossed import crossings  # noqa: E402
 from benchmarks.detection.judging import SETS  # noqa: E402
 from benchmarks.detection.keeping import trim  # noqa: E402
 from benchmarks.detection.pool import kept, outcomes  # noqa: E402
@@ -53,6 +54,10 @@ def _arguments() -> argparse.Namespace:
         "--record", action="store_true", help="train and record, and ask no detector: a later call does"
     )
     parser.add_argument("--kept", action="store_true", help="run nothing: write what was run before")
+    parser.add_argument(
+        "--crossed", type=int, default=0, metavar="N",
+        help="instead: each task with N faults of others of its family, one seed; nothing is written",
+    )  # fmt: skip
     parser.add_argument("--quiet", action="store_true")
     given = parser.parse_args()
     given.half = tuple(filter(None, given.half.split(",")))
@@ -64,6 +69,9 @@ def _arguments() -> argparse.Namespace:
 
 def _jobs(given: argparse.Namespace) -> list[tuple[str, int]]:
     """Programs and seeds, set by set, seed by seed."""
+    if given.crossed:
+        chosen = [one for one in tasks() if one.half in given.half and one.half != HELD_OUT]
+        return [(one.name, 0) for one in crossings(chosen, given.crossed) if given.only in one.name]
     return [
         (one.name, seed)
         for name in given.half
@@ -111,8 +119,9 @@ def main() -> int:
     good = [one for one in found if "failed" not in one]
     if given.record:
         print(f"{len(good)} of {len(jobs)} runs are recorded.\n{details(good, (), blind=False)}")
-    elif given.details or given.only or given.sets != SETS:
-        print(details(good, given.sets, blind=HELD_OUT in given.half and not given.only))
+    elif given.details or given.only or given.crossed or given.sets != SETS:
+        blind = HELD_OUT in given.half and not given.only and not given.crossed
+        print(details(good, given.sets, blind=blind))
     elif len(found) < len(jobs):
         print(f"{len(found)} of {len(jobs)} runs are done; the same call again goes on from there.")
     elif not failed:

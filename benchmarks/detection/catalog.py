@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from benchmarks.detection.crossed import crossing
 from benchmarks.detection.program import Program, Task
 from benchmarks.detection.programs import boosting, conv, dense, generative, keras_nets, sequence, tuned
 from benchmarks.detection.programs.eighth import attention as minded
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-__all__ = ["HELD_OUT", "SETS_OF_PROGRAMS", "SetOfPrograms", "programs", "tasks"]
+__all__ = ["HELD_OUT", "SETS_OF_PROGRAMS", "SetOfPrograms", "find", "programs", "tasks"]
 
 
 @dataclass(frozen=True)
@@ -234,3 +235,15 @@ def programs(half: str = "", pattern: str = "") -> list[Program]:
         found += [Program(task), *(Program(task, variant) for variant in task.variants)]
         found += [Program(task, fault=fault) for fault in task.faults]
     return [one for one in found if pattern in one.name]
+
+
+def find(name: str) -> Program:
+    """The program of a name, of a crossing as well.
+
+    Raises
+    ------
+    KeyError
+        When there is none.
+    """
+    crossed = crossing(name, tasks()) if "~" in name else None
+    return crossed or {one.name: one for one in programs(pattern=name)}[name]

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.detection.catalog import programs
+from benchmarks.detection.catalog import find, programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ def _do(
 
     name, seed = job
     try:
-        program = next(one for one in programs(pattern=name) if one.name == name)
+        program = find(name)
         if not sets:
             place = place_of(program, seed, Path(cache_folder), bare=True)
             return {"program": name, "seed": seed, "score": score(program, seed, place)}

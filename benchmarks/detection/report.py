@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs
+from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, find, programs
 from benchmarks.detection.judging import DEFAULT_SET, SETS
 from benchmarks.detection.measures import HALF_OF, damage, measure
 
@@ -46,9 +46,12 @@ COLUMNS = (
 def details(found: list[dict[str, Any]], sets: tuple[str, ...], *, blind: bool) -> str:
     """For tuning: every miss and every false alarm. `blind` gives the totals only."""
     known = {one.name: one for one in programs()}
+    known |= {name: find(name) for name in {one["program"] for one in found} - known.keys()}
+    harm = damage(found)
+    counted = [one for one in found if _counts(known[one["program"]].fault, harm.get(one["program"]))]
     lines = []
     for name in sets:
-        told = measure(found, known, "", name).told()
+        told = measure(counted, known, "", name).told()
         missed, false, rules = (told.pop(key) for key in ("missed", "false_alarms", "rules"))
         told.pop("faults")
         lines.append(f"== {name} {json.dumps(told)}")
@@ -57,7 +60,7 @@ def details(found: list[dict[str, Any]], sets: tuple[str, ...], *, blind: bool) 
             lines += [f"  rule {rule} {counts}" for rule, counts in rules.items()]
             lines += [f"  error {error}" for one in found for error in one["sets"][name]["errors"]]
     if not blind:
-        for name, one in damage(found).items():
+        for name, one in harm.items():
             fault = known[name].fault
             if not one["hurts"] and fault is not None and not fault.by_construction:
                 lines.append(f"  NO HARM {name} {one}")

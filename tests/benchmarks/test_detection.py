@@ -14,7 +14,8 @@ pytest.importorskip("sklearn")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.detection.__main__ import main
-from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, programs, tasks
+from benchmarks.detection.catalog import HELD_OUT, SETS_OF_PROGRAMS, find, programs, tasks
+from benchmarks.detection.crossed import crossings
 from benchmarks.detection.judging import SETS, judge, unanswered
 from benchmarks.detection.keeping import trim
 from benchmarks.detection.measures import damage, measure, verdict
@@ -105,6 +106,22 @@ def test_sets_share_no_task_and_hold_every_group() -> None:
     assert sum(one.fault is None for one in every) >= 60
     assert sum(one.fault is not None for one in every) >= 60
     assert json.dumps([one.name for one in every])
+
+
+def test_crossings_put_other_faults_of_the_family_into_each_task_and_are_found_by_name() -> None:
+    chosen = [one for one in tasks() if one.half == "tenth_tuned"]
+    made = crossings(chosen, 2)
+    assert [one.name for one in made] == [one.name for one in crossings(chosen, 2)]
+    faulty = [one for one in made if one.fault is not None]
+    assert len({one.name for one in faulty}) == len(faulty) > len(chosen)
+    for one in faulty:
+        kind, _, origin = one.fault.name.partition("~")
+        (source,) = (task for task in chosen if task.name == origin)
+        assert source.family == one.task.family
+        assert kind not in {fault.name for fault in one.task.faults}
+        assert one.fault.group != "silent"
+    again = find(faulty[0].name)
+    assert (again.task.name, again.fault) == (faulty[0].task.name, faulty[0].fault)
 
 
 def test_held_out_set_is_large_enough_to_tell_two_percent() -> None:
