@@ -134,6 +134,11 @@ class LossKind(IntEnum):
         """Whether each output is right or not by itself."""
         return self in {LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES}
 
+    @property
+    def is_cross_entropy(self) -> bool:
+        """Whether it is the entropy of the labels, in nats, when the inputs tell nothing."""
+        return self.of_yes_or_no or (self.of_classes and self is not LossKind.MARGIN)
+
     @classmethod
     def of_class(cls, name: str) -> LossKind:
         """What a loss module of PyTorch compares, by the name of its class alone."""

@@ -60,6 +60,8 @@ def _arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--quiet", action="store_true")
     given = parser.parse_args()
+    if given.kept and given.crossed:
+        parser.error("--kept writes a report, and there is none of --crossed: leave one of the two out")
     given.half = tuple(filter(None, given.half.split(",")))
     given.sets = tuple(filter(None, given.sets.split(",")))
     if not set(given.half) <= set(SETS_OF_PROGRAMS):

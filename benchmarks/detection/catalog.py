@@ -245,5 +245,4 @@ def find(name: str) -> Program:
     KeyError
         When there is none.
     """
-    crossed = crossing(name, tasks()) if "~" in name else None
-    return crossed or {one.name: one for one in programs(pattern=name)}[name]
+    return crossing(name, tasks()) or {one.name: one for one in programs(pattern=name)}[name]

@@ -16,7 +16,7 @@ from benchmarks.detection.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from benchmarks.detection.program import Task
+    from benchmarks.detection.program import Fault, Task
 
 __all__ = ["crossing", "crossings"]
 
@@ -36,8 +36,7 @@ def crossing(name: str, tasks: Iterable[Task]) -> Program | None:
     if not crossed:
         return None
     known = {one.name: one for one in tasks}
-    found = {one.name: one for one in known[origin].faults}[fault]
-    return Program(known[task], fault=replace(found, name=f"{fault}{_FROM}{origin}"))
+    return _put({one.name: one for one in known[origin].faults}[fault], known[origin], known[task])
 
 
 def crossings(tasks: Sequence[Task], each: int) -> list[Program]:
@@ -46,19 +45,16 @@ def crossings(tasks: Sequence[Task], each: int) -> list[Program]:
     for family in sorted({one.family for one in tasks}):
         chance = random.Random(family)
         own = [one for one in tasks if one.family == family]
-        choice = [(fault.name, one) for one in own for fault in one.faults if fault.group != "silent"]
+        choice = [(fault, one) for one in own for fault in one.faults if fault.group != "silent"]
         chance.shuffle(choice)
         for task in own:
             made.append(Program(task))
             names = {fault.name for fault in task.faults}
-            others = [(name, origin) for name, origin in choice if name not in names]
-            for name, origin in others[:each]:
-                choice.append(choice.pop(choice.index((name, origin))))
-                made.append(_put(task, name, origin))
+            others = [pair for pair in choice if pair[0].name not in names][:each]
+            choice = [pair for pair in choice if pair not in others] + others
+            made += [_put(fault, origin, task) for fault, origin in others]
     return made
 
 
-def _put(task: Task, fault: str, origin: Task) -> Program:
-    program = crossing(f"{task.name}!{fault}{_FROM}{origin.name}", (task, origin))
-    assert program is not None
-    return program
+def _put(fault: Fault, origin: Task, task: Task) -> Program:
+    return Program(task, fault=replace(fault, name=f"{fault.name}{_FROM}{origin.name}"))

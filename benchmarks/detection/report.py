@@ -48,7 +48,7 @@ def details(found: list[dict[str, Any]], sets: tuple[str, ...], *, blind: bool) 
     known = {one.name: one for one in programs()}
     known |= {name: find(name) for name in {one["program"] for one in found} - known.keys()}
     harm = damage(found)
-    counted = [one for one in found if _counts(known[one["program"]].fault, harm.get(one["program"]))]
+    counted = _counted(found, known, harm)
     lines = []
     for name in sets:
         told = measure(counted, known, "", name).told()
@@ -73,7 +73,7 @@ def write(found: list[dict[str, Any]]) -> str:
     """Write both files; gives the text."""
     known = {one.name: one for one in programs()}
     harm = damage(found)
-    counted = [one for one in found if _counts(known[one["program"]].fault, harm.get(one["program"]))]
+    counted = _counted(found, known, harm)
     left_out = sorted({one["program"] for one in found} - {one["program"] for one in counted})
     result: dict[str, Any] = {
         "seeds": {
@@ -122,6 +122,13 @@ def _asked(found: list[dict[str, Any]], known: dict[str, Any]) -> dict[str, list
 
 def _set(known: dict[str, Any], outcome: dict[str, Any]) -> str:
     return HALF_OF[known[outcome["program"]].task.name]
+
+
+def _counted(
+    found: list[dict[str, Any]], known: dict[str, Any], harm: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Runs without a fault, and those whose fault does harm or is a silent error by construction."""
+    return [one for one in found if _counts(known[one["program"]].fault, harm.get(one["program"]))]
 
 
 def _counts(fault: Any, harm: dict[str, Any] | None) -> bool:

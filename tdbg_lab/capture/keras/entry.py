@@ -59,7 +59,8 @@ class Entry:
 
 def write_entry(engine: Engine, backend: Backend, value: Any, role: EntryRole) -> None:
     """Add what is known of the input: its size and limits, at steps of training; or its commonest token."""
-    if not engine.plan.config.checks:
+    wanted = role is EntryRole.EMBEDS or engine.recorder.mode is Mode.TRAIN
+    if not wanted or not engine.plan.config.checks:
         return
     values = backend.array(value)
     if values.dtype.kind not in "fiu" or not values.ndim or not values.size:
@@ -69,7 +70,7 @@ def write_entry(engine: Engine, backend: Backend, value: Any, role: EntryRole) -
         facts = commonest_token(some.astype(np.int64), values.size // len(values))
         if facts is not None:
             engine.recorder.add_scalars(TOKEN_FACTS, facts)
-    elif engine.recorder.mode is Mode.TRAIN:
+    else:
         block = summarize([some.astype(np.float32)])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         normalises = float(role is EntryRole.NORMALISES)

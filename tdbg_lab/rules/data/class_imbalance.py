@@ -13,7 +13,7 @@ from tdbg_lab.rules.data.classes import CLASS_KINDS, HOW_TO_RECORD, class_names,
 from tdbg_lab.rules.data.rest import rest_of, tells_rest
 from tdbg_lab.rules.data.weighting import WEIGHTED, weighted_by_count
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.setup.rounds import is_boosted
+from tdbg_lab.rules.setup.rounds import is_boosted, weight_of_yes
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -247,13 +247,13 @@ class ClassImbalance(Rule):
 
     def _lightened(self, step: int, run: RunView, taught: Classes) -> Finding | None:
         """A rare class of boosting that weighs less than the common one: the weight is upside down."""
-        weight = run.info.hyperparameters.get("scale_pos_weight", 1.0)
+        weight = weight_of_yes(run.info.hyperparameters)
         labels = np.bincount(taught.labels, minlength=2)
-        if not is_boosted(run) or not isinstance(weight, int | float) or len(labels) != 2 or weight <= 0:
+        if not is_boosted(run) or len(labels) != 2 or weight <= 0:
             return None
         rare = int(np.argmin(labels))
         ratio = float(labels.max() / max(1, labels.min()))
-        times = float(weight) if rare else 1.0 / float(weight)
+        times = weight if rare else 1.0 / weight
         if ratio < self.lightened or times > 1.0 / self.lightened:
             return None
         return self.finding(
@@ -262,7 +262,7 @@ class ClassImbalance(Rule):
             f"{weight:.3g}), though there are {ratio:.1f} times as many of the other class: it is given up.",
             severity=Severity.WARNING,
             tensor="labels",
-            evidence={"scale_pos_weight": float(weight), "class": rare, "largest_to_this": round(ratio, 2)},
+            evidence={"scale_pos_weight": weight, "class": rare, "largest_to_this": round(ratio, 2)},
             advice=("Turn it over: samples of class 0 for each of class 1, as a rule.", *self._ADVICE[1:]),
             view=ViewRef("rules", {}),
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import LossKind, Mode
+from tdbg_lab.records import Mode
 from tdbg_lab.rules.setup.given import facts_of, kind_of
 
 if TYPE_CHECKING:
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Learnt", "learnt_by_trees", "learnt_of_labels"]
 
-_CROSS_ENTROPIES = frozenset(
-    {LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES}
-    | {LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES}
-)
-"""Losses that are the entropy of the labels, in nats, when inputs tell nothing."""
 _LAST = 3
 """Evaluations that say how it is now."""
 _NEVER = 0.05
@@ -89,7 +84,7 @@ def learnt_of_labels(
     None for other losses than cross-entropies, and where too little was learnt.
     """
     short = name.removeprefix("loss/")
-    if kind_of(run, short) not in _CROSS_ENTROPIES:
+    if not kind_of(run, short).is_cross_entropy:
         return None
     entropies = [facts_of(run, short, "entropy", mode) for mode in (Mode.TRAIN, Mode.EVAL)]
     if any(not len(one) for one in entropies):

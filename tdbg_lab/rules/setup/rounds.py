@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["is_boosted", "is_last_round", "rate_of", "untold_share", "weighs_classes"]
+__all__ = ["is_boosted", "is_last_round", "rate_of", "untold_share", "weighs_classes", "weight_of_yes"]
 
 _LIBRARIES = {"xgboost", "lightgbm"}
 _RATES = ("eta", "learning_rate", "shrinkage_rate")
@@ -35,11 +35,16 @@ def rate_of(known: Mapping[str, Any]) -> float:
     return float(found)
 
 
+def weight_of_yes(known: Mapping[str, Any]) -> float:
+    """How much a sample of the class 1 of two counts; 1.0 when it is not known."""
+    weight = known.get("scale_pos_weight", 1.0)
+    return float(weight) if isinstance(weight, int | float) else 1.0
+
+
 def weighs_classes(run: RunView) -> bool:
     """Whether trees are grown for classes that weigh by their number, which metrics know nothing of."""
     known = run.info.hyperparameters
-    scale = known.get("scale_pos_weight", 1.0)
-    return bool(known.get("is_unbalance", known.get("unbalance", False))) or scale != 1.0
+    return bool(known.get("is_unbalance", known.get("unbalance", False))) or weight_of_yes(known) != 1.0
 
 
 def untold_share(run: RunView) -> float | None:

@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["UnrelatedLabels"]
 
-_CROSS_ENTROPIES = (
-    *(LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES),
-    *(LossKind.YES_LOGITS, LossKind.YES_PROBABILITIES),
-)
-"""Losses that are the entropy of the labels, in nats, when inputs tell nothing."""
-
-
 _ALIKE = ("constant_output", "layer_collapse", "tensor_variance")
 _TOLD_APART = 20
 """Steps: what goes wrong at once is a cause."""
@@ -256,7 +249,7 @@ class UnrelatedLabels(LossRule):
         if values[:half].mean() - values[half:].mean() > self.z * np.sqrt(2.0) * error:
             return False
         entropy = self._last(run, name, "entropy")
-        told = len(entropy) == self.patience and kind_of(run, name) in _CROSS_ENTROPIES
+        told = len(entropy) == self.patience and kind_of(run, name).is_cross_entropy
         both = float(np.hypot(error / np.sqrt(2.0), entropy.std() / np.sqrt(max(1, len(entropy)))))
         return not told or bool(values.mean() + self.z * both >= entropy.mean())
 
@@ -298,13 +291,13 @@ def _moving(run: RunView, last: int) -> bool:
 
     A schedule that has come to its end by now leaves what was learnt before it: then all steps count.
     """
-    last = 0 if has_ended(run) else last
     if any(one.rule == _ENDED for one in run.open):
         return True
+    counted = slice(None) if has_ended(run) else slice(-last, None)
     ratios = [
         float(np.nanmax(values))
         for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/update_ratio/.*(weight|kernel)$")
-        if len(values := run.scalars(key.name).values[-last:]) and np.isfinite(values).any()
+        if len(values := run.scalars(key.name).values[counted]) and np.isfinite(values).any()
     ]
     return not ratios or float(np.median(ratios)) > 1e-5
 

@@ -219,10 +219,9 @@ class PoorWeightInitialization(Rule):
     def _is_far(self, run: RunView) -> bool:
         """Whether the last layer's first outputs are large: what to tell is of about one, logits as well."""
         frames = run.frames(Kind.ACTIVATION, 1)
-        weighs = {key.module for key in run.tensors(Kind.WEIGHT)}
-        outputs = (
-            [row for key, row in frames[-1].items(Kind.ACTIVATION) if key.module in weighs] if frames else []
-        )
+        modules = {key.module for key in run.tensors(Kind.WEIGHT)}
+        rows = frames[-1].items(Kind.ACTIVATION) if frames else ()
+        outputs = [row for key, row in rows if key.module in modules]
         return bool(outputs) and outputs[-1].l2 > self.out_of_scale * np.sqrt(max(1, outputs[-1].count))
 
     def _scale(self, step: int, run: RunView, frames: list[Frame]) -> Finding | None:

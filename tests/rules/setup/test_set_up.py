@@ -194,10 +194,15 @@ def test_wrong_threshold_is_told(name, wrong, sentence):
         find_rule(name)(**wrong)
 
 
+def _of(loss: str, **facts: float) -> dict[str, float]:
+    """Facts about what a loss was given at a step."""
+    return {f"check/loss/{loss}/{name}": value for name, value in facts.items()}
+
+
 def _given(spread: float, size: float, **facts: float) -> dict[str, float]:
-    """What a loss was given at a step."""
+    """The same of a loss of the program's own."""
     told = {"spread": spread, "prediction_size": size, "prediction_max": size, "samples": 64, **facts}
-    return {f"check/loss/Own/{name}": value for name, value in told.items()}
+    return _of("Own", **told)
 
 
 @pytest.mark.parametrize(
@@ -331,10 +336,6 @@ def test_numbers_that_evaluations_have_in_other_units_are_found(tmp_path, traine
         if step % 15 == 14:
             made.step(step, given(held, predicted), mode="eval")
     assert len(made.check("label_range")[0]) == found
-
-
-def _of(loss: str, **facts: float) -> dict[str, float]:
-    return {f"check/loss/{loss}/{name}": value for name, value in facts.items()}
 
 
 def test_masks_of_bytes_are_found_by_their_zeros_and_their_size(tmp_path):

@@ -73,16 +73,21 @@ def test_weights_of_the_wrong_size_are_found_at_the_first_step(
     assert [what in one.message and one.step_first == 0 for one in findings] == [True] * bool(what)
 
 
-@pytest.mark.parametrize(("std", "what"), [(1.0, ["too large"]), (0.1, [])])
-def test_weights_too_large_for_numbers_are_found_by_the_first_predictions(
-    tmp_path: Path, std: float, what: list[str]
-) -> None:
+def drawn(std: float) -> nn.Module:
+    """Three layers whose weights have this spread, whatever their widths."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
     for one in model.modules():
         if isinstance(one, nn.Linear):
             nn.init.normal_(one.weight, std=std)
+    return model
 
+
+@pytest.mark.parametrize(("std", "what"), [(1.0, ["too large"]), (0.1, [])])
+def test_weights_too_large_for_numbers_are_found_by_the_first_predictions(
+    tmp_path: Path, std: float, what: list[str]
+) -> None:
+    model = drawn(std)
     optimizer, loss = torch.optim.Adam(model.parameters(), 1e-3), nn.MSELoss()
     with tdbg.attach(model, optimizer=optimizer, loss=loss, store=tmp_path / "run", profiler=False):
         for _ in range(6):
@@ -105,11 +110,7 @@ class Weighed(nn.Module):
 def test_weights_too_large_for_a_loss_of_ones_own_are_found_by_the_first_outputs(
     tmp_path: Path, std: float, what: list[str]
 ) -> None:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
-    for one in model.modules():
-        if isinstance(one, nn.Linear):
-            nn.init.normal_(one.weight, std=std)
+    model = drawn(std)
     optimizer, loss = torch.optim.Adam(model.parameters(), 1e-3), Weighed()
     with tdbg.attach(model, optimizer=optimizer, loss=loss, store=tmp_path / "run", profiler=False):
         for _ in range(6):

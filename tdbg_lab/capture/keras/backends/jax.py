@@ -173,7 +173,7 @@ def _reader(model: Any, state: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 _Place = tuple[LayerSite, Kind, int] | Compared | EntryRole | None
 """Where a value belongs: to a layer; to what a loss compares, predictions before labels; it is what enters
-the model, normalised or not; or it is a loss."""
+the model, and what the first layer does with it; or it is a loss."""
 
 
 class _Look:
