@@ -37,8 +37,10 @@ def rate_of(known: Mapping[str, Any]) -> float:
 
 def weight_of_yes(known: Mapping[str, Any]) -> float:
     """How much a sample of the class 1 of two counts; 1.0 when it is not known."""
-    weight = known.get("scale_pos_weight", 1.0)
-    return float(weight) if isinstance(weight, int | float) else 1.0
+    try:
+        return float(known.get("scale_pos_weight", 1.0))  # LightGBM takes texts, too
+    except (TypeError, ValueError):
+        return 1.0
 
 
 def weighs_classes(run: RunView) -> bool:
