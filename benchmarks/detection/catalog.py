@@ -127,17 +127,18 @@ SETS_OF_PROGRAMS = {
         "Held-out programs",
         "other data, networks, losses and schedules than those of the earlier sets; written by people who "
         "had not read the rules; faults of the kinds that the rules are to find. Tasks of each family took "
-        "turns in being tuned on or held out, but for boosted trees: those here were written for it. They "
-        "were asked about once, and what is mended after that does not change their figures.",
+        "turns in being tuned on or held out. They were asked about once, and what is mended after that "
+        "does not change their figures.",
         seeds=2,
     ),
-    "tenth_tuned": SetOfPrograms(
-        "The tuned half of the tenth set",
-        "tasks of each family took turns in being tuned on or held out (for boosted trees, others were "
-        "written to be held out); these are the ones to tune on.",
+    "eleventh_tuned": SetOfPrograms(
+        "The tuned half of the eleventh set",
+        "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
         seeds=2,
     ),
-    "held_out_ninth": _once_held_out("ninth", "in the last report"),
+    "held_out_tenth": _once_held_out("tenth", "in the last report"),
+    "tenth_tuned": _once_tuned_on("tenth"),
+    "held_out_ninth": _once_held_out("ninth"),
     "ninth_tuned": _once_tuned_on("ninth"),
     "held_out_eighth": _once_held_out("eighth"),
     "eighth_tuned": _once_tuned_on("eighth"),
@@ -203,13 +204,17 @@ def tasks() -> list[Task]:
         ),
         *_turns(
             "tenth_tuned",
-            HELD_OUT,
+            "held_out_tenth",
             *(charted, transferred),
             *(shaded, compiled, coupled, staked),
             *(unrolled, queried, combined),
         ),
         *_whole("tenth_tuned", pruned),
-        *_whole(HELD_OUT, balanced),
+        *_whole("held_out_tenth", balanced),
+        *_turns(
+            "eleventh_tuned",
+            HELD_OUT,
+        ),
     ]
 
 

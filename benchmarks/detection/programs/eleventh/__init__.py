@@ -1,0 +1,1 @@
+"""The eleventh set: other data, networks, losses and schedules than those of the sets before."""
