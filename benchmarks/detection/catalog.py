@@ -23,6 +23,13 @@ from benchmarks.detection.programs.eighth import sequences as tracked
 from benchmarks.detection.programs.eighth import tables as tallied
 from benchmarks.detection.programs.eighth import ways as mingled
 from benchmarks.detection.programs.eighth import ways_games as rehearsed
+from benchmarks.detection.programs.eleventh import attention as noticed
+from benchmarks.detection.programs.eleventh import boosting as budded
+from benchmarks.detection.programs.eleventh import keras_nets as assembled
+from benchmarks.detection.programs.eleventh import pictures as printed
+from benchmarks.detection.programs.eleventh import sequences as timed
+from benchmarks.detection.programs.eleventh import tables as registered
+from benchmarks.detection.programs.eleventh import tuning as resumed
 from benchmarks.detection.programs.fifth import frameworks as borrowed
 from benchmarks.detection.programs.fifth import pairs as compared
 from benchmarks.detection.programs.fifth import pictures as painted
@@ -214,6 +221,9 @@ def tasks() -> list[Task]:
         *_turns(
             "eleventh_tuned",
             HELD_OUT,
+            *(registered, budded, resumed),
+            *(timed, noticed),
+            *(printed, assembled),
         ),
     ]
 
