@@ -30,6 +30,7 @@ from benchmarks.detection.programs.eleventh import pictures as printed
 from benchmarks.detection.programs.eleventh import sequences as timed
 from benchmarks.detection.programs.eleventh import tables as registered
 from benchmarks.detection.programs.eleventh import tuning as resumed
+from benchmarks.detection.programs.eleventh import ways as woven
 from benchmarks.detection.programs.fifth import frameworks as borrowed
 from benchmarks.detection.programs.fifth import pairs as compared
 from benchmarks.detection.programs.fifth import pictures as painted
@@ -222,7 +223,7 @@ def tasks() -> list[Task]:
             "eleventh_tuned",
             HELD_OUT,
             *(registered, budded, resumed),
-            *(timed, noticed),
+            *(timed, noticed, woven),
             *(printed, assembled),
         ),
     ]
