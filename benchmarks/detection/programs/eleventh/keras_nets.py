@@ -25,7 +25,7 @@ from benchmarks.detection.programs.sixth.keras_nets import (
     YES,
     _layers,
 )
-from benchmarks.detection.programs.tenth.keras_nets import _keras
+from benchmarks.detection.programs.tenth.keras_nets import _keras, _sorting
 
 if TYPE_CHECKING:
     from benchmarks.detection.recipe import Recipe
@@ -63,16 +63,6 @@ def _hearing(layers: Any, option: dict[str, Any]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _noting(layers: Any, option: dict[str, Any]) -> list[Any]:
-    """The words' vectors, looks at three of them at a time, the mean of what is seen, and dense layers."""
-    return [
-        layers.Embedding(301, option["width"], name="words"),
-        layers.SeparableConv1D(32, 3, activation="relu", name="look"), layers.GlobalAveragePooling1D(),
-        layers.Dropout(0.3), layers.Dense(24, activation="relu", name="mix"),
-        layers.Dense(option["outputs"], activation=option["end"], name="head"),
-    ]  # fmt: skip
-
-
 def keras_lesions(seed: int) -> Recipe:
     return _keras(
         pictures_data.lesions(1121, 3600), _seeing, **CLASSES, channels=(16, 32), outputs=5, act="relu",
@@ -89,7 +79,7 @@ def keras_keywords(seed: int) -> Recipe:
 
 def keras_notes(seed: int) -> Recipe:
     return _keras(
-        keras_data.texts(1123, 3600, 4, 0.8), _noting, **CLASSES, width=20, outputs=4, optimizer="Adam",
+        keras_data.texts(1123, 3600, 4, 0.8), _sorting, **CLASSES, width=20, outputs=4, optimizer="Adam",
         rate=4e-3, batch=64, epochs=6,
     )  # fmt: skip
 

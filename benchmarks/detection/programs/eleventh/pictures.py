@@ -12,7 +12,7 @@ from benchmarks.detection.programs.eleventh import pictures_data as data
 from benchmarks.detection.programs.eleventh import pictures_nets as nets
 from benchmarks.detection.programs.fifth import ways as w
 from benchmarks.detection.programs.fifth.pictures import Inked
-from benchmarks.detection.programs.fifth.pictures_nets import VariationalInk
+from benchmarks.detection.programs.fifth.pictures_nets import Deeper, VariationalInk
 from benchmarks.detection.programs.seventh.nets import Outline
 from benchmarks.detection.programs.seventh.pictures import outline_score
 from benchmarks.detection.programs.sixth.pictures import flat
@@ -38,7 +38,7 @@ def lesions_graded(seed: int) -> Recipe:
 
 def keywords_spotted(seed: int) -> Recipe:
     recipe = Recipe(
-        nets.Inverted(1, 7), *data.keywords(1102), nn.CrossEntropyLoss(label_smoothing=0.05), batch=64,
+        Deeper(7, 1), *data.keywords(1102), nn.CrossEntropyLoss(label_smoothing=0.05), batch=64,
         steps=180, optimizer=lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=5e-4),
     )  # fmt: skip
     w.one_cycle(recipe)

@@ -11,7 +11,7 @@ from torch import nn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Inverted", "Pointed", "looks", "narrowed"]
+__all__ = ["Pointed", "looks", "narrowed"]
 
 
 def looks(
@@ -28,30 +28,6 @@ def looks(
         layers += [nn.Conv2d(outside, outside, 3, padding=1), *([norm(outside)] if norm else []), act()]
         layers += [nn.AvgPool2d(2), *([nn.Dropout2d(drop)] if drop else [])]
     return nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(channels[-1], outputs))
-
-
-class Inverted(nn.Module):
-    """Wide within, narrow between: residual looks at one channel each (Sandler et al., 2018, small)."""
-
-    def __init__(self, inside: int, outputs: int, width: int = 16, depth: int = 2) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(inside, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width))
-        self.blocks = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv2d(width, 3 * width, 1, bias=False), nn.BatchNorm2d(3 * width), nn.ReLU6(),
-                nn.Conv2d(3 * width, 3 * width, 3, padding=1, groups=3 * width, bias=False),
-                nn.BatchNorm2d(3 * width), nn.ReLU6(),
-                nn.Conv2d(3 * width, width, 1, bias=False), nn.BatchNorm2d(width),
-            )
-            for _ in range(depth)
-        )  # fmt: skip
-        self.pool, self.head = nn.AdaptiveAvgPool2d(2), nn.Linear(4 * width, outputs)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.stem(x)
-        for block in self.blocks:
-            x = x + block(x)
-        return self.head(self.pool(x).flatten(1))
 
 
 class Pointed(nn.Module):
