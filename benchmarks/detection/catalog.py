@@ -25,7 +25,9 @@ from benchmarks.detection.programs.eighth import ways as mingled
 from benchmarks.detection.programs.eighth import ways_games as rehearsed
 from benchmarks.detection.programs.eleventh import attention as noticed
 from benchmarks.detection.programs.eleventh import boosting as budded
+from benchmarks.detection.programs.eleventh import games as gambled
 from benchmarks.detection.programs.eleventh import keras_nets as assembled
+from benchmarks.detection.programs.eleventh import pairs as suited
 from benchmarks.detection.programs.eleventh import pictures as printed
 from benchmarks.detection.programs.eleventh import sequences as timed
 from benchmarks.detection.programs.eleventh import tables as registered
@@ -224,7 +226,7 @@ def tasks() -> list[Task]:
             HELD_OUT,
             *(registered, budded, resumed),
             *(timed, noticed, woven),
-            *(printed, assembled),
+            *(printed, assembled, suited, gambled),
         ),
     ]
 

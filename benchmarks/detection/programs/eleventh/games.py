@@ -61,9 +61,7 @@ class Likelier(nn.Module):
         return -(gain * likely).mean() - 0.02 * spread.mean()
 
 
-def _given(
-    recipe: Recipe, _step: int, x: torch.Tensor, best: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _given(recipe: Recipe, _step: int, x: torch.Tensor, best: torch.Tensor):
     """Doses drawn by the policy as it is, and how much they helped."""
     acting, source = recipe.options["other"], recipe.options["source"]
     acting.load_state_dict(recipe.model.state_dict())
@@ -87,9 +85,7 @@ def doses_given(seed: int) -> Recipe:
     return recipe
 
 
-def _ahead(
-    recipe: Recipe, _step: int, x: torch.Tensor, worth: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _ahead(recipe: Recipe, _step: int, x: torch.Tensor, worth: torch.Tensor):
     """What an hour was worth, and what follows by a slower net (temporal differences)."""
     slow, (now, then) = recipe.options["other"], x.chunk(2, 1)
     with torch.no_grad():

@@ -13,6 +13,7 @@ from benchmarks.detection.programs.eleventh import pictures_nets as nets
 from benchmarks.detection.programs.fifth import ways as w
 from benchmarks.detection.programs.fifth.pictures import Inked
 from benchmarks.detection.programs.fifth.pictures_nets import Deeper, VariationalInk
+from benchmarks.detection.programs.second.tables import right
 from benchmarks.detection.programs.seventh.nets import Outline
 from benchmarks.detection.programs.seventh.pictures import outline_score
 from benchmarks.detection.programs.sixth.pictures import flat
@@ -20,11 +21,6 @@ from benchmarks.detection.programs.tenth.pictures_nets import dilated
 from benchmarks.detection.recipe import Recipe, fit_of
 
 __all__ = ["TASKS"]
-
-
-def told_rightly(told: torch.Tensor, wanted: torch.Tensor) -> float:
-    """Share of the yes and no that are told rightly, by logits."""
-    return float(((told > 0) == (wanted > 0.5)).float().mean())
 
 
 def lesions_graded(seed: int) -> Recipe:
@@ -48,7 +44,7 @@ def keywords_spotted(seed: int) -> Recipe:
 def lungs_screened(seed: int) -> Recipe:
     recipe = Recipe(
         nets.looks((1, 12, 20), 1, nn.SiLU, nn.BatchNorm2d), *data.lungs(1103), nn.BCEWithLogitsLoss(),
-        told_rightly, batch=50, steps=200, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
+        right, batch=50, steps=200, optimizer=lambda p: torch.optim.Adam(p, 3e-3),
     )  # fmt: skip
     w.cosine(recipe)
     return recipe

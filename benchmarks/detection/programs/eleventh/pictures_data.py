@@ -144,14 +144,13 @@ def nuclei(seed: int, rows: int = 2000, noise: float = 0.16) -> Split:
                  floats(there)[:, None], seed=seed)  # fmt: skip
 
 
-GROUNDS = np.array([
-    [0.1, 0.25, 0.5], [0.1, 0.35, 0.12], [0.55, 0.6, 0.2], [0.5, 0.5, 0.52], [0.6, 0.45, 0.3],
-    [0.25, 0.45, 0.2],
-])  # fmt: skip
+GROUNDS = np.array([[10, 25, 50], [10, 35, 12], [55, 60, 20], [50, 50, 52], [60, 45, 30], [25, 45, 20]]) / 100
 
 
-def _farmed(random: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Land from above, N x 3 x 14 x 14: water, wood, rows of crops, houses, bare earth, or an orchard."""
+@cache
+def fields(seed: int, rows: int = 3400, noise: float = 0.1) -> Split:
+    """What is the land used for? Water, wood, crops, houses, bare earth or an orchard: N x 3 x 14 x 14."""
+    random = np.random.default_rng(seed)
     label = random.integers(0, 6, rows)
     down, right = _places(random, rows, np.pi, 0.3)
     rough = random.normal(size=(rows, SIDE, SIDE))
@@ -162,14 +161,7 @@ def _farmed(random: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndar
              0.6 * smooth, 1.5 * (np.cos(often * down) * np.cos(often * right) > 0.3) - 0.4]  # fmt: skip
     light = 1 + 0.35 * np.choose(label[:, None, None], kinds)
     tone = GROUNDS[label] * random.uniform(0.7, 1.4, (rows, 1)) + 0.07 * random.normal(size=(rows, 3))
-    return (tone[:, :, None, None] * light[:, None]).clip(0, 1), label
-
-
-@cache
-def fields(seed: int, rows: int = 3400, noise: float = 0.1) -> Split:
-    """What is the land used for? N x 3 x 14 x 14."""
-    random = np.random.default_rng(seed)
-    x, label = _farmed(random, rows)
+    x = (tone[:, :, None, None] * light[:, None]).clip(0, 1)
     return split(_standard(x + noise * random.normal(size=x.shape)), torch.tensor(label), seed=seed)
 
 
