@@ -24,7 +24,7 @@ __all__ = ["TASKS"]
 def reviews_continued(seed: int) -> Recipe:
     recipe = Recipe(
         Rotary(words(32), data.WORDS, 24, tells="next"), *data.written(24, 1111), score=mean_loss, batch=32,
-        steps=200, clip=1.0,
+        steps=260, clip=1.0,
         optimizer=lambda p: torch.optim.AdamW(p, 6e-3, betas=(0.9, 0.95), weight_decay=0.1),
     )  # fmt: skip
     w.warm_cosine(20, 0.1)(recipe)
@@ -64,7 +64,7 @@ def dates_written(seed: int) -> Recipe:
     recipe = Recipe(
         Translating(len(data.SYMBOLS), data.ASKED, data.TOLD, 32, depth=1), *data.dates(1115),
         score=accuracy, batch=64, steps=220, clip=1.0,
-        optimizer=lambda p: torch.optim.AdamW(p, 4e-3, betas=(0.9, 0.98), weight_decay=0.01),
+        optimizer=lambda p: torch.optim.AdamW(p, 5e-3, weight_decay=0.01),
     )  # fmt: skip
     w.warm_cosine(30)(recipe)
     return recipe
@@ -92,7 +92,7 @@ def reviews_masked(seed: int) -> Recipe:
 
 TASKS = (
     Task("reviews_continued", "transformer", reviews_continued, {"larger_batches": w.batches_of(48)},
-         (third.attention_flat(), silent.stuck_loader(70))),
+         (setup.attention_sharp(40.0), silent.stuck_loader(70))),
     Task("constellations_viewed", "transformer", constellations_viewed, {"dropped": w.dropped(0.05)},
          (sagemaker.raw_pixels(), silent.left_in_eval())),
     Task("reviews_read", "transformer", reviews_read, {"nadam": w.by("NAdam", 1.5e-3)},
@@ -100,7 +100,7 @@ TASKS = (
     Task("rivers_heeded", "transformer", rivers_heeded, {"larger_batches": w.batches_of(96)},
          (setup.inputs_constant(60), silent.never_stepped())),
     Task("dates_written", "transformer", dates_written, {"nadam": w.by("NAdam", 4e-3)},
-         (fifth.softmax_kept("head", 2), fourth.decay_too_strong(4e-3, 100.0))),
+         (fifth.softmax_kept("head", 2), fourth.decay_too_strong(5e-3, 100.0))),
     Task("reviews_masked", "transformer", reviews_masked, {"nadam": w.by("NAdam", 3e-3)},
-         (setup.attention_sharp(40.0), silent.workers_alike(4))),
+         (third.attention_flat(), silent.workers_alike(4))),
 )  # fmt: skip

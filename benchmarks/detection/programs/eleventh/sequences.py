@@ -90,7 +90,7 @@ TASKS = (
          (third.labels_one_two(), silent.no_zero_grad())),
     Task("rivers_ahead", "recurrent", rivers_ahead, {"larger_batches": w.batches_of(64)},
          (fifth.raw_readings(40.0, 12.0), silent.left_out("rnn"))),
-    Task("reviews_tagged", "recurrent", reviews_tagged, {"nadam": w.by("NAdam", 8e-3)},
+    Task("reviews_tagged", "recurrent", reviews_tagged, {"nadam": w.by("NAdam", 1e-2)},
          (sixth.gates_closed("rnn"), fifth.unshuffled(37))),
     Task("strokes_named", "recurrent", strokes_named, {"adamax": w.by("Adamax", 1.4e-2)},
          (sagemaker.classes_confused(1, 3), fourth.older_loaded(20, 110))),

@@ -23,7 +23,7 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 def _clause(random: np.random.Generator, topic: int, good: bool) -> tuple[list[int], list[int]]:  # noqa: FBT001
     """Words on one thing, and what is said of it at its own word (1 good, 2 bad), else 0."""
     thing = THINGS + 8 * topic + random.integers(0, 8)
-    negated = random.random() < 0.35
+    negated = random.random() < 0.2
     told = [thing, random.integers(4, 6)]
     told += [NOT + random.integers(0, 2)] * negated + [VERY + random.integers(0, 2)] * (random.random() < 0.3)
     told += [(GOOD if good != negated else BAD) + random.integers(0, 10), random.integers(6, 8)]
