@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tdbg_lab.records import LossKind, Mode, OutputEnd, Severity, ViewRef
+from tdbg_lab.records import Kind, LossKind, Mode, OutputEnd, Severity, ViewRef
+from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of, loss_tensor, spoken
+from tdbg_lab.rules.setup.rounds import is_boosted
+from tdbg_lab.rules.setup.stand_ins import is_stand_in, stand_in_among
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -92,7 +95,9 @@ class LabelRange(LossRule):
         self.require("patience_bound", at_least=1)
 
     def check(self, step: int, run: RunView) -> Finding | None:
-        """Every loss that was seen at this step."""
+        """Every loss that was seen at this step, or the labels of boosted trees."""
+        if is_boosted(run):
+            return self._of_trees(step, run)
         bounded = self.given(run, last=self.patience_bound)
         for name, given in self.given(run).items():
             seen, texts = given, [self._judge(one) for one in given]
@@ -121,6 +126,36 @@ class LabelRange(LossRule):
             )
         return None
 
+    def not_applicable(self, run: RunView) -> str:
+        """Without a loss that is watched, and without labels of boosted trees."""
+        return "" if is_boosted(run) else super().not_applicable(run)
+
+    def needs(self) -> Needs:
+        """Facts about losses; labels of boosted trees."""
+        return Needs(kinds=(Kind.CHECK, Kind.CUSTOM), regex="^(check/loss/|labels$)", raw=True)
+
+    def _of_trees(self, step: int, run: RunView) -> Finding | None:
+        """Numbers among the labels of the training rows that stand in for unknown ones."""
+        if run.active is not None:
+            return run.active
+        labels = run.raw("labels")
+        if labels is None or labels.ndim != 1 or not len(labels) or labels.dtype.kind not in "fiu":
+            return None
+        number = stand_in_among(labels)
+        if number is None:
+            return None
+        share = float((labels == number).mean())
+        return self.finding(
+            step,
+            f"{100 * share:.1f} % of the labels are {number:g}, far from all others: it stands in for labels "
+            "that are not known.",
+            severity=Severity.WARNING,
+            tensor="labels",
+            evidence={"label": number, "share_percent": round(100 * share, 2), "rows_count": len(labels)},
+            advice=("Leave out the rows whose label is not known.", *self._ADVICE[:1]),
+            view=ViewRef("statistics", {"tensors": ["labels"], "statistic": "min"}),
+        )
+
     def _judge(self, one: Given) -> str:
         low, high, broken = (one.number(f"target_{what}") for what in ("min", "max", "broken"))
         if broken > 0:
@@ -131,6 +166,8 @@ class LabelRange(LossRule):
             return f"labels from {low:.3g} to {high:.3g}, where it expects 0 to 1"
         if one.number("sign_zeros", 0.0) > 0 and one.number("sign_min") >= 0:
             return "labels of 0 and 1, where it expects -1 and 1"
+        if one.kind in (LossKind.DISTANCE, LossKind.OTHER) and is_stand_in(low, high):
+            return f"labels of {low:g} beside others of at most {high:.3g}: it stands in for unknown ones"
         if _is_of_counts(one) and low < 0:
             return f"labels down to {low:.3g}, where it expects counts"
         classes = one.number("classes", 0.0) if one.kind.of_classes else 0.0

@@ -338,6 +338,18 @@ def test_numbers_that_evaluations_have_in_other_units_are_found(tmp_path, traine
     assert len(made.check("label_range")[0]) == found
 
 
+@pytest.mark.parametrize(
+    ("least", "largest", "found"),
+    [(-999.0, 4.2, 1), (-99.0, -3.0, 1), (-999.0, 950.0, 0), (-100.0, 4.2, 0), (-9.0, 0.1, 0)],
+)
+def test_numbers_that_stand_in_for_unknown_labels_are_found(tmp_path, least, largest, found):
+    made = Made(tmp_path / "run")
+    for step in range(4):
+        ends = {"target_min": least, "target_max": largest, "prediction_max": 1.0, "correlation": 0.3}
+        made.step(step, _of("MSELoss", kind=7.0, **ends))
+    assert len(made.check("label_range")[0]) == found
+
+
 def test_masks_of_bytes_are_found_by_their_zeros_and_their_size(tmp_path):
     for largest, found in ((255.0, 1), (1.0, 0)):
         made = Made(tmp_path / str(largest))

@@ -299,3 +299,17 @@ def test_trees_without_a_split_are_the_cause_of_what_follows(
     alarms = [one for one in tdbg.run_rules(callback.run.path) if one.severity is not Severity.NOTICE]
     assert [one.rule for one in alarms] == ["no_splits"] * found
     assert not found or check_run(callback.run.path, [NoSplits()])[0][0].step_first == 0
+
+
+@pytest.mark.parametrize(("unknown", "found"), [(-999.0, 1), (9999.0, 1), (-12.0, 0)])
+def test_labels_that_stand_in_for_unknown_ones_are_found(tmp_path, unknown, found):
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(400, 5))
+    y = x[:, 0] + 0.1 * random.normal(size=400)
+    y[::40] = unknown
+    data = xgboost.DMatrix(x, y)
+    callback = tdbg.XGBoostCallback(tmp_path / "run", train=data, save_every=2, profiler=False)
+    xgboost.train({"nthread": 1}, data, 6, callbacks=[callback], evals=[(data, "train")], verbose_eval=False)
+    findings, _ = check_run(tmp_path / "run", ["label_range"])
+    assert [one.evidence["label"] for one in findings] == [unknown] * found
