@@ -44,7 +44,8 @@ class PoorWeightInitialization(Rule):
     0.6 with the initialisation of PyTorch. Weights so small that each layer leaves a hundredth of a
     signal or less begin as nothing; so large ones that each layer makes a signal several times as large begin
     with answers that are sure and wrong: the first loss is several times that of knowing nothing, or the
-    first outputs are many times as large as what there is to tell as a rule. Recurrent
+    first outputs are many times as large as what there is to tell as a rule. So may the weight of the last
+    layer alone. Recurrent
     weights, which feed a layer with its own outputs, are judged one by one, where nothing is known yet.
 
     With `classic`, the condition of SageMaker Debugger to the letter, in the first `steps` recorded steps:
@@ -164,7 +165,9 @@ class PoorWeightInitialization(Rule):
             return None
         typical = float(np.median(list(gains.values())))
         small = typical < self.least_gain
-        if not small and not (typical > self.most_gain and self._is_wrong(run)):
+        if not small and typical <= self.most_gain:
+            return self._last(step, run, gains)
+        if not small and not self._is_wrong(run):
             return None
         key = min(gains, key=gains.__getitem__) if small else max(gains, key=gains.__getitem__)
         what = "small: they leave next to nothing of a signal" if small else "large: the first loss shows it"
@@ -176,6 +179,22 @@ class PoorWeightInitialization(Rule):
             evidence={"gain_median": typical, "gain": gains[key], "weights_count": len(gains)},
             advice=self._ADVICE,
             view=ViewRef("overview", {"kind": "weight", "statistic": "std"}),
+        )
+
+    def _last(self, step: int, run: RunView, gains: dict[TensorKey, float]) -> Finding | None:
+        """Judge the weight of the last layer by itself: what it makes of signals is what the model tells."""
+        last = _last_output(run)
+        key = next((one for one in gains if last is not None and one.module == last[0].module), None)
+        if key is None or gains[key] <= self.out_of_scale or not self._is_wrong(run):
+            return None
+        return self.finding(
+            step,
+            f"{key.name} begins too large: the first loss shows it. Its root mean square times the root of "
+            f"its inputs is {gains[key]:.2g}, where about 1 keeps the size of signals.",
+            key=key,
+            evidence={"gain": gains[key], "weights_count": 1},
+            advice=self._ADVICE[:1],
+            view=ViewRef("histogram", {"tensor": key.name}),
         )
 
     def _recurrent(self, step: int, run: RunView) -> Finding | None:
@@ -218,11 +237,8 @@ class PoorWeightInitialization(Rule):
 
     def _is_far(self, run: RunView) -> bool:
         """Whether the last layer's first outputs are large: what to tell is of about one, logits as well."""
-        frames = run.frames(Kind.ACTIVATION, 1)
-        modules = {key.module for key in run.tensors(Kind.WEIGHT)}
-        rows = frames[-1].items(Kind.ACTIVATION) if frames else ()
-        outputs = [row for key, row in rows if key.module in modules]
-        return bool(outputs) and outputs[-1].l2 > self.out_of_scale * np.sqrt(max(1, outputs[-1].count))
+        last = _last_output(run)
+        return last is not None and last[1].l2 > self.out_of_scale * np.sqrt(max(1, last[1].count))
 
     def _scale(self, step: int, run: RunView, frames: list[Frame]) -> Finding | None:
         spreads = [_layer_spreads(run, frame) for frame in frames]
@@ -293,6 +309,15 @@ class PoorWeightInitialization(Rule):
     def _classic_finding(self, step: int, message: str, key: TensorKey) -> Finding:
         view = ViewRef("histogram", {"tensor": key.name})
         return self.finding(step, message, key=key, advice=self._ADVICE, view=view)
+
+
+def _last_output(run: RunView) -> tuple[TensorKey, Row] | None:
+    """What the last layer with weights gave at the checked step."""
+    frames = run.frames(Kind.ACTIVATION, 1)
+    modules = {key.module for key in run.tensors(Kind.WEIGHT)}
+    rows = frames[-1].items(Kind.ACTIVATION) if frames else ()
+    outputs = [(key, row) for key, row in rows if key.module in modules]
+    return outputs[-1] if outputs else None
 
 
 def _layer_spreads(run: RunView, frame: Frame) -> dict[str, float]:

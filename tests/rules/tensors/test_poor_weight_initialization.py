@@ -122,6 +122,22 @@ def test_weights_too_large_for_a_loss_of_ones_own_are_found_by_the_first_outputs
     assert [text in one.message for text, one in zip(what, findings, strict=True)] == [True] * len(what)
 
 
+@pytest.mark.parametrize(("factor", "named"), [(40.0, ["4.weight"]), (4.0, [])])
+def test_a_last_layer_that_begins_too_large_is_named(tmp_path: Path, factor: float, named: list[str]) -> None:
+    model = nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 1))
+    with torch.no_grad():
+        model[4].weight.mul_(factor)
+    optimizer, loss = torch.optim.Adam(model.parameters(), 1e-3), nn.MSELoss()
+    with tdbg.attach(model, optimizer=optimizer, loss=loss, store=tmp_path / "run", profiler=False):
+        for _ in range(6):
+            x = torch.randn(32, 64)
+            optimizer.zero_grad()
+            loss(model(x), x[:, :1] * 0.1).backward()
+            optimizer.step()
+    findings = check_run(tmp_path / "run", ["poor_weight_initialization"])[0]
+    assert [one.tensor for one in findings] == named
+
+
 class Words(nn.Module):
     def __init__(self, kind: type[nn.RNNBase]) -> None:
         super().__init__()
