@@ -1,4 +1,4 @@
-"""A loss that has not fallen, or rises."""
+"""A loss that has not fallen, or rises, or is worse than that of knowing nothing."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tdbg_lab.rules.losses.evidence import (
     targets_explain,
 )
 from tdbg_lab.rules.losses.state import is_game, knows
+from tdbg_lab.rules.losses.worse import worse_than_nothing
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import has_ended, warming_up
 from tdbg_lab.rules.setup.rounds import is_last_round, weighs_classes
@@ -65,6 +66,8 @@ class LossNotDecreasing(Rule):
     Of boosting whose rounds are over: less than `min_drop_boosted` percent since the first of them.
     *Rising*: above its best by more than `max_rise` percent of all it had fallen, beyond the noise, at
     every one of the last `patience_rise` recorded points.
+    *Worse than nothing*: however far it fell, after `patience_ended` steps predictions are worse than those
+    of a model that knows the labels and not the inputs, by more than `worse` times.
 
     With `classic`, the condition of SageMaker Debugger to the letter: every `num_steps` steps the loss
     is compared with the newest one saved at least `num_steps` before; it fires when it fell by
@@ -96,6 +99,12 @@ class LossNotDecreasing(Rule):
     """Rise above the best, percent of the whole fall before it; restarts of a cyclic rate rise less."""
     patience_rise: int = 20
     """Recorded points in a row that must be above."""
+    worse: float = 1.5
+    """Cross-entropy over the entropy of the labels, or size of predictions over that of numbers with which
+    they hardly go, at the last `patience_worse` saved steps. In 570 healthy trainings the most was 1.4, of
+    classes that weigh by their number."""
+    patience_worse: int = 10
+    """Saved steps in a row at which predictions are worse than none."""
     classic: bool = False
     num_steps: int = 10
     """Classic: steps between two checks, and between the losses compared."""
@@ -121,6 +130,7 @@ class LossNotDecreasing(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("patience", "patience_ended", "min_points", "patience_rise", "num_steps", at_least=1)
+        self.require("patience_worse", "worse", at_least=1)
         self.require(
             "min_drop", "min_drop_boosted", "min_z", "max_rise", "increase_threshold_percent", at_least=0
         )
@@ -186,7 +196,7 @@ class LossNotDecreasing(Rule):
             if self._fell_before(loss, after) or knows(run, name)
             else self._stuck(name, loss.steps[after], loss.values[after], run)
         )
-        return stuck or self._rising(name, loss, run)
+        return stuck or self._rising(name, loss, run) or self._worse(name, loss.steps[after], run)
 
     def _fell_before(self, loss: Scalars, after: np.ndarray) -> bool:
         """Whether something was learnt while the rate warmed up: the loss began higher and is lower still."""
@@ -300,6 +310,21 @@ class LossNotDecreasing(Rule):
                 "points_above_count": len(last),
             },
             advice=self._RISING,
+            view=ViewRef("scalars", {"tensors": [name]}),
+        )
+
+    def _worse(self, name: str, steps: np.ndarray, run: RunView) -> Finding | None:
+        if not len(steps) or steps[-1] - steps[0] < self.patience_ended:
+            return None
+        found = worse_than_nothing(run, name, self.patience_worse, self.worse)
+        if found is None:
+            return None
+        return self.finding(
+            int(steps[-1]),
+            f"After {steps[-1] - steps[0]} steps {name} {found.sentence}.",
+            tensor=name,
+            evidence=found.evidence,
+            advice=self._STUCK[1:],
             view=ViewRef("scalars", {"tensors": [name]}),
         )
 

@@ -185,3 +185,22 @@ def test_two_optimizers_of_one_model_are_no_game(tmp_path: Path) -> None:
         made.step(step, tensors | {"first.weight": np.ones((2, 2)), "last.weight": np.ones((2, 2))})
     made.end()
     assert made.check(LossNotDecreasing())[1]["loss_not_decreasing"].reason == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "end", "found"),
+    [
+        (1.0, {"entropy": 2.3}, 5.0, "how frequent"),
+        (1.0, {"entropy": 2.3}, 3.0, ""),  # as weights of classes make it
+        (7.0, {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.1}, 17.0, "4 times as large"),
+        (7.0, {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.8}, 17.0, ""),
+        (7.0, {"prediction_size": 1.0, "target_size": 1.0, "correlation": 0.1}, 1.8, ""),
+        (0.0, {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.1}, 17.0, ""),
+    ],
+)
+def test_a_loss_that_falls_and_is_worse_than_that_of_knowing_nothing_is_found(made, kind, facts, end, found):
+    for step in range(200):
+        seen = {f"check/loss/x/{name}": value for name, value in {"kind": kind, **facts}.items()}
+        made.step(step, {"loss/x": end + 100 * 0.9**step, **seen})
+    findings, _ = made.check(LossNotDecreasing())
+    assert [found in one.message and one.step_first >= 100 for one in findings] == [True] * bool(found)

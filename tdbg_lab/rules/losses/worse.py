@@ -1,0 +1,84 @@
+"""Predictions that are worse than none: the loss is above what it would be without looking at the inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tdbg_lab.records import LossKind
+from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.setup.given import facts_of, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tdbg_lab.rules.view import RunView
+
+__all__ = ["Worse", "worse_than_nothing"]
+
+_LEAST_ENTROPY = 0.1
+"""Entropy, nats, below which labels are nearly all the same."""
+_HARDLY = 0.5
+"""Correlation up to which predictions hardly go with the labels."""
+
+
+class Worse(NamedTuple):
+    """What predictions are worse than, in words and numbers."""
+
+    sentence: str
+    evidence: Mapping[str, float]
+
+
+def worse_than_nothing(run: RunView, loss: str, points: int, times: float) -> Worse | None:
+    """Compare a loss with that of a model that knows the labels and no inputs; None where it is not worse.
+
+    A cross-entropy is the entropy of the labels then. Zeros for numbers are as far from them as these are
+    large; predictions that are larger, and hardly go with them, are farther.
+
+    Parameters
+    ----------
+    run
+        What was recorded.
+    loss
+        Name of a loss whose predictions and labels were seen: ``"loss/MSELoss"``.
+    points
+        Saved steps at the end that count: all of them must be worse.
+    times
+        What they must be over what knows nothing: weights of classes make a loss half as large again.
+    """
+    name = loss.removeprefix("loss/")
+    kind = kind_of(run, name)
+    if is_game(run):
+        return None
+    if kind.is_cross_entropy:
+        losses, entropy = run.scalars(loss).values[-points:], facts_of(run, name, "entropy")[-points:]
+        if not len(losses) == len(entropy) == points:
+            return None
+        nothing = max(float(np.median(entropy)), _LEAST_ENTROPY)
+        if not float(losses.min()) > times * nothing:
+            return None
+        now = float(np.median(losses))
+        return Worse(
+            f"is {now:.4g}, where knowing how frequent each label is, and no inputs, makes it {nothing:.3g}",
+            {"loss_now": now, "loss_of_knowing_nothing": nothing, "saved_steps_count": points},
+        )
+    if kind is not LossKind.DISTANCE:
+        return None
+    told, wanted, going = (
+        facts_of(run, name, fact)[-points:] for fact in ("prediction_size", "target_size", "correlation")
+    )
+    if not len(told) == len(wanted) == len(going) == points or not (wanted > 0).all():
+        return None
+    sizes = told / wanted
+    if not (float(sizes.min()) > times and float(going.max()) < _HARDLY):
+        return None
+    return Worse(
+        f"is given predictions {np.median(sizes):.3g} times as large as the labels, with which they hardly "
+        f"go (correlation {np.median(going):.2f}): to tell zero would be better",
+        {
+            "prediction_size_over_label_size": float(np.median(sizes)),
+            "correlation": float(np.median(going)),
+            "saved_steps_count": points,
+        },
+    )
