@@ -99,7 +99,7 @@ class LossNotDecreasing(Rule):
     """Rise above the best, percent of the whole fall before it; restarts of a cyclic rate rise less."""
     patience_rise: int = 20
     """Recorded points in a row that must be above."""
-    worse: float = 1.5
+    worse: float = 2.0
     """Cross-entropy over the entropy of the labels, or size of predictions over that of numbers with which
     they hardly go, at the last `patience_worse` saved steps. In 570 healthy trainings the most was 1.4, of
     classes that weigh by their number."""
