@@ -28,6 +28,8 @@ __all__ = ["Overfit"]
 
 _BY_HEART = 0.1
 """Training loss over the least evaluation loss below which the training rows are known by heart."""
+_SINCE = 3
+"""Points of the training loss after which an evaluation is no longer new, though it may come late."""
 _ROOT = re.compile(r"(?i)(^|[^a-z])(rmse|rmsle|root_mean_squared_error)$")
 
 
@@ -135,6 +137,8 @@ class Overfit(Rule):
             return None
         if run.active is not None and pair.held.steps[-1] <= run.active.step_last:
             return run.active  # no evaluation since
+        if run.active is None and _was_looked_at(pair):
+            return None
         if self.classic:
             return self._check_classic(step, pair)
         train = pair.train_at()
@@ -303,6 +307,11 @@ def _share(pair: LossPair, percent: float) -> float:
     """The share that stands for so many percent: of the squares, where a loss is their root."""
     share = percent / 100.0
     return float(np.sqrt(1.0 + share)) - 1.0 if _ROOT.search(pair.eval_name) else share
+
+
+def _was_looked_at(pair: LossPair) -> bool:
+    """Whether the last evaluation was there when the point before this one was checked."""
+    return len(pair.train.steps) >= _SINCE and bool(pair.held.steps[-1] < pair.train.steps[-_SINCE])
 
 
 def _view(pair: LossPair) -> ViewRef:
