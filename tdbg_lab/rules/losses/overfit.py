@@ -28,8 +28,12 @@ __all__ = ["Overfit"]
 
 _BY_HEART = 0.1
 """Training loss over the least evaluation loss below which the training rows are known by heart."""
+_ANY = 0.002
+"""Fall of such a training loss that is some, as a share of its start."""
 _SINCE = 3
 """Points of the training loss after which an evaluation is no longer new, though it may come late."""
+_LIKELIHOOD = re.compile(r"-nloglik(@[\d.]+)?$|[-_ ](poisson|gamma|tweedie)$")
+"""Boosting metrics of counts and amounts: logarithms of likelihoods, whose least value is not known."""
 _ROOT = re.compile(r"(?i)(^|[^a-z])(rmse|rmsle|root_mean_squared_error)$")
 
 
@@ -48,7 +52,8 @@ class Overfit(Rule):
     count from `min_rise_long` percent on: those that a quarter of all evaluations, and twice `patience`, lie
     above, while the training loss has lost a twentieth. Of boosting these are all of `patience_long` rounds
     and a half of all, and the training loss has lost a fifth meanwhile; `min_rise_by_heart` is enough where
-    the training rows are known by heart: their loss is less than a tenth.
+    the training rows are known by heart: their loss is less than a tenth. Metrics of boosting whose least
+    value is not known, as likelihoods of counts, are measured by what they lost since the first round.
 
     Last, there is what holds for other rows of what is learnt. Of well trained networks it is most of it, in
     terms of what the losses lost since they knew nothing but how frequent each label is (its entropy). Of
@@ -164,7 +169,8 @@ class Overfit(Rule):
             return False
         best, first = float(np.nanmin(held)), float(held[0])
         least = _share(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
-        return float(last.min()) > min(best + least * abs(best), 0.9 * first)
+        scale = first - best if _LIKELIHOOD.search(pair.eval_name) else abs(best)
+        return float(last.min()) > min(best + least * scale, 0.9 * first)
 
     def _closer(self, run: RunView, train: NDArray[np.float64], held: NDArray[np.float64]) -> Overfit:
         """For slighter rises that last longer."""
@@ -192,21 +198,27 @@ class Overfit(Rule):
         rise = float(last.min()) - level
         noise = noise_of(held[best:])  # before it, the fall is steep and no noise
         fell = float(train[best] - train[-self.patience :].mean())
-        if rise < _share(pair, self.min_rise) * abs(level) or rise < self.min_z * noise:
+        scale, train_scale = abs(level), abs(float(train[best]))
+        by_fall = _LIKELIHOOD.search(pair.eval_name) is not None
+        if by_fall:
+            train_scale = float(train[0] - train[best])
+            scale = max(float(held[0]) - level, float(train[0] - train[-1]))
+        if rise < _share(pair, self.min_rise) * scale or rise < self.min_z * noise:
             return None
-        if fell < self.min_train_fall / 100.0 * abs(float(train[best])):
+        if fell < self.min_train_fall / 100.0 * train_scale:
             return None
         percent = 100.0 * (float(last.mean()) - held[best]) / max(abs(float(held[best])), 1e-12)
+        told = f"{float(last.mean()) - held[best]:.3g}" if by_fall else f"{percent:.0f} %"
         return self.finding(
             step,
-            f"{pair.eval_name} has risen by {percent:.0f} % since its best, {held[best]:.4g} at step "
+            f"{pair.eval_name} has risen by {told} since its best, {held[best]:.4g} at step "
             f"{steps[best]}, while {pair.train_name} fell on, from {train[best]:.4g} to {train[-1]:.4g}.",
             tensor=pair.eval_name,
             evidence={
                 "evaluation_loss_best": float(held[best]),
                 "evaluation_loss_now": float(last.mean()),
                 "step_of_best": int(steps[best]),
-                "rise_percent": round(percent, 2),
+                "rise_percent": round(float(percent), 2),
                 "training_loss_at_best": float(train[best]),
                 "training_loss_now": float(train[-1]),
                 "evaluation_noise": noise,
@@ -274,7 +286,8 @@ class Overfit(Rule):
     ) -> Learnt | None:
         if len(held) < self.min_rounds or weighs_classes(run):
             return None
-        learnt = learnt_by_trees(train, held, fall=_share(pair, self.min_learnt))
+        needed = _ANY if _LIKELIHOOD.search(pair.eval_name) else _share(pair, self.min_learnt)
+        learnt = learnt_by_trees(train, held, fall=needed)
         return learnt if learnt is not None and learnt.share <= self.max_share_of_trees / 100.0 else None
 
     def _learnt(

@@ -313,3 +313,18 @@ def test_labels_that_stand_in_for_unknown_ones_are_found(tmp_path, unknown, foun
     xgboost.train({"nthread": 1}, data, 6, callbacks=[callback], evals=[(data, "train")], verbose_eval=False)
     findings, _ = check_run(tmp_path / "run", ["label_range"])
     assert [one.evidence["label"] for one in findings] == [unknown] * found
+
+
+@pytest.mark.parametrize(("depth", "rounds", "found"), [(2, 40, 0), (7, 250, 1)])
+def test_a_likelihood_that_rises_is_measured_by_what_it_had_lost(tmp_path, depth, rounds, found):
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(1200, 5))
+    y = random.poisson(3 * np.exp(0.5 * x[:, 0] + 0.3 * np.sin(2 * x[:, 1])))
+    train, held = xgboost.DMatrix(x[:600], y[:600]), xgboost.DMatrix(x[600:], y[600:])
+    callback = tdbg.XGBoostCallback(tmp_path / "run", train=train, validation=held, profiler=False)
+    params = {"objective": "count:poisson", "eta": 0.15, "max_depth": depth, "nthread": 1}
+    sides = [(train, "train"), (held, "test")]
+    xgboost.train(params, train, rounds, evals=sides, callbacks=[callback], verbose_eval=False)
+    findings, _ = check_run(tmp_path / "run", ["overfit"])
+    assert ["poisson-nloglik" in one.tensor for one in findings] == [True] * found
