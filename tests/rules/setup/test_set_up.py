@@ -350,6 +350,19 @@ def test_numbers_that_stand_in_for_unknown_labels_are_found(tmp_path, least, lar
     assert len(made.check("label_range")[0]) == found
 
 
+@pytest.mark.parametrize(("most", "held", "found"), [(9.0, 3.7, 1), (4.0, 3.7, 0), (None, 3.7, 0)])
+def test_a_number_that_only_training_has_in_every_batch_is_found(tmp_path, most, held, found):
+    made = Made(tmp_path / "run")
+    for step in range(60):
+        ends = {"target_min": -2 - step % 7 / 7, "target_max": 9 + step % 5 / 9 if most is None else most}
+        known = {"prediction_max": 1.0, "correlation": 0.3, "target_broken": 0.0}
+        made.step(step, _of("MSELoss", kind=7.0, **ends, **known))
+        if step % 15 == 14:
+            ends = {"target_min": -3.5, "target_max": held}
+            made.step(step, _of("MSELoss", kind=7.0, **ends, **known), mode="eval")
+    assert len(made.check("label_range")[0]) == found
+
+
 def test_masks_of_bytes_are_found_by_their_zeros_and_their_size(tmp_path):
     for largest, found in ((255.0, 1), (1.0, 0)):
         made = Made(tmp_path / str(largest))
