@@ -245,6 +245,21 @@ def test_replaced_weights_are_named_and_copies_are_not(attach, net, sgd):
     assert facts(handle, "replaced/0.weight") == {}
 
 
+def test_replaced_weights_are_named_though_another_player_steps_after(attach):
+    torch.manual_seed(0)
+    players = nn.ModuleList([model(), model()])
+    optimizers = [torch.optim.Adam(one.parameters(), 1e-2) for one in players]
+    handle = attach(players, optimizer=optimizers)
+    for step in range(14):
+        if step == 9:
+            players[0][4].reset_parameters()
+        for place, optimizer in enumerate(optimizers):
+            optimizer.zero_grad()
+            players[place](batch(step)[0]).square().mean().backward()
+            optimizer.step()
+    assert facts(handle, "replaced/0.4.weight").get(9, 0.0) > 0.5
+
+
 def test_small_weight_that_is_replaced_is_named(attach, net, sgd):
     handle = attach(net, optimizer=sgd, save_every=100)
     train(net, sgd, 12, before=lambda step: net[5].reset_parameters() if step == 9 else None)

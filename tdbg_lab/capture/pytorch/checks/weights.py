@@ -138,7 +138,8 @@ class WeightWatch:
         self._harmless = 0
         self._touched = 0
         """Step before which the weights were last changed from outside."""
-        self._told: set[str] = set()
+        self._told: dict[int, set[str]] = {}
+        """Names of what was noted before the last step of each optimizer: those of others are of this step."""
 
     def find(self, models: Sequence[tuple[str, nn.Module]]) -> None:
         """Look the weights up anew: the models changed."""
@@ -181,10 +182,10 @@ class WeightWatch:
         if known is not None and known != now:
             told = self._judge_all(guessed=index in self._guessed)
             self._touched = self._steps
-        if self._told or told:
-            for name in self._told - told:
-                self._notes.clear(name)
-            self._told = told
+        for name in self._told.pop(index, set()) - told:
+            self._notes.clear(name)
+        if told:
+            self._told[index] = told
 
     def _judge_all(self, *, guessed: bool) -> set[str]:
         """Somebody changed weights, unless it was guessed wrong; the names of what was noted."""
