@@ -21,6 +21,9 @@ _LEAST_CLASS = 10
 _SLOPE = 0.8, 1.25
 """Power of the counts that weights may be, to be the counts themselves: those of one class in ten, counted in
 500 labels, are a seventh of it off, and its logarithm a sixteenth."""
+_TEMPERED = 0.4, 1.5
+"""The same of several classes, whose weights do not go with counts by chance: of counts that are tempered."""
+_SEVERAL = 4
 _LEAST_FIT = 0.95
 """Correlation of the logarithms of weights and counts that is no chance among a few classes."""
 
@@ -47,13 +50,14 @@ def weighted_by_count(run: RunView, samples: int) -> Weighted | None:
     """
     for key in run.tensors(Kind.CHECK, regex=WEIGHTED):
         loss = key.name.split("/")[2]
-
         labels, rarest, commonest = (
             int(fact(run, f"loss/{loss}/weighted_{one}")) for one in ("labels", "rarest", "commonest")
         )
         if labels < samples or rarest < _LEAST_CLASS or commonest < _LEAST_RATIO * rarest:
             continue
         slope, fit = (fact(run, f"loss/{loss}/{one}") for one in ("weight_slope", "weight_fit"))
-        if _SLOPE[0] <= slope <= _SLOPE[1] and fit >= _LEAST_FIT:
+        several = fact(run, f"loss/{loss}/classes") >= _SEVERAL
+        least, most = _TEMPERED if several else _SLOPE
+        if least <= slope <= most and fit >= _LEAST_FIT:
             return Weighted(loss, labels, rarest, commonest)
     return None

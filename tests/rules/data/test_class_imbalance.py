@@ -237,3 +237,15 @@ def test_single_class_is_told_where_evaluations_have_several(tmp_path: Path, sev
     record(made, 60, {"labels": np.zeros(600), "predictions": np.zeros(600)})
     made.end()
     assert [one.severity for one in made.check(ClassImbalance())[0]] == severities
+
+
+@pytest.mark.parametrize(
+    ("classes", "slope", "found"), [(5, 0.65, 1), (2, 0.65, 0), (2, 1.0, 1), (5, 0.1, 0), (5, -0.65, 0)]
+)
+def test_weights_of_several_classes_may_be_tempered_counts(tmp_path: Path, classes, slope, found) -> None:
+    made = Made(tmp_path / "run")
+    counts = {"weighted_labels": 2000.0, "weighted_rarest": 80.0, "weighted_commonest": 900.0}
+    facts = counts | {"weight_slope": slope, "weight_fit": 0.99 if slope > 0 else -0.99, "classes": classes}
+    for step in range(3):
+        made.step(step, {f"check/loss/CrossEntropyLoss/{name}": float(one) for name, one in facts.items()})
+    assert len(made.check("class_imbalance")[0]) == found
