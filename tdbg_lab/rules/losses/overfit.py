@@ -12,6 +12,7 @@ from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.losses.learnt import learnt_by_trees, learnt_of_labels
 from tdbg_lab.rules.losses.pairs import find_pair, missing_pair
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.setup.rounds import is_boosted, weighs_classes
 from tdbg_lab.rules.trend import noise_of
@@ -28,6 +29,11 @@ __all__ = ["Overfit"]
 
 _BY_HEART = 0.1
 """Training loss over the least evaluation loss below which the training rows are known by heart."""
+_FIRST = 3
+"""Losses of the untrained model, nearly."""
+_KNOWN, _LEFT, _APART = 0.1, 0.2, 0.2
+"""Of the start: training loss below which its rows are known by heart, and evaluation loss above which much
+is left; and the one over the other. In 650 healthy trainings that was 0.3 where the former held, and more."""
 _ANY = 0.002
 """Fall of such a training loss that is some, as a share of its start."""
 _SINCE = 3
@@ -54,6 +60,8 @@ class Overfit(Rule):
     and a half of all, and the training loss has lost a fifth meanwhile; `min_rise_by_heart` is enough where
     the training rows are known by heart: their loss is less than a tenth. Metrics of boosting whose least
     value is not known, as likelihoods of counts, are measured by what they lost since the first round.
+
+    Nor need it rise where training rows are known by heart, and much of what there was is left of others.
 
     Last, there is what holds for other rows of what is learnt. Of well trained networks it is most of it, in
     terms of what the losses lost since they knew nothing but how frequent each label is (its entropy). Of
@@ -159,7 +167,11 @@ class Overfit(Rule):
                 or closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
                 or self._by_heart(step, pair, train, held)
             )
-        return found or self._of_these_rows(step, run, pair, train, held)
+        return (
+            found
+            or self._of_these_rows(step, run, pair, train, held)
+            or self._far_apart(step, run, pair, train, held)
+        )
 
     def _suspicious(self, pair: LossPair) -> bool:
         """Whether the evaluation loss alone is a reason to look closer: quick, it is asked each step."""
@@ -278,6 +290,33 @@ class Overfit(Rule):
                 "share_that_holds_percent": round(100 * learnt.share, 1),
             },
             advice=self._TREES if boosted else self._ADVICE,
+            view=_view(pair),
+        )
+
+    def _far_apart(
+        self, step: int, run: RunView, pair: LossPair, train: NDArray[np.float64], held: NDArray[np.float64]
+    ) -> Finding | None:
+        """Where the training rows are known by heart, and of others much is left: whatever the loss is."""
+        first = pair.train.values[np.isfinite(pair.train.values)][:_FIRST]
+        last_train, last_held = train[-self.patience :], held[-self.patience :]
+        start = float(np.median(first))
+        if is_boosted(run) or is_game(run) or float(pair.train.values.min()) <= 0:
+            return None
+        known = float(last_train.max()) < _KNOWN * start
+        left = float(last_held.min()) > _LEFT * start
+        if not (known and left and (last_train < _APART * last_held).all()):
+            return None
+        return self.finding(
+            step,
+            f"{pair.train_name} has fallen to {100 * train[-1] / start:.1f} % of its start, {start:.4g}, and "
+            f"{pair.eval_name} is {held[-1] / train[-1]:.0f} times as large: {held[-1]:.4g}.",
+            tensor=pair.eval_name,
+            evidence={
+                "training_loss_start": start,
+                "training_loss_now": float(train[-1]),
+                "evaluation_loss_now": float(held[-1]),
+            },
+            advice=self._ADVICE,
             view=_view(pair),
         )
 

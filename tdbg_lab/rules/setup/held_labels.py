@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import LossKind, Mode
+from tdbg_lab.records import Mode
 from tdbg_lab.rules.setup.given import facts_of, kind_of
 
 if TYPE_CHECKING:
@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldLabels", "held_labels"]
 
-_KINDS = frozenset({LossKind.LOGITS, LossKind.LOG_PROBABILITIES, LossKind.PROBABILITIES})
-"""Losses that are the entropy of the labels, in nats, when inputs tell nothing: of classes."""
 _EVALUATIONS, _LAST = 5, 4
 """Evaluations that are needed, and those of them that say how good predictions are now."""
+_FEW, _FALLS = 3, 0.995
+"""Fewer of them, that do where their loss has not fallen since the first: last over first loss."""
+_LITTLE, _HARDLY = 0.15, 0.985
+"""Then a little may be told of rows held out: share of what chance leaves, and least loss over entropy. In
+healthy trainings with labels of the same frequencies that loss was 0.94 of it at most."""
 _NEVER, _WORSE = 0.99, 1.02
 """Least loss of all evaluations, and of the last ones, over the entropy of their labels: predictions were
 never better than knowing how frequent each label is, and are worse than that by now."""
@@ -44,8 +47,9 @@ class HeldLabels(NamedTuple):
     def sentence(self) -> str:
         """What is told of either."""
         return (
-            f"training rows are told better than by chance ({100 * self.trained:.1f} % right), and rows of "
-            f"the evaluation never were ({100 * self.held:.1f} % right, {100 * self.chance:.1f} % by chance)"
+            f"training rows are told better than by chance ({100 * self.trained:.1f} % right), and the "
+            "evaluation loss was never below that of knowing only how frequent each label is "
+            f"({100 * self.held:.1f} % right, {100 * self.chance:.1f} % by chance)"
         )
 
     @property
@@ -72,23 +76,28 @@ def held_labels(run: RunView, name: str, last: int) -> HeldLabels | None:
     last
         Saved steps of the training that are looked at.
     """
-    if kind_of(run, name) not in _KINDS:
+    if not kind_of(run, name).is_cross_entropy:
         return None
     losses = run.scalars(f"loss/{name}", Mode.EVAL).values
     entropies = [facts_of(run, name, "entropy", mode) for mode in (Mode.TRAIN, Mode.EVAL)]
-    if len(losses) < _EVALUATIONS or any(not len(one) for one in entropies):
+    if len(losses) < _FEW or any(not len(one) for one in entropies):
         return None
     ours, theirs = (float(np.median(one)) for one in entropies)
-    if abs(ours - theirs) > _ALIKE * theirs or losses.min() < _NEVER * theirs:
+    if abs(ours - theirs) > _ALIKE * theirs or losses.min() < _HARDLY * theirs:
         return None
     trained = run.scalars(f"loss/{name}").values[-last:]
-    if not (losses[-_LAST:] > _WORSE * theirs).all() or not np.mean(trained) < _TRAINED * ours:
+    worse = bool((losses[-_LAST:] > _WORSE * theirs).all())
+    worse = worse and len(losses) >= _EVALUATIONS and float(losses.min()) >= _NEVER * theirs
+    if not (worse or losses[-1] >= _FALLS * losses[0]) or not np.mean(trained) < _TRAINED * ours:
         return None
     held, shown = _told(run, name, Mode.EVAL, _LAST), _told(run, name, Mode.TRAIN, last)
     if held is None or shown is None:
         return None
     by_chance = held.above < _Z * held.error and held.above + _Z * held.error < _TOLD
-    if not by_chance or shown.above < _SURE_Z * shown.error:
+    if (
+        not (by_chance if worse else held.above + _Z * held.error < _LITTLE)
+        or shown.above < _SURE_Z * shown.error
+    ):
         return None
     return HeldLabels(shown.right, held.right, held.chance, float(losses.min()), theirs)
 

@@ -314,6 +314,26 @@ def test_numbers_that_rows_held_out_have_nothing_to_do_with_are_found(tmp_path, 
 
 
 @pytest.mark.parametrize(
+    ("held_loss", "right", "found"),
+    [(0.69, 0.53, 1), (0.66, 0.53, 0), (0.69, 0.62, 0)],
+    ids=["no better than nothing", "better", "told"],
+)
+def test_classes_that_evaluations_are_never_better_than_guessing_at_are_found(
+    tmp_path, held_loss, right, found
+):
+    made = Made(tmp_path / "run")
+    facts = {"kind": 5.0, "chance": 0.5, "samples": 2000.0, "labels": 2.0, "entropy": 0.693}
+    for step in range(240):
+        loss = {"loss/BCEWithLogitsLoss": 0.69 - 0.05 * step / 240, "optimizer/update_ratio/a.weight": 1e-3}
+        made.step(step, loss | _of("BCEWithLogitsLoss", hits=0.6, **facts))
+        if step % 60 == 59:
+            loss = {"loss/BCEWithLogitsLoss": held_loss}
+            made.step(step, loss | _of("BCEWithLogitsLoss", hits=right, **facts), mode="eval")
+    findings = made.check("unrelated_labels")[0]
+    assert ["never below that" in one.message for one in findings] == [True] * found
+
+
+@pytest.mark.parametrize(
     ("trained", "held", "predicted", "found"),
     [(100.0, 1.0, 60.0, 1), (1.0, 100.0, 0.8, 1), (1.0, 100.0, 80.0, 0), (5.0, 1.0, 4.0, 0)],
     ids=["training in cents", "evaluations in cents", "predictions turned back", "other rows"],

@@ -139,7 +139,7 @@ class WeightWatch:
         self._touched = 0
         """Step before which the weights were last changed from outside."""
         self._told: dict[int, set[str]] = {}
-        """Names of what was noted before the last step of each optimizer: those of others are of this step."""
+        """Names of what was noted before the last step of each optimizer; those of others are of now."""
 
     def find(self, models: Sequence[tuple[str, nn.Module]]) -> None:
         """Look the weights up anew: the models changed."""
