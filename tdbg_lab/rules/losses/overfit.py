@@ -10,6 +10,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.losses.by_heart import known_by_heart
 from tdbg_lab.rules.losses.learnt import learnt_by_trees, learnt_of_labels
 from tdbg_lab.rules.losses.pairs import find_pair, missing_pair
 from tdbg_lab.rules.losses.state import is_game
@@ -29,11 +30,6 @@ __all__ = ["Overfit"]
 
 _BY_HEART = 0.1
 """Training loss over the least evaluation loss below which the training rows are known by heart."""
-_FIRST = 3
-"""Losses of the untrained model, nearly."""
-_KNOWN, _LEFT, _APART = 0.1, 0.2, 0.2
-"""Of the start: training loss below which its rows are known by heart, and evaluation loss above which much
-is left; and the one over the other. In 650 healthy trainings that was 0.3 where the former held, and more."""
 _ANY = 0.002
 """Fall of such a training loss that is some, as a share of its start."""
 _SINCE = 3
@@ -297,24 +293,19 @@ class Overfit(Rule):
         self, step: int, run: RunView, pair: LossPair, train: NDArray[np.float64], held: NDArray[np.float64]
     ) -> Finding | None:
         """Where the training rows are known by heart, and of others much is left: whatever the loss is."""
-        first = pair.train.values[np.isfinite(pair.train.values)][:_FIRST]
-        last_train, last_held = train[-self.patience :], held[-self.patience :]
-        start = float(np.median(first))
-        if is_boosted(run) or is_game(run) or float(pair.train.values.min()) <= 0:
-            return None
-        known = float(last_train.max()) < _KNOWN * start
-        left = float(last_held.min()) > _LEFT * start
-        if not (known and left and (last_train < _APART * last_held).all()):
+        apart = None if is_boosted(run) or is_game(run) else known_by_heart(pair, train, held, self.patience)
+        if apart is None:
             return None
         return self.finding(
             step,
-            f"{pair.train_name} has fallen to {100 * train[-1] / start:.1f} % of its start, {start:.4g}, and "
-            f"{pair.eval_name} is {held[-1] / train[-1]:.0f} times as large: {held[-1]:.4g}.",
+            f"{pair.train_name} has fallen to {100 * apart.train / apart.start:.1f} % of its start, "
+            f"{apart.start:.4g}, and {pair.eval_name} is {apart.held / apart.train:.3g} times as large: "
+            f"{apart.held:.4g}.",
             tensor=pair.eval_name,
             evidence={
-                "training_loss_start": start,
-                "training_loss_now": float(train[-1]),
-                "evaluation_loss_now": float(held[-1]),
+                "training_loss_start": apart.start,
+                "training_loss_now": apart.train,
+                "evaluation_loss_now": apart.held,
             },
             advice=self._ADVICE,
             view=_view(pair),
