@@ -30,6 +30,8 @@ __all__ = ["Overfit"]
 
 _BY_HEART = 0.1
 """Training loss over the least evaluation loss below which the training rows are known by heart."""
+_EACH = 0.4
+"""Share of the mean rise over many rounds of boosting that each of them must have."""
 _ANY = 0.002
 """Fall of such a training loss that is some, as a share of its start."""
 _SINCE = 3
@@ -160,7 +162,7 @@ class Overfit(Rule):
             closer = self._closer(run, train, held)
             found = (
                 self._rising(step, pair, steps, train, held)
-                or closer._rising(step, pair, steps, train, held)  # noqa: SLF001 - of the same class
+                or closer._rising(step, pair, steps, train, held, is_long=is_boosted(run))  # noqa: SLF001 - of the same class
                 or self._by_heart(step, pair, train, held)
             )
         return (
@@ -197,13 +199,17 @@ class Overfit(Rule):
         steps: NDArray[np.int64],
         train: NDArray[np.float64],
         held: NDArray[np.float64],
+        *,
+        is_long: bool = False,
     ) -> Finding | None:
         best = int(np.argmin(held))
         last = held[-self.patience :]
         if best >= len(held) - self.patience:
             return None
         level = float(np.median(held[max(0, best - 1) : best + 2]))  # one lucky evaluation is no best
-        rise = float(last.min()) - level
+        least, rise = float(last.min()) - level, float(last.mean()) - level
+        if not is_long:
+            rise = least  # each of a few
         noise = noise_of(held[best:])  # before it, the fall is steep and no noise
         fell = float(train[best] - train[-self.patience :].mean())
         scale, train_scale = abs(level), abs(float(train[best]))
@@ -212,6 +218,8 @@ class Overfit(Rule):
             train_scale = float(train[0] - train[best])
             scale = max(float(held[0]) - level, float(train[0] - train[-1]))
         if rise < _share(pair, self.min_rise) * scale or rise < self.min_z * noise:
+            return None
+        if least < _EACH * rise:
             return None
         if fell < self.min_train_fall / 100.0 * train_scale:
             return None

@@ -16,15 +16,15 @@ __all__ = ["HeldLabels", "held_labels"]
 
 _EVALUATIONS, _LAST = 5, 4
 """Evaluations that are needed, and those of them that say how good predictions are now."""
-_FEW, _FALLS = 3, 0.995
-"""Fewer of them, that do where their loss has not fallen since the first: last over first loss."""
+_FEW, _GAP = 3, 0.02
+"""Fewer of them, that do where the training loss is lower by so much: either over its entropy."""
 _LITTLE, _HARDLY = 0.15, 0.985
 """Then a little may be told of rows held out: share of what chance leaves, and least loss over entropy. In
 healthy trainings with labels of the same frequencies that loss was 0.94 of it at most."""
 _NEVER, _WORSE = 0.99, 1.02
 """Least loss of all evaluations, and of the last ones, over the entropy of their labels: predictions were
 never better than knowing how frequent each label is, and are worse than that by now."""
-_TRAINED = 0.98
+_TRAINED = 0.99
 """Training loss over the entropy below which something is learnt of the training rows."""
 _ALIKE = 0.05
 """Share by which entropies of training and evaluation may differ: else their labels are others by nature."""
@@ -88,7 +88,8 @@ def held_labels(run: RunView, name: str, last: int) -> HeldLabels | None:
     trained = run.scalars(f"loss/{name}").values[-last:]
     worse = bool((losses[-_LAST:] > _WORSE * theirs).all())
     worse = worse and len(losses) >= _EVALUATIONS and float(losses.min()) >= _NEVER * theirs
-    if not (worse or losses[-1] >= _FALLS * losses[0]) or not np.mean(trained) < _TRAINED * ours:
+    known = float(np.mean(trained)) / ours
+    if known >= _TRAINED or not (worse or losses[-1] / theirs - known > _GAP):
         return None
     held, shown = _told(run, name, Mode.EVAL, _LAST), _told(run, name, Mode.TRAIN, last)
     if held is None or shown is None:

@@ -79,6 +79,8 @@ class UnrelatedLabels(LossRule):
     """Saved steps over which predictions are compared with chance."""
     least_steps: int = 180
     """Optimizer steps, warm-up not counted, before it is judged."""
+    least_ended: int = 100
+    """The same where the learning rate has come down to a tenth: little is to come."""
     calm: int = 100
     """Checked steps in a row, better than chance, that end a finding: luck comes and goes."""
     least_rounds: int = 10
@@ -96,7 +98,7 @@ class UnrelatedLabels(LossRule):
     def __post_init__(self) -> None:
         """Check the thresholds."""
         super().__post_init__()
-        self.require("least_steps", "least_rounds", at_least=0)
+        self.require("least_steps", "least_ended", "least_rounds", at_least=0)
         self.require("z", at_least=0)
 
     def needs(self) -> Needs:
@@ -111,9 +113,9 @@ class UnrelatedLabels(LossRule):
         """Every loss that was seen at this step."""
         if step + 1 >= self.least_rounds and (rows := held_rows(run)) is not None:
             return self._of_rows(step, rows) if rows.tell_nothing and not _leaks(run) else None
-        if step < self.least_steps or self._has_another_reason(run) or is_game(run):
+        if step < self.least_ended or self._has_another_reason(run) or is_game(run):
             return None
-        if step < warming_up(run).until_step + self.least_steps:
+        if step - warming_up(run).until_step < (self.least_ended if has_ended(run) else self.least_steps):
             return None
         for key in run.tensors(Kind.CHECK, regex="^check/loss/[^/:]+/(hits|correlation)$"):
             name = key.name.split("/")[2]
