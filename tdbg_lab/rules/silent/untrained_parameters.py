@@ -11,6 +11,7 @@ from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.cut_off import cut_off
+from tdbg_lab.rules.silent.fresh_head import fresh_head
 from tdbg_lab.rules.silent.loop import LoopRule, fact, facts_below, in_order
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _RECORDED = 3
 """Recorded steps with a gradient of exactly zero."""
 _ROUNDING = 1e-6
 """Standard deviation over the root mean square of what is one number, in float32."""
+_FROZEN = "frozen_parameters_count"
 _DEAD = ("dead_relu", "dead_units", "all_zero", "exploding_tensor")
 """Rules that tell why a gradient is zero."""
 
@@ -99,7 +101,8 @@ class ParametersWithoutGradient(LoopRule):
     rules of their own, and in parts whose turn has not come; but a head that nothing else takes its output
     from, and that has no sibling to take turns with, makes a warning: the loss does not look at it. What
     gives the same for all samples has another trouble. Layers of Keras are known by weights that are
-    trainable and never moved.
+    trainable and never moved. Frozen parameters are meant to be so, but for those of a last layer that are as
+    they were drawn.
     """
 
     patience: int = 4
@@ -119,14 +122,16 @@ class ParametersWithoutGradient(LoopRule):
 
     def needs(self) -> Needs:
         """Facts about the loop, and gradients."""
-        return Needs(kinds=(Kind.CHECK, Kind.LOSS, Kind.GRADIENT, Kind.OPTIMIZER), steps=_RECORDED)
+        return Needs(
+            kinds=(Kind.CHECK, Kind.LOSS, Kind.GRADIENT, Kind.WEIGHT, Kind.OPTIMIZER), steps=_RECORDED
+        )
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Name the last of them in the order of the model: the cut is behind it."""
         lasting = {name: steps for _, name, steps in facts_below(run, "without_gradient")}
         bad = in_order(run, [name for name, steps in lasting.items() if steps >= self.patience])
         if not bad:
-            return self._unheeded(step, run) or self._cut_off(step, run)
+            return self._unheeded(step, run) or self._cut_off(step, run) or self._frozen(step, run)
         seen = run.frames(Kind.ACTIVATION, 1)
         called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
         since = step - seen[-1].step if seen else 0
@@ -186,6 +191,27 @@ class ParametersWithoutGradient(LoopRule):
             },
             advice=("Look for stop_gradient() between this layer and the loss.", *self._ADVICE[1:2]),
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
+        )
+
+    def _frozen(self, step: int, run: RunView) -> Finding | None:
+        """A new head that was frozen with what it was put on."""
+        if run.active is not None:  # the values of frozen weights are recorded once
+            return run.active if _FROZEN in run.active.evidence else None
+        key = fresh_head(run)
+        if key is None:
+            return None
+        return self.finding(
+            step,
+            f"{key.name} is frozen, and has the values it was drawn with: the last layer is never trained, "
+            "though layers before it are.",
+            severity=Severity.WARNING,
+            key=key,
+            evidence={_FROZEN: int(fact(run, "frozen_parameters"))},
+            advice=(
+                "Freeze what was trained before, and then put the new layer on.",
+                f"If it is to train: {key.module}.requires_grad_(True), and give it to the optimizer.",
+            ),
+            view=ViewRef("histogram", {"tensor": key.name}),
         )
 
     def _unheeded(self, step: int, run: RunView) -> Finding | None:
