@@ -31,8 +31,8 @@ _PREFIXES = {
 class Made:
     """A run under the hand of a test."""
 
-    def __init__(self, path: Path, *, ranks: int = 1, seal: bool = False) -> None:
-        self.folder = create_run(path, world_size=ranks)
+    def __init__(self, path: Path, *, ranks: int = 1, seal: bool = False, **about: Any) -> None:
+        self.folder = create_run(path, world_size=ranks, **about)
         self.path = self.folder.path
         self.writers = [RankWriter(self.path, rank=rank, seal=seal) for rank in range(ranks)]
 

@@ -33,6 +33,8 @@ _EACH = 7 / 8
 _SURE_Z, _FAST = 4.0, 0.07
 """Standard errors, and share of the start, of a fall that says that much is still being learnt: 0.09 and more
 in healthy trainings that told two classes apart last, 0.06 and less at the end of those with mixed labels."""
+_FEW_CLASSES = 30
+"""Classes of which each pair is looked at."""
 _Z = 1.64
 """Standard errors that leave one chance in twenty."""
 
@@ -80,6 +82,14 @@ class Confusion(Rule):
     max_trace: float = 0.15
     """The same over `_LONG` recorded batches, for two classes while the others are right in `min_rest`: in
     healthy trainings of 35 tasks the least was 0.26, but for one that never learnt to tell two apart."""
+    max_pair: float = 0.2
+    """Boosting at its last round: correlation of label and prediction within two classes that can be ruled
+    out, where all other pairs have `min_pairs`, however often others are right. In 46 healthy trainings of
+    several classes the least was 0.54."""
+    min_pairs: float = 0.5
+    """The same correlation within each other pair."""
+    min_each: int = 100
+    """Labels of each class that are needed for it."""
     min_samples: int = 20
     """Labels of a class that are needed."""
     samples: int = 500
@@ -107,7 +117,8 @@ class Confusion(Rule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("max_confused", "min_diag", "max_off_diag", at_least=0, at_most=1)
-        self.require("min_samples", "samples", at_least=1)
+        self.require("min_samples", "min_each", "samples", at_least=1)
+        self.require("max_pair", "min_pairs", at_least=0, at_most=1)
         self.require(
             "min_mixed", "min_others", "min_rest", "max_association", "max_trace", at_least=0, at_most=1
         )
@@ -158,12 +169,30 @@ class Confusion(Rule):
     def _found_in(self, counts: NDArray[np.int64], run: RunView, names: Names) -> _Pair | None:
         """A confused class, or two that are mixed; by more samples where others are learnt less."""
         found = self._confused(counts) or self._mixed(counts, self.min_others, self._is_chance)
+        if is_last_round(run, run.step):
+            found = found or self._only_pair(counts)
         if found is not None or self._mixed(counts, self.min_rest, lambda _pair: True) is None:
             return found
         more = classes_of(run, names, samples=_MANY, steps=_LONG)
         if more is None or len(more.labels) <= self.samples:
             return None
         return self._mixed(more.counts(more.size), self.min_rest, self._is_hardly_more)
+
+    def _only_pair(self, counts: NDArray[np.int64]) -> _Pair | None:
+        """Two classes that are told apart by chance, where any other two are told apart well."""
+        rows = counts.sum(axis=1)
+        known = np.flatnonzero(rows >= self.min_each)
+        if not 3 <= len(known) <= _FEW_CLASSES:
+            return None
+        pairs = [(one, two) for place, one in enumerate(known) for two in known[place + 1 :]]
+        found = [_association(counts[np.ix_(pair, pair)]) for pair in pairs]
+        at = int(np.argmin([one for one, _ in found]))
+        level, error = found[at]
+        others = [one for place, (one, _) in enumerate(found) if place != at]
+        if level + _Z * error > self.max_pair or min(others) < self.min_pairs:
+            return None
+        one, two = (int(each) for each in pairs[at])
+        return _Pair(one, two, int(counts[one, two]), float(counts[one, two] / rows[one]))
 
     def _is_chance(self, pair: NDArray[np.int64]) -> bool:
         """Whether what is predicted within two classes is not associated with the label, nor much more."""

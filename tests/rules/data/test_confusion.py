@@ -178,3 +178,24 @@ def test_mixed_classes_among_others_that_are_harder_take_more_batches(
         record(made, step, {"labels": labels, "predictions": np.where(right, labels, other)})
     made.end()
     assert len(made.check(Confusion())[0]) == found
+
+
+_MIXED = ((223, 32, 10, 34), (36, 85, 35, 49), (33, 97, 52, 45), (21, 19, 12, 167))
+_ALIKE = ((210, 27, 35, 27), (32, 114, 18, 41), (18, 18, 162, 29), (22, 19, 26, 152))
+
+
+@pytest.mark.parametrize(
+    ("counts", "framework", "rounds", "found"),
+    [(_MIXED, "lightgbm", 20, 1), (_ALIKE, "lightgbm", 20, 0), (_MIXED, "pytorch", 20, 0)],
+    ids=["by chance", "hard", "a network"],
+)
+def test_two_classes_that_trees_tell_apart_by_chance_are_found_among_hard_ones(
+    tmp_path: Path, counts, framework: str, rounds: int, found: int
+) -> None:
+    cells = np.array([(label, guess) for label in range(4) for guess in range(4)])
+    labels, predictions = np.repeat(cells, np.array(counts).flatten(), axis=0).T
+    made = Made(tmp_path / "run", framework=framework, hyperparameters={"num_boost_round": rounds})
+    record(made, rounds - 1, {"labels": labels, "predictions": predictions})
+    made.end()
+    findings, _ = made.check(Confusion(start_step=0))
+    assert [{one.evidence["label"], one.evidence["predicted"]} for one in findings] == [{1, 2}] * found
