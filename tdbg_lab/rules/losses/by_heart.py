@@ -17,7 +17,10 @@ _FIRST = 3
 """Losses of the untrained model, nearly."""
 _KNOWN, _LEFT, _APART = 0.1, 0.2, 0.2
 """Of the start: training loss below which its rows are known by heart, and evaluation loss above which much
-is left; and the one over the other. In 650 healthy trainings that was 0.3 where the former held, and more."""
+is left; and the one over the other. In healthy trainings it was a half and more where the first two held."""
+_GROWN = 2.0
+"""Growth of what the evaluation loss is over the training loss since the first evaluation: where it is many
+times as large from the beginning, as a sum is, the two are not measured alike."""
 
 
 class ByHeart(NamedTuple):
@@ -50,4 +53,5 @@ def known_by_heart(
     if float(last_train.max()) >= _KNOWN * start or float(last_held.min()) <= _LEFT * start:
         return None
     apart = bool((last_train < _APART * last_held).all())
+    apart = apart and bool(held[-1] * train[0] > _GROWN * held[0] * train[-1])
     return ByHeart(start, float(train[-1]), float(held[-1])) if apart else None

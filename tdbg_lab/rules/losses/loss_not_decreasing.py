@@ -38,6 +38,8 @@ _FROM_ZERO = re.compile(
     r"(?i)(^|[^a-z0-9])(multi_|binary_|m)?(logloss|rmse|rmsle|mae|l1|l2|mphe|huber|gamma-deviance)$"
 )
 """Boosting losses whose least value is zero, whatever the labels are."""
+_ENDS = 0.7
+"""Share of a limit below which what was above it ends."""
 _FIRST = 5
 """Losses of the untrained model, nearly: the rate is least when it begins to warm up."""
 
@@ -101,8 +103,8 @@ class LossNotDecreasing(Rule):
     """Recorded points in a row that must be above."""
     worse: float = 2.0
     """Cross-entropy over the entropy of the labels, or size of predictions over that of numbers with which
-    they hardly go, at the last `patience_worse` saved steps. In 570 healthy trainings the most was 1.4, of
-    classes that weigh by their number."""
+    they hardly go, at the last `patience_worse` saved steps. Losses that are sums, or weigh classes, do not
+    count. In healthy trainings of numbers that predictions hardly went with, these were smaller than them."""
     patience_worse: int = 10
     """Saved steps in a row at which predictions are worse than none."""
     classic: bool = False
@@ -316,7 +318,8 @@ class LossNotDecreasing(Rule):
     def _worse(self, name: str, steps: np.ndarray, run: RunView) -> Finding | None:
         if not len(steps) or steps[-1] - steps[0] < self.patience_ended:
             return None
-        found = worse_than_nothing(run, name, self.patience_worse, self.worse)
+        times = (1.0 if run.active is None else _ENDS) * self.worse
+        found = worse_than_nothing(run, name, self.patience_worse, times)
         if found is None:
             return None
         return self.finding(

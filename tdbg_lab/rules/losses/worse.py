@@ -19,8 +19,10 @@ __all__ = ["Worse", "worse_than_nothing"]
 
 _LEAST_ENTROPY = 0.1
 """Entropy, nats, below which labels are nearly all the same."""
-_HARDLY = 0.5
-"""Correlation up to which predictions hardly go with the labels."""
+_HARDLY, _TOLD = 0.5, 0.3
+"""Correlation up to which predictions hardly go with numbers; of classes, share of what chance leaves."""
+_SUMMED = 0.5
+"""First loss, over the entropy times the samples, from which it is a sum over them and no mean."""
 
 
 class Worse(NamedTuple):
@@ -45,24 +47,14 @@ def worse_than_nothing(run: RunView, loss: str, points: int, times: float) -> Wo
     points
         Saved steps at the end that count: all of them must be worse.
     times
-        What they must be over what knows nothing: weights of classes make a loss half as large again.
+        What they must be over what knows nothing.
     """
     name = loss.removeprefix("loss/")
     kind = kind_of(run, name)
     if is_game(run):
         return None
     if kind.is_cross_entropy:
-        losses, entropy = run.scalars(loss).values[-points:], facts_of(run, name, "entropy")[-points:]
-        if not len(losses) == len(entropy) == points:
-            return None
-        nothing = max(float(np.median(entropy)), _LEAST_ENTROPY)
-        if not float(losses.min()) > times * nothing:
-            return None
-        now = float(np.median(losses))
-        return Worse(
-            f"is {now:.4g}, where knowing how frequent each label is, and no inputs, makes it {nothing:.3g}",
-            {"loss_now": now, "loss_of_knowing_nothing": nothing, "saved_steps_count": points},
-        )
+        return _of_classes(run, loss, name, points, times)
     if kind is not LossKind.DISTANCE:
         return None
     told, wanted, going = (
@@ -81,4 +73,26 @@ def worse_than_nothing(run: RunView, loss: str, points: int, times: float) -> Wo
             "correlation": float(np.median(going)),
             "saved_steps_count": points,
         },
+    )
+
+
+def _of_classes(run: RunView, loss: str, name: str, points: int, times: float) -> Worse | None:
+    """Of losses that are means and weigh all samples alike: only these are an entropy without the inputs."""
+    losses = run.scalars(loss).values
+    entropy, hits, chance, samples = (
+        facts_of(run, name, fact)[-points:] for fact in ("entropy", "hits", "chance", "samples")
+    )
+    if not len(losses[-points:]) == len(entropy) == len(hits) == len(chance) == len(samples) == points:
+        return None
+    nothing = max(float(np.median(entropy)), _LEAST_ENTROPY)
+    summed = losses[0] > _SUMMED * np.median(samples) * nothing
+    told = np.median(hits) - np.median(chance) > _TOLD * (1.0 - np.median(chance))
+    if summed or told or len(facts_of(run, name, "weight_slope")):
+        return None
+    if not float(losses[-points:].min()) > times * nothing:
+        return None
+    now = float(np.median(losses[-points:]))
+    return Worse(
+        f"is {now:.4g}, where knowing how frequent each label is, and no inputs, makes it {nothing:.3g}",
+        {"loss_now": now, "loss_of_knowing_nothing": nothing, "saved_steps_count": points},
     )

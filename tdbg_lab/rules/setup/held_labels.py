@@ -20,7 +20,7 @@ _FEW, _GAP = 3, 0.02
 """Fewer of them, that do where the training loss is lower by so much: either over its entropy."""
 _LITTLE, _HARDLY = 0.15, 0.985
 """Then a little may be told of rows held out: share of what chance leaves, and least loss over entropy. In
-healthy trainings with labels of the same frequencies that loss was 0.94 of it at most."""
+healthy trainings with labels of the same frequencies it was below 0.9, but for a loss that weighs classes."""
 _NEVER, _WORSE = 0.99, 1.02
 """Least loss of all evaluations, and of the last ones, over the entropy of their labels: predictions were
 never better than knowing how frequent each label is, and are worse than that by now."""

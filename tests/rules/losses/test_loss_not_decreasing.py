@@ -187,20 +187,27 @@ def test_two_optimizers_of_one_model_are_no_game(tmp_path: Path) -> None:
     assert made.check(LossNotDecreasing())[1]["loss_not_decreasing"].reason == ""
 
 
+_GUESSED = {"entropy": 2.3, "hits": 0.12, "chance": 0.1, "samples": 64.0}
+_APART = {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.1}
+
+
 @pytest.mark.parametrize(
     ("kind", "facts", "end", "found"),
     [
-        (1.0, {"entropy": 2.3}, 5.0, "how frequent"),
-        (1.0, {"entropy": 2.3}, 4.0, ""),  # as weights of classes make it
-        (7.0, {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.1}, 17.0, "4 times as large"),
-        (7.0, {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.8}, 17.0, ""),
-        (7.0, {"prediction_size": 1.0, "target_size": 1.0, "correlation": 0.1}, 1.8, ""),
-        (0.0, {"prediction_size": 4.0, "target_size": 1.0, "correlation": 0.1}, 17.0, ""),
+        (1.0, _GUESSED, 5.0, "how frequent"),
+        (1.0, _GUESSED, 4.0, ""),
+        (1.0, _GUESSED | {"hits": 0.6}, 5.0, ""),  # most is told
+        (1.0, _GUESSED | {"weight_slope": -1.0}, 5.0, ""),  # weights of classes make it larger
+        (1.0, _GUESSED | {"samples": 8.0}, 5.0, ""),  # it may be a sum over them
+        (7.0, _APART, 17.0, "4 times as large"),
+        (7.0, _APART | {"correlation": 0.8}, 17.0, ""),
+        (7.0, _APART | {"prediction_size": 1.0}, 1.8, ""),
+        (0.0, _APART, 17.0, ""),
     ],
 )
 def test_a_loss_that_falls_and_is_worse_than_that_of_knowing_nothing_is_found(made, kind, facts, end, found):
     for step in range(200):
         seen = {f"check/loss/x/{name}": value for name, value in {"kind": kind, **facts}.items()}
-        made.step(step, {"loss/x": end + 100 * 0.9**step, **seen})
+        made.step(step, {"loss/x": end + 10 * 0.9**step, **seen})
     findings, _ = made.check(LossNotDecreasing())
     assert [found in one.message and one.step_first >= 100 for one in findings] == [True] * bool(found)

@@ -176,13 +176,19 @@ def test_few_rows_learnt_by_heart_are_found_and_many_are_left_alone(
     assert len(check_run(handle.run_path, [Overfit()])[0]) == found
 
 
-@pytest.mark.parametrize(("left", "found"), [(0.3, 1), (0.1, 0)])
+@pytest.mark.parametrize(
+    ("left", "scale", "found"), [(0.3, 1, 1), (0.1, 1, 0), (0.02, 32, 0)], ids=["known", "learnt", "a sum"]
+)
 def test_rows_known_by_heart_are_found_whatever_the_loss_is_and_though_that_of_others_stays(
-    tmp_path: Path, left: float, found: int
+    tmp_path: Path, left: float, scale: int, found: int
 ) -> None:
     made = Made(tmp_path / "run")
     for step in range(200):
         made.step(step, {"loss/Own": 2.0 * max(0.02, 0.95**step)})
         if step % 20 == 19:
-            made.step(step, {"loss/Own": 2.0 * max(left, 0.97**step)}, mode="eval")
+            made.step(
+                step,
+                {"loss/Own": scale * 2.0 * max(left, (0.97 if scale == 1 else 0.95) ** step)},
+                mode="eval",
+            )
     assert len(made.check(Overfit())[0]) == found
