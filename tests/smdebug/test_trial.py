@@ -72,6 +72,7 @@ def test_step_is_there_when_the_next_one_begins(growing, tmp_path):
         loss.value(2)
     step()
     hook._recording._recorder.flush_waiting()
+    trial.wait_for_steps([2])
     assert trial.has_passed_step(1) is StepState.UNAVAILABLE
     assert trial.has_passed_step(2) is StepState.AVAILABLE
     assert not trial.loaded_all_steps
