@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.setup.given import facts_of, kind_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["differs_in_evaluations"]
@@ -34,27 +36,44 @@ def differs_in_evaluations(run: RunView, name: str) -> str:
     name
         Class of the loss: ``"CrossEntropyLoss"``.
     """
-    if is_game(run):
-        return ""
-    ways = (_elsewhere, _in_other_units, _only_one, _alone)
-    return next((told for way in ways if (told := way(run, name))), "")
+    told = _elsewhere(run, name)
+    if told or is_game(run):
+        return told
+    return _in_other_units(run, name) or _only_one(run, name) or _alone(run, name)
+
+
+class _Ends(NamedTuple):
+    """Least and largest label of each batch."""
+
+    least: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+
+def _ends(run: RunView, name: str) -> tuple[_Ends, _Ends] | None:
+    """Those of training, and of evaluations; None before there are enough of either."""
+    found = []
+    for mode, needed in ((Mode.TRAIN, _LEAST_STEPS), (Mode.EVAL, _LEAST_EVALUATIONS)):
+        ends = _Ends(*(facts_of(run, name, f"target_{end}", mode) for end in ("min", "max")))
+        if min(len(ends.least), len(ends.largest)) < needed:
+            return None
+        found.append(ends)
+    return found[0], found[1]
 
 
 def _only_one(run: RunView, name: str) -> str:
     """Labels that are one and the same throughout training, and several in every evaluation."""
-    ends = [facts_of(run, name, f"target_{end}") for end in ("min", "max")]
-    held = [facts_of(run, name, f"target_{end}", Mode.EVAL) for end in ("min", "max")]
-    if any(len(one) < _LEAST_STEPS for one in ends) or any(len(one) < _LEAST_EVALUATIONS for one in held):
+    if (ends := _ends(run, name)) is None:
         return ""
-    least, most = (float(one[0]) for one in ends)
+    trained, held = ends
+    least, most = float(trained.least[0]), float(trained.largest[0])
     kind = kind_of(run, name)
     counts = least != 0 or kind.of_yes_or_no or (kind.of_classes and _as_many(run, name))
-    alone = least == most and all((one == least).all() for one in ends)
-    if not (alone and counts) or not (held[0] < held[1]).all():
+    alone = least == most and all((one == least).all() for one in trained)
+    if not (alone and counts) or not (held.least < held.largest).all():
         return ""
     return (
-        f"one label only, {least:.3g}, in {len(ends[0])} saved steps, and labels from {held[0][-1]:.3g} to "
-        f"{held[1][-1]:.3g} in evaluations"
+        f"one label only, {least:.3g}, in {len(trained.least)} saved steps, and labels from "
+        f"{held.least[-1]:.3g} to {held.largest[-1]:.3g} in evaluations"
     )
 
 
@@ -69,13 +88,11 @@ def _elsewhere(run: RunView, name: str) -> str:
 
     Both are shifted by as much, or so many times as large: a class that is missing on one side is neither.
     """
-    found = []
-    for mode, least in ((Mode.TRAIN, _LEAST_STEPS), (Mode.EVAL, _LEAST_EVALUATIONS)):
-        ends = [facts_of(run, name, f"target_{end}", mode) for end in ("min", "max")]
-        if any(len(one) < least or not np.isfinite(one).all() or np.ptp(one) > 0 for one in ends):
-            return ""
-        found.append((float(ends[0][-1]), float(ends[1][-1])))
-    (low, high), (low_held, high_held) = found
+    if (ends := _ends(run, name)) is None:
+        return ""
+    if any(not np.isfinite(one).all() or np.ptp(one) > 0 for side in ends for one in side):
+        return ""
+    (low, high), (low_held, high_held) = ((float(side.least[-1]), float(side.largest[-1])) for side in ends)
     shifted = low - low_held == high - high_held != 0
     both = low == low_held == 0 and min(high, high_held) > 0
     scaled = both and max(high / high_held, high_held / high) >= _SCALED
@@ -86,24 +103,21 @@ def _elsewhere(run: RunView, name: str) -> str:
 
 def _alone(run: RunView, name: str) -> str:
     """A number that is the largest (or least) of every batch of training, and far from all of evaluations."""
-    if kind_of(run, name) is not LossKind.DISTANCE:
+    if kind_of(run, name) is not LossKind.DISTANCE or (ends := _ends(run, name)) is None:
         return ""
-    trained = [facts_of(run, name, f"target_{end}") for end in ("min", "max")]
-    held = [facts_of(run, name, f"target_{end}", Mode.EVAL) for end in ("min", "max")]
-    if any(len(one) < _LEAST_STEPS for one in trained) or any(len(one) < _LEAST_EVALUATIONS for one in held):
-        return ""
-    far = _FAR * float(held[1].max() - held[0].min())
-    low, high = float(trained[0][-1]), float(trained[1][-1])
-    beyond = {
-        high: np.ptp(trained[1]) == 0 < np.ptp(trained[0]) and high - float(held[1].max()) > far,
-        low: np.ptp(trained[0]) == 0 < np.ptp(trained[1]) and float(held[0].min()) - low > far,
-    }
-    number = next((one for one, found in beyond.items() if found and far > 0), None)
-    if number is None:
+    trained, held = ends
+    lowest, highest = float(held.least.min()), float(held.largest.max())
+    far = _FAR * (highest - lowest)
+    low, high = float(trained.least[-1]), float(trained.largest[-1])
+    if far > 0 and np.ptp(trained.largest) == 0 < np.ptp(trained.least) and high - highest > far:
+        number = high
+    elif far > 0 and np.ptp(trained.least) == 0 < np.ptp(trained.largest) and lowest - low > far:
+        number = low
+    else:
         return ""
     return (
-        f"labels of {number:.3g} in each of {len(trained[0])} saved steps, and of {held[0].min():.3g} to "
-        f"{held[1].max():.3g} in evaluations: it may stand in for unknown ones"
+        f"labels of {number:.3g} in each of {len(trained.least)} saved steps, and of {lowest:.3g} to "
+        f"{highest:.3g} in evaluations: it may stand in for unknown ones"
     )
 
 
