@@ -33,10 +33,12 @@ def fresh_head(run: RunView) -> TensorKey | None:
     root of their inputs (``kaiming_uniform_(a=sqrt(5))``, after He et al., 2015): no training leaves them so.
     A copy of a layer that is trained, as a target network begins with, is another matter.
     """
+    if not fact(run, "frozen_parameters"):
+        return None
     weights, gradients, outputs = (
         next(iter(run.frames(kind, 1)), None) for kind in (Kind.WEIGHT, Kind.GRADIENT, Kind.ACTIVATION)
     )
-    if weights is None or gradients is None or outputs is None or not fact(run, "frozen_parameters"):
+    if weights is None or gradients is None or outputs is None:
         return None
     if not weights.step == gradients.step == run.step:
         return None
