@@ -179,7 +179,7 @@ class Overfit(Rule):
             return False
         best, first = float(np.nanmin(held)), float(held[0])
         least = _share(pair, min(self.min_rise, self.min_rise_long, self.min_rise_by_heart))
-        scale = first - best if _LIKELIHOOD.search(pair.eval_name) else abs(best)
+        scale = first - best if _is_likelihood(pair) else abs(best)
         return float(last.min()) > min(best + least * scale, 0.9 * first)
 
     def _closer(self, run: RunView, train: NDArray[np.float64], held: NDArray[np.float64]) -> Overfit:
@@ -207,13 +207,12 @@ class Overfit(Rule):
         if best >= len(held) - self.patience:
             return None
         level = float(np.median(held[max(0, best - 1) : best + 2]))  # one lucky evaluation is no best
-        least, rise = float(last.min()) - level, float(last.mean()) - level
-        if not is_long:
-            rise = least  # each of a few
+        least = float(last.min()) - level
+        rise = float(last.mean()) - level if is_long else least
         noise = noise_of(held[best:])  # before it, the fall is steep and no noise
         fell = float(train[best] - train[-self.patience :].mean())
         scale, train_scale = abs(level), abs(float(train[best]))
-        by_fall = _LIKELIHOOD.search(pair.eval_name) is not None
+        by_fall = _is_likelihood(pair)
         if by_fall:
             train_scale = float(train[0] - train[best])
             scale = max(float(held[0]) - level, float(train[0] - train[-1]))
@@ -324,7 +323,7 @@ class Overfit(Rule):
     ) -> Learnt | None:
         if len(held) < self.min_rounds or weighs_classes(run):
             return None
-        needed = _ANY if _LIKELIHOOD.search(pair.eval_name) else _share(pair, self.min_learnt)
+        needed = _ANY if _is_likelihood(pair) else _share(pair, self.min_learnt)
         learnt = learnt_by_trees(train, held, fall=needed)
         return learnt if learnt is not None and learnt.share <= self.max_share_of_trees / 100.0 else None
 
@@ -358,6 +357,11 @@ def _share(pair: LossPair, percent: float) -> float:
     """The share that stands for so many percent: of the squares, where a loss is their root."""
     share = percent / 100.0
     return float(np.sqrt(1.0 + share)) - 1.0 if _ROOT.search(pair.eval_name) else share
+
+
+def _is_likelihood(pair: LossPair) -> bool:
+    """Whether what the losses lost tells more than what they are."""
+    return _LIKELIHOOD.search(pair.eval_name) is not None
 
 
 def _was_looked_at(pair: LossPair) -> bool:
