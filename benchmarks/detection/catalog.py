@@ -141,12 +141,14 @@ SETS_OF_PROGRAMS = {
         "does not change their figures.",
         seeds=2,
     ),
-    "eleventh_tuned": SetOfPrograms(
-        "The tuned half of the eleventh set",
+    "twelfth_tuned": SetOfPrograms(
+        "The tuned half of the twelfth set",
         "tasks of each family took turns in being tuned on or held out; these are the ones to tune on.",
         seeds=2,
     ),
-    "held_out_tenth": _once_held_out("tenth", "in the last report"),
+    "held_out_eleventh": _once_held_out("eleventh", "in the last report"),
+    "eleventh_tuned": _once_tuned_on("eleventh"),
+    "held_out_tenth": _once_held_out("tenth"),
     "tenth_tuned": _once_tuned_on("tenth"),
     "held_out_ninth": _once_held_out("ninth"),
     "ninth_tuned": _once_tuned_on("ninth"),
@@ -223,10 +225,14 @@ def tasks() -> list[Task]:
         *_whole("held_out_tenth", balanced),
         *_turns(
             "eleventh_tuned",
-            HELD_OUT,
+            "held_out_eleventh",
             *(registered, budded, resumed),
             *(timed, noticed, woven),
             *(printed, assembled, suited, gambled),
+        ),
+        *_turns(
+            "twelfth_tuned",
+            HELD_OUT,
         ),
     ]
 

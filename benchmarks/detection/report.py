@@ -23,10 +23,7 @@ TITLES = {
 }
 NOTES = ("Data, networks, losses and schedules held out are new to the rules; most kinds of faults are not.",)
 """What has to be said about the figures."""
-MENDED: tuple[str, ...] = (
-    "`parameters_without_gradient`: a last layer that is frozen as it was drawn (`gestures_of_others`).",
-    "`confusion`: two classes that trees tell apart by chance, among others that are hard (`fruits_light`).",
-)
+MENDED: tuple[str, ...] = ()
 """What was changed after the rules were asked: the figures are those from before."""
 COMMAND = "    python -m benchmarks.detection --keep FOLDER"
 COLUMNS = (

@@ -182,8 +182,9 @@ def test_a_set_of_programs_that_does_not_exist_is_told(
     with pytest.raises(SystemExit):
         main()
     assert (
-        "--half takes some of held_out, eleventh_tuned, held_out_tenth, tenth_tuned, held_out_ninth, "
-        "ninth_tuned, held_out_eighth, eighth_tuned, held_out_seventh, seventh_tuned, "
-        "held_out_sixth, sixth_tuned, held_out_fifth, fifth_tuned, held_out_fourth, held_out_third, "
-        "held_out_second, held_out_before, seen, tuned, not held" in capsys.readouterr().err
+        "--half takes some of held_out, twelfth_tuned, held_out_eleventh, eleventh_tuned, held_out_tenth, "
+        "tenth_tuned, held_out_ninth, ninth_tuned, held_out_eighth, eighth_tuned, "
+        "held_out_seventh, seventh_tuned, held_out_sixth, sixth_tuned, held_out_fifth, fifth_tuned, "
+        "held_out_fourth, held_out_third, held_out_second, held_out_before, "
+        "seen, tuned, not held" in capsys.readouterr().err
     )

@@ -1,0 +1,1 @@
+"""The twelfth set: other data, networks, losses and schedules than those of the sets before."""
