@@ -11,6 +11,7 @@ import { formatRate, formatStep } from '../../model/format';
 import type { RunModel } from '../../model/run';
 import type { IPanelState, ITdbgService } from '../../tokens';
 import { ShortCost } from '../cost';
+import { runName } from '../name';
 import { Popover } from '../popover';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
@@ -52,7 +53,7 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
     <>
       <span className="jp-TdbgDashboard-run" title={summary?.path}>
         {summary && <RunStatusIcon status={summary.status} />}
-        <span className="jp-TdbgDashboard-name">{run.name}</span>
+        <span className="jp-TdbgDashboard-name">{runName(run, trans)}</span>
         <span className="jp-TdbgRun-state">
           {summary && runStatusWord(summary.status, trans)}
           {rate && ` · ${rate}`}

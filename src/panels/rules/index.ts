@@ -10,6 +10,7 @@ import { Panel } from '@lumino/widgets';
 import { rulesIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, ITdbgService } from '../../tokens';
+import { runName } from '../name';
 import { RuleDetail } from './detail';
 import { EvidencePanel } from './evidence';
 import { RulesModel } from './model';
@@ -63,7 +64,10 @@ export class RulesPanel extends MainAreaWidget<Panel> {
   private _onChange(): void {
     const label = this._trans.__('Rules');
     this.title.label = label;
-    this.title.caption = this._trans.__('Rules of %1', this.run.name);
+    this.title.caption = this._trans.__(
+      'Rules of %1',
+      runName(this.run, this._trans)
+    );
     this.node.setAttribute('aria-label', this.title.caption);
   }
 

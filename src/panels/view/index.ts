@@ -14,6 +14,7 @@ import type { FigureModel } from '../../model/figure';
 import { tensorParam } from '../../model/params';
 import type { ITdbgService } from '../../tokens';
 import { BarredPanel } from '../barred';
+import { runName } from '../name';
 import type { IViewFootProps } from './foot';
 import { ViewFoot, ViewOverlay, outdated } from './foot';
 import { ViewTable } from './table';
@@ -128,7 +129,7 @@ export class ViewPanel extends BarredPanel<Panel> {
     title.caption = this._trans.__(
       '%1 of %2\n%3',
       title.label,
-      model.run.name,
+      runName(model.run, this._trans),
       model.view.description
     );
     this.node.setAttribute('aria-label', title.label);
