@@ -22,8 +22,8 @@ ASKED, TOLD = 15, 4
 
 def _order(random: np.random.Generator, intent: int, tag: int) -> tuple[list[int], list[int]]:
     """What is to be done with a device, perhaps where, and tags of its words."""
-    told = [ACTIONS + 4 * intent + random.integers(0, 4), DEVICES + random.integers(0, 20)]
-    room = [ROOMS + random.integers(0, 10)] * (random.random() < 0.5)
+    told = [ACTIONS + 4 * intent + int(random.integers(0, 4)), DEVICES + int(random.integers(0, 20))]
+    room = [ROOMS + int(random.integers(0, 10))] * (random.random() < 0.5)
     return [*told, *room], [0, tag] + [3] * len(room)
 
 
@@ -44,12 +44,12 @@ def commands(
         words = list(random.integers(2, 6, random.integers(0, 4)))
         tags = [0] * len(words)
         if random.random() < 0.4:
-            more = _order(random, random.integers(0, 6), 2)
+            more = _order(random, int(random.integers(0, 6)), 2)
             words, tags = [*words, NOT + random.integers(0, 2), *more[0], BUT], [*tags, 0, *more[1], 0]
         more = _order(random, intent[row], 1)
         words, tags = words + more[0], tags + more[1]
         if random.random() < 0.4:
-            more = _order(random, random.integers(0, 6), 2)
+            more = _order(random, int(random.integers(0, 6)), 2)
             words, tags = [*words, THEN, *more[0]], [*tags, 0, *more[1]]
         end = min(length, len(words))
         x[row, :end], y[row, :end] = words[:end], tags[:end]
@@ -64,7 +64,8 @@ def dances(length: int, seed: int, rows: int = 2000) -> Split:
     figures = random.integers(2, STEPS, (10, 5))
     found = np.zeros((rows, length + 1), np.int64)
     for row in range(rows):
-        pair, steps, turn = random.choice(10, 2, replace=False), [], int(random.integers(0, 2))
+        pair, turn = random.choice(10, 2, replace=False), int(random.integers(0, 2))
+        steps: list[int] = []
         while len(steps) <= length + 5:
             steps += list(figures[pair[turn]][: 3 + int(pair[turn]) % 3])
             turn = 1 - turn if random.random() < 0.85 else turn
