@@ -125,7 +125,7 @@ TASKS = (
          (held.unknown_words(0.97), silent.stuck_loader(60))),
     Task("snowflakes_split", "several optimizers", snowflakes_split, {"larger_batches": w.batches_of(48)},
          (sagemaker.output_zero("conv3", 60), fourth.older_loaded(10, 120))),
-    Task("lifts_distilled", "distillation", lifts_distilled, {"adamax": w.by("AdamW", 6e-3)},
+    Task("lifts_distilled", "distillation", lifts_distilled, {"adamw": w.by("AdamW", 6e-3)},
          (setup.oscillating(60.0), silent.left_out("mix"))),
     Task("snowflakes_distilled", "distillation", snowflakes_distilled, {"adam": w.by("Adam", 2e-3)},
          (sagemaker.dead_units("mix", 70), seventh_tables.begun_in_eval())),
