@@ -96,6 +96,16 @@ from benchmarks.detection.programs.third import frameworks, makers
 from benchmarks.detection.programs.third import pictures as looked_at
 from benchmarks.detection.programs.third import rows as read
 from benchmarks.detection.programs.third import tables as told
+from benchmarks.detection.programs.twelfth import attention as regarded
+from benchmarks.detection.programs.twelfth import boosting as sprouted
+from benchmarks.detection.programs.twelfth import games as bargained
+from benchmarks.detection.programs.twelfth import keras_nets as erected
+from benchmarks.detection.programs.twelfth import pairs as befriended
+from benchmarks.detection.programs.twelfth import pictures as etched
+from benchmarks.detection.programs.twelfth import sequences as paced
+from benchmarks.detection.programs.twelfth import tables as filed
+from benchmarks.detection.programs.twelfth import tuning as retuned
+from benchmarks.detection.programs.twelfth import ways as merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -233,6 +243,9 @@ def tasks() -> list[Task]:
         *_turns(
             "twelfth_tuned",
             HELD_OUT,
+            *(filed, sprouted, retuned),
+            *(paced, regarded, merged),
+            *(etched, erected, befriended, bargained),
         ),
     ]
 
