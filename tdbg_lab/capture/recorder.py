@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats.block import concat, empty_block, scalar_block
+from tdbg_lab.stats.engine import engine
+from tdbg_lab.stats.growing import GrowingBlock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -97,6 +99,7 @@ class Recorder:
         "_blocks",
         "_interned",
         "_keys",
+        "_measured_keys",
         "_raw",
         "_raw_bytes",
         "_scalar_keys",
@@ -104,6 +107,7 @@ class Recorder:
         "_waiting",
         "_written_ns",
         "dropped_raw",
+        "measured",
         "micro",
         "mode",
         "step",
@@ -117,6 +121,9 @@ class Recorder:
         self.micro = 0
         self.dropped_raw = 0
         """Raw tensors that were not kept because too much was waiting at one place."""
+        self.measured = GrowingBlock()
+        """Rows that are measured straight into here; who adds some says their keys with `add_measured`."""
+        self._measured_keys: list[TensorKey] = []
         self._keys: list[TensorKey] = []
         self._blocks: list[StatsBlock] = []
         self._scalar_keys: list[TensorKey] = []
@@ -129,7 +136,7 @@ class Recorder:
 
     def leave(self, step: int, mode: Mode, micro: int) -> bool:
         """Go to a new place if nothing was added at this one; whether that was so."""
-        if self._keys or self._scalar_keys or self._raw:
+        if self._measured_keys or self._keys or self._scalar_keys or self._raw:
             return False
         self.step, self.mode, self.micro = step, mode, micro
         return True
@@ -139,7 +146,7 @@ class Recorder:
         if (step, mode, micro) == (self.step, self.mode, self.micro):
             return
         try:
-            if self._keys or self._scalars or self._raw:
+            if self._measured_keys or self._keys or self._scalars or self._raw:
                 self.flush()
         finally:
             self.step, self.mode, self.micro = step, mode, micro
@@ -148,6 +155,10 @@ class Recorder:
         """Add rows: one key per row of `block`."""
         self._keys += keys
         self._blocks.append(block)
+
+    def add_measured(self, keys: list[TensorKey]) -> None:
+        """Say the keys of the rows that were added to `measured`; without it they are forgotten."""
+        self._measured_keys += keys
 
     def add_scalar(self, key: TensorKey, value: float) -> None:
         """Add a row with one number."""
@@ -176,17 +187,13 @@ class Recorder:
 
     def flush_rows(self) -> None:
         """Hand on the rows gathered so far: a batch, or numbers that wait for those of the next steps."""
-        if self._keys:
+        if self._measured_keys or self._keys:
             self.flush_waiting()
-            keys, blocks = self._keys, self._blocks
-            if self._scalars:
-                keys = keys + self._scalar_keys
-                blocks = [*blocks, scalar_block(self._scalars)]
-            self._drop_rows()
+            keys, block = self._take_rows()
             now = self._written_ns = time.time_ns()
-            self.writer.append(
-                StatsRows(self.step, self.mode, self.micro, now, self._intern(keys), concat(blocks))
-            )
+            if keys:
+                rows = StatsRows(self.step, self.mode, self.micro, now, self._intern(keys), block)
+                self.writer.append(rows)
         elif self._scalars:
             place = self.mode, self.micro
             waiting = self._waiting.get(place)
@@ -229,8 +236,25 @@ class Recorder:
         finally:
             self.flush_waiting()
 
-    def _drop_rows(self) -> None:
-        self._keys, self._blocks, self._scalar_keys, self._scalars = [], [], [], []
+    def _take_rows(self) -> tuple[list[TensorKey], StatsBlock]:
+        """Take the rows gathered so far: what was measured, then numbers, then blocks."""
+        measured, keys, scalars, blocks = self.measured, self._measured_keys, self._scalars, self._blocks
+        all_keys = keys + self._scalar_keys + self._keys
+        self._measured_keys, self._scalar_keys, self._keys = [], [], []
+        self._scalars, self._blocks = [], []
+        try:
+            if len(measured) != len(keys):  # a measurement has broken off; no row under a wrong name
+                measured.clear()
+                all_keys = all_keys[len(keys) :]
+            if scalars and len(measured) and engine().ready:
+                engine().add_numbers(measured, scalars)
+                scalars = []
+            parts = [measured.block()] if len(measured) else []
+        finally:
+            measured.clear()
+        if scalars:
+            parts.append(scalar_block(scalars))
+        return all_keys, concat([*parts, *blocks])
 
     def _intern(self, keys: list[TensorKey]) -> tuple[TensorKey, ...]:
         """The same tuple object for the same keys: the writer caches its encoded form."""

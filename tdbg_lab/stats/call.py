@@ -8,31 +8,33 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+__all__ = ["CALL", "COMPARE", "COPY", "JOIN", "MEASURE", "NUMBERS", "PLAN", "SWEEP", "TARGET", "Call"]
 
-__all__ = ["CALL", "JOIN", "MEASURE", "PLAN", "SWEEP", "Call"]
-
-PLAN, SWEEP, JOIN, MEASURE = 0, 1, 2, 3
+PLAN, SWEEP, JOIN, MEASURE, NUMBERS, COPY, COMPARE = range(7)
 """What to do: cut tensors into pieces; measure pieces, in as many threads as call it; join the pieces
-into rows; all of it in the calling thread, tensors uncut."""
-CALL = (
-    *("what", "memory", "rows", "cut", "space", "columns", "channels", "n_channels"),
-    *("extreme", "pieces", "next", "thread"),
-)
+into rows; all of it in the calling thread, tensors uncut. Rows of one number each; copies of samples of
+tensors, and how far they have moved since."""
+CALL = ("what", "memory", "rows", "cut", "space", "target", "extreme", "pieces", "next", "thread")
 """Arguments and results of a call, int64 each.
 
-``memory``, ``space``: addresses of the table of `rows` tensors and of the addresses of the buffers.
-``cut``: most elements of a piece. ``columns``: address of ``(13 * rows + 2,)`` 64-bit numbers that receive
-the counts ``(5, rows) int64``, min, max, mean, std, l1, l2 ``(6, rows) float64``, and the offsets of
-histograms and of channels, ``rows + 1`` each. ``channels``: address of ``(2 * n_channels,) float32`` that
-receives shares of zeros, then means. ``extreme``: result, rows too extreme for float64 squares.
-``pieces``: result of ``PLAN``, taken by ``SWEEP`` and ``JOIN``. ``next``, ``thread``: counters of ``SWEEP``,
-0 before."""
+``memory``, ``space``, ``target``: addresses of the table of `rows` tensors, of the addresses of the
+buffers, and of the header of the rows that the new ones are added to. ``cut``: most elements of a piece.
+``extreme``: result, rows too extreme for float64 squares. ``pieces``: result of ``PLAN``, taken by ``SWEEP``
+and ``JOIN``. ``next``, ``thread``: counters of ``SWEEP``, 0 before.
+
+``NUMBERS``: ``memory`` is the address of `rows` float64. ``COPY``, ``COMPARE``: `tdbg_lab.stats.moves`."""
+TARGET = (
+    *("counts", "floats", "offsets", "bins", "found", "channels"),
+    *("row_room", "bin_room", "channel_room", "rows", "fill", "n_channels"),
+)
+"""Header of `tdbg_lab.stats.growing.GrowingBlock`, int64 each.
+
+Addresses of ``(5, row_room) int64``, ``(6, row_room) float64``, offsets of histograms and of channels
+``(2, row_room + 1) int64``, ``(bin_room,) uint16``, ``(bin_room,) int64``, and shares of zeros and means
+``(2, channel_room) float32``. Kernels add to ``rows``, ``fill`` and ``n_channels``, what is there already."""
 _WHAT, _CUT, _SPACE = CALL.index("what"), CALL.index("cut"), CALL.index("space")
 _EXTREME = CALL.index("extreme")
 
@@ -46,20 +48,19 @@ class Call:
         The native function, with its ``address`` and its ``ctypes`` form.
     memories
         (address, code, elements, channels, inner) of each tensor; alive as long as the call is used.
+    target
+        Address of a header, with room for the rows.
     """
 
-    def __init__(self, entry: Any, memories: Iterable[int]) -> None:
+    def __init__(self, entry: Any, memories: Iterable[int], target: int) -> None:
         self._entry = entry.ctypes
         self.function: int = entry.address
         self._table = table = array("q", memories)
         self.rows = len(table) // 5
         self.elements = sum(table[2::5])
         self.n_channels = sum(table[3::5])
-        self.columns: NDArray[np.int64] = np.empty(13 * self.rows + 2, np.int64)
-        self.channels: NDArray[np.float32] = np.empty(2 * self.n_channels, np.float32)
-        out, wide = self.columns.ctypes.data, self.channels.ctypes.data if self.n_channels else 0
         memory = table.buffer_info()[0]
-        self._arguments = array("q", (0, memory, self.rows, 0, 0, out, wide, self.n_channels, 0, 0, 0, 0))
+        self._arguments = array("q", (0, memory, self.rows, 0, 0, target, 0, 0, 0, 0))
         self.address: int = self._arguments.buffer_info()[0]
 
     def __call__(self, what: int) -> None:
@@ -81,10 +82,9 @@ class Call:
         channels = sum(c * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True))
         return self.rows + self.elements // cut, channels
 
-    @property
-    def memories(self) -> NDArray[np.int64]:
-        """The table of tensors, ``(rows, 5) int64``."""
-        return np.frombuffer(self._table, np.int64).reshape(-1, 5)
+    def memory(self, row: int) -> list[int]:
+        """(address, code, elements, channels, inner) of a row."""
+        return self._table[5 * row : 5 * row + 5].tolist()
 
     @property
     def extreme(self) -> int:

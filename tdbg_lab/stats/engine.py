@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
@@ -16,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.records import StatsBlock
 from tdbg_lab.stats import reference
 from tdbg_lab.stats.block import empty_block
-from tdbg_lab.stats.call import JOIN, MEASURE, PLAN, SWEEP, Call
+from tdbg_lab.stats.call import JOIN, MEASURE, NUMBERS, PLAN, SWEEP, Call
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.workspace import Workspace
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from tdbg_lab.records import StatsBlock
+    from tdbg_lab.stats.growing import GrowingBlock
     from tdbg_lab.stats.pointers import Memory
     from tdbg_lab.stats.team import Team
 
@@ -164,23 +166,50 @@ class CpuEngine:
         team : Team, optional
             Whose threads to use; by default those of a pool of our own.
         """
-        call = Call(self._call or _load(), chain.from_iterable(memories))
-        if not call.rows:
+        if not memories:
             return empty_block()
+        rows = self._space().rows
+        rows.clear()
+        self.measure_into(rows, memories, threads=threads, team=team)
+        return rows.block()
+
+    def measure_into(
+        self,
+        target: GrowingBlock,
+        memories: Sequence[Memory | tuple[int, int, int, int, int]],
+        *,
+        threads: int | None = None,
+        team: Team | None = None,
+    ) -> None:
+        """`measure`, with the rows added to `target`."""
+        call = Call(self._call or _load(), chain.from_iterable(memories), target.address)
+        first = len(target)
+        target.reserve(call.rows, min(call.elements, call.rows * _MOST_BINS), call.n_channels)
         most = self._threads if threads is None else min(threads, _MOST_THREADS)
         worth = _PARALLEL_FROM if team is None else _SHARE_FROM
         wanted = min(most, call.elements // worth)
         if wanted < 2 and call.elements <= _PIECE_LIMIT:
-            space = self._workspace(call.rows, min(call.elements, call.rows * _MOST_BINS), call.n_channels, 1)
+            space = self._space()
+            space.reserve(call.rows, min(call.elements, call.rows * _MOST_BINS), call.n_channels, 1)
             call.use(space.address, call.elements + 1)
             call(MEASURE)
         else:
-            space = self._measure_in_threads(call, max(wanted, 1), team)
+            self._measure_in_threads(call, max(wanted, 1), team)
         if call.extreme:
-            _measure_again(call)
-        return _block(call, space)
+            _measure_again(call, target, first)
 
-    def _measure_in_threads(self, call: Call, threads: int, team: Team | None) -> Workspace:
+    def add_numbers(self, target: GrowingBlock, values: Sequence[float]) -> None:
+        """Add rows of one number each to `target`. Call it when `usable`."""
+        numbers = array("d", values)
+        target.reserve(len(numbers), len(numbers), 0)
+        self.call_with(NUMBERS, numbers.buffer_info()[0], len(numbers), target=target.address)
+
+    def call_with(self, what: int, memory: int, rows: int, *, space: int = 0, target: int = 0) -> None:
+        """Let the kernels do `what` with these arguments, see `tdbg_lab.stats.call.CALL`."""
+        arguments = array("q", (what, memory, rows, 0, space, target, 0, 0, 0, 0))
+        (self._call or _load()).ctypes(arguments.buffer_info()[0])
+
+    def _measure_in_threads(self, call: Call, threads: int, team: Team | None) -> None:
         """Cut large tensors into pieces, let threads take one after the other, join them.
 
         Of our own threads the caller waits for none that has not begun: the other cores may be taken.
@@ -188,7 +217,8 @@ class CpuEngine:
         cut = -(-call.elements // (threads * _SHARES) // _ALIGN) * _ALIGN
         cut = min(max(cut, _LEAST_PIECE if team is None else _LEAST_SHARE), _PIECE_LIMIT)
         pieces, channels = call.most_pieces(cut)
-        space = self._workspace(pieces, pieces * _MOST_BINS, channels, threads)
+        space = self._space()
+        space.reserve(pieces, pieces * _MOST_BINS, channels, threads)
         call.use(space.address, cut)
         call(PLAN)
         if team is not None and team.usable:
@@ -203,7 +233,6 @@ class CpuEngine:
                     if not other.cancel():
                         other.result()
         call(JOIN)
-        return space
 
     def _submit(self, call: Call) -> Any:
         """Sweep in the pool, too. A forked child has no threads of its parent: it gets its own pool."""
@@ -212,11 +241,11 @@ class CpuEngine:
             self._pool_pid = os.getpid()
         return self._pool.submit(call, SWEEP)
 
-    def _workspace(self, pieces: int, bins: int, channels: int, threads: int) -> Workspace:
+    def _space(self) -> Workspace:
+        """The buffers of the calling thread."""
         space: Workspace | None = getattr(self._local, "space", None)
         if space is None:
             space = self._local.space = Workspace()
-        space.reserve(pieces, bins, channels, threads)
         return space
 
 
@@ -250,33 +279,15 @@ def _load() -> Any:
     return entry()
 
 
-def _block(call: Call, space: Workspace) -> StatsBlock:
-    """The block that a call has left in its outputs. The columns are views of one array."""
-    n, columns, channels = call.rows, call.columns, call.channels
-    offsets = columns[11 * n : 12 * n + 1]
-    fill = offsets[n]
-    count, nan, above, below, zero = columns[: 5 * n].reshape(5, n)
-    low, high, mean, std, l1, l2 = columns[5 * n : 11 * n].view(np.float64).reshape(6, n)
-    return StatsBlock(
-        *(count, nan, above, below, zero, low, high, mean, std, l1, l2),
-        offsets,
-        space.bins[:fill].copy(),
-        space.found[:fill].copy(),
-        columns[12 * n + 1 :],
-        channels[: call.n_channels],
-        channels[call.n_channels :],
-    )
-
-
-def _measure_again(call: Call) -> None:
+def _measure_again(call: Call, target: GrowingBlock, first: int) -> None:
     """Redo the moments of rows whose magnitudes are too extreme for sums of squares (float64 only)."""
-    floats = call.columns[5 * call.rows : 11 * call.rows].view(np.float64).reshape(6, call.rows)
-    for row in np.flatnonzero(floats[3] == -1.0).tolist():
-        address, _, n, _, _ = call.memories[row].tolist()
+    for row in np.flatnonzero(target.floats[3, first : len(target)] == -1.0).tolist():
+        address, _, n, _, _ = call.memory(row)
         values = np.ctypeslib.as_array((ctypes.c_double * n).from_address(address))
         block = reference.summarize_one(values)
-        for k, name in enumerate(("min", "max", "mean", "std", "l1", "l2")):
-            floats[k, row] = getattr(block, name)[0]
+        target.floats[:, first + row] = [
+            getattr(block, name)[0] for name in ("min", "max", "mean", "std", "l1", "l2")
+        ]
 
 
 def _cores() -> int:

@@ -17,10 +17,11 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
-from tdbg_lab.stats.call import CALL, JOIN, PLAN, SWEEP
+from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, NUMBERS, PLAN, SWEEP, TARGET
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.jit import callback, fetch_add, kernel, pointer, source_stamp
 from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow, channel_zeros
+from tdbg_lab.stats.moves import compare_samples, copy_samples
 from tdbg_lab.stats.widen import widen32, widen64
 
 if TYPE_CHECKING:
@@ -61,29 +62,36 @@ _MOST_BINS = 2040
 
 @kernel()
 def _run(address: int, arguments: Any) -> None:
-    what, rows, cut = arguments[0], arguments[2], arguments[3]
+    what, memory, rows, cut = arguments[0], arguments[1], arguments[2], arguments[3]
+    if what == COPY:
+        copy_samples(carray(pointer(memory, np.int64), (rows, 5)), arguments[4])
+        return
+    if what == COMPARE:
+        compare_samples(carray(pointer(memory, np.int64), (rows, 5)), arguments[4], arguments[5])
+        return
+    target = carray(pointer(arguments[5], np.int64), (len(TARGET),))
+    if what == NUMBERS:
+        _add_numbers(memory, rows, target)
+        return
     space = carray(pointer(arguments[4], np.int64), (1 << 40,))
     if what == SWEEP:
         _share(address, arguments, space)
         return
     if what == JOIN:
-        pieces = arguments[9]
+        pieces = arguments[7]
     else:
-        pieces = _plan(arguments[1], rows, cut, space)
-        arguments[9] = pieces
+        pieces = _plan(memory, rows, cut, space)
+        arguments[7] = pieces
         if what == PLAN:
             return
         _sweep(0, pieces, 0, space)
-    columns = carray(pointer(arguments[5], np.int64), (13 * rows + 2,))
-    floats = carray(pointer(arguments[5] + 40 * rows, np.float64), (6 * rows,))
-    channels = carray(pointer(arguments[6], np.float32), (2 * arguments[7],))
-    arguments[8] = _join(pieces, rows, space, columns, floats, channels)
+    arguments[6] = _join(pieces, rows, space, target)
 
 
 @kernel()
 def _share(address: int, arguments: Any, space: Any) -> None:
     """Measure pieces until none is left: any number of threads may do it at once."""
-    pieces = arguments[9]
+    pieces = arguments[7]
     thread = fetch_add(address + 8 * _THREAD, 1)
     while True:
         piece = fetch_add(address + 8 * _NEXT, 1)
@@ -250,50 +258,96 @@ def _size(code: int) -> int:
 
 
 @kernel()
-def _join(n_pieces: int, rows: int, space: Any, columns: Any, floats: Any, channels: Any) -> Any:
-    """Join pieces into rows. Histograms close up at the front of their buffers."""
+def _join(n_pieces: int, rows: int, space: Any, target: Any) -> Any:
+    """Join pieces into rows that are added to the target; how many are too extreme."""
     pieces = carray(pointer(space[0], np.int64), (n_pieces, 8))
     counts = carray(pointer(space[1], np.int64), (n_pieces, COUNTS))
     moments = carray(pointer(space[2], np.float64), (n_pieces, MOMENTS))
     bins, found = carray(pointer(space[3], np.uint16), 1 << 40), carray(pointer(space[4], np.int64), 1 << 40)
     dense = carray(pointer(space[8], np.int64), 2048)
-    offsets, channel_offsets = columns[11 * rows : 12 * rows + 1], columns[12 * rows + 1 :]
-    p, fill, extreme, channel = 0, np.int64(0), np.int64(0), np.int64(0)
-    offsets[0], channel_offsets[0] = 0, 0
-    for row in range(rows):
+    room, first, fill, channel = target[6], target[9], target[10], target[11]
+    columns, floats = carray(pointer(target[0], np.int64), (5, room)), _floats(target)
+    offsets = carray(pointer(target[2], np.int64), (2, room + 1))
+    to_bins = carray(pointer(target[3], np.uint16), 1 << 40)
+    to_found = carray(pointer(target[4], np.int64), 1 << 40)
+    channels = carray(pointer(target[5], np.float32), (2, target[8]))
+    p, extreme = 0, np.int64(0)
+    offsets[0, first], offsets[1, first] = fill, channel
+    for row in range(first, first + rows):
         begin = p
         moment = moments[p]
         finite = counts[p, 0]
         flagged = counts[p, 9]
         for k in range(1, 5):
-            columns[k * rows + row] = counts[p, k]
+            columns[k, row] = counts[p, k]
         p += 1
-        while p < n_pieces and pieces[p, 7] == row:
+        while p < n_pieces and pieces[p, 7] == row - first:
             add(finite, moment, counts[p, 0], moments[p])
             finite += counts[p, 0]
             flagged |= counts[p, 9]
             for k in range(1, 5):
-                columns[k * rows + row] += counts[p, k]
+                columns[k, row] += counts[p, k]
             p += 1
-        total = finite + columns[rows + row] + columns[2 * rows + row] + columns[3 * rows + row]
-        columns[row] = total
+        total = finite + columns[1, row] + columns[2, row] + columns[3, row]
+        columns[0, row] = total
         extreme += flagged
-        _finish(finite, moment, floats, rows, row)
+        _finish(finite, moment, floats, row)
         if flagged:
-            floats[3 * rows + row] = -1.0
-        fill = _join_histograms(counts, begin, p, bins, found, dense, fill)
-        offsets[row + 1] = fill
+            floats[3, row] = -1.0
+        fill = _join_histograms(counts, begin, p, bins, found, dense, to_bins, to_found, fill)
         if pieces[begin, 4]:
             _join_channels(pieces[begin:p], total, channel, space, channels)
             channel += pieces[begin, 4]
-        channel_offsets[row + 1] = channel
+        offsets[0, row + 1], offsets[1, row + 1] = fill, channel
+    target[9], target[10], target[11] = first + rows, fill, channel
     return extreme
+
+
+@kernel()
+def _floats(target: Any) -> Any:
+    return carray(pointer(target[1], np.float64), (6, target[6]))
+
+
+@kernel()
+def _add_numbers(memory: int, rows: int, target: Any) -> None:
+    """Add rows of one float64 each, as `tdbg_lab.stats.block.scalar_block` makes them. Spoils the memory."""
+    room, row, fill, channel = target[6], target[9], target[10], target[11]
+    values = carray(pointer(memory, np.float64), (rows,))
+    columns, floats = carray(pointer(target[0], np.int64), (5, room)), _floats(target)
+    offsets = carray(pointer(target[2], np.int64), (2, room + 1))
+    bins = carray(pointer(target[3], np.uint16), 1 << 40)
+    found = carray(pointer(target[4], np.int64), 1 << 40)
+    offsets[0, row], offsets[1, row] = fill, channel
+    for i in range(rows):
+        v = values[i]
+        is_finite = abs(v) < np.inf
+        columns[0, row], columns[1, row] = 1, np.int64(np.isnan(v))
+        columns[2, row], columns[3, row] = np.int64(v == np.inf), np.int64(v == -np.inf)
+        columns[4, row] = np.int64(v == 0)
+        value = v + 0.0 if is_finite else np.nan  # -0.0 becomes 0.0
+        floats[0, row], floats[1, row], floats[2, row] = value, value, value
+        floats[3, row] = value * 0.0 + 0.0
+        floats[4, row], floats[5, row] = abs(value), abs(value)
+        if is_finite and v != 0:
+            bins[fill], found[fill] = _bin(v, memory + 8 * i), 1
+            fill += 1
+        row += 1
+        offsets[0, row], offsets[1, row] = fill, channel
+    target[9], target[10] = row, fill
+
+
+@kernel()
+def _bin(value: float, spare: int) -> Any:
+    """The bin of a finite number that is not 0; `spare` is the address of four bytes."""
+    carray(pointer(spare, np.float32), 1)[0] = np.float32(value)
+    b = np.int64(carray(pointer(spare, np.uint32), 1)[0] >> np.uint32(21))
+    return b - (b & 1023) + min(b & 1023, np.int64(1019))  # what has overflowed on rounding is the largest
 
 
 @kernel()
 def _join_channels(pieces: Any, count: int, at: int, space: Any, out: Any) -> None:
     """Share of zeros and mean of the finite elements of each channel of a row, to `out` from `at` on."""
-    width, half = pieces[0, 4], out.size // 2
+    width = pieces[0, 4]
     sums = carray(pointer(space[5], np.float64), 1 << 40)
     zeros, bad = carray(pointer(space[6], np.int64), 1 << 40), carray(pointer(space[7], np.int64), 1 << 40)
     each = count // width
@@ -304,30 +358,41 @@ def _join_channels(pieces: Any, count: int, at: int, space: Any, out: Any) -> No
             total += sums[i]
             none += zeros[i]
             lost += bad[i]
-        out[at + c] = none / each
-        out[half + at + c] = total / (each - lost)
+        out[0, at + c] = none / each
+        out[1, at + c] = total / (each - lost)
 
 
 @kernel()
-def _finish(n: int, moment: Any, floats: Any, rows: int, row: int) -> None:
+def _finish(n: int, moment: Any, floats: Any, row: int) -> None:
     if n == 0:
         for k in range(6):
-            floats[k * rows + row] = np.nan
+            floats[k, row] = np.nan
         return
     low, high, mean, second = moment[0], moment[1], moment[2], moment[3]
     mean = min(max(mean, low), high) + 0.0
-    floats[row], floats[rows + row], floats[2 * rows + row] = low + 0.0, high + 0.0, mean
-    floats[3 * rows + row] = 0.0 if low == high else np.sqrt(second / n)
-    floats[4 * rows + row] = moment[4]
-    floats[5 * rows + row] = np.sqrt(second + n * mean * mean)
+    floats[0, row], floats[1, row], floats[2, row] = low + 0.0, high + 0.0, mean
+    floats[3, row] = 0.0 if low == high else np.sqrt(second / n)
+    floats[4, row] = moment[4]
+    floats[5, row] = np.sqrt(second + n * mean * mean)
 
 
 @kernel()
-def _join_histograms(counts: Any, begin: int, end: int, bins: Any, found: Any, dense: Any, fill: int) -> int:
+def _join_histograms(
+    counts: Any,
+    begin: int,
+    end: int,
+    bins: Any,
+    found: Any,
+    dense: Any,
+    to_bins: Any,
+    to_found: Any,
+    fill: int,
+) -> int:
+    """Add the histograms of the pieces of a row, from `fill` on; the new fill."""
     if end - begin == 1:
         start = counts[begin, 7]
         for i in range(start, start + counts[begin, 8]):
-            bins[fill], found[fill] = bins[i], found[i]
+            to_bins[fill], to_found[fill] = bins[i], found[i]
             fill += 1
         return fill
     for p in range(begin, end):
@@ -335,13 +400,13 @@ def _join_histograms(counts: Any, begin: int, end: int, bins: Any, found: Any, d
             dense[bins[i]] += found[i]
     for b in range(2048):
         if dense[b]:
-            bins[fill], found[fill] = b, dense[b]
+            to_bins[fill], to_found[fill] = b, dense[b]
             dense[b] = 0
             fill += 1
     return fill
 
 
-STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "call", "jit", "dtypes")
+STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "moves", "call", "jit", "dtypes")
 """Of the sources that the entry is compiled from."""
 
 

@@ -27,9 +27,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tdbg_lab.records import StatsBlock
+    from tdbg_lab.stats.growing import GrowingBlock
     from tdbg_lab.stats.layouts import Part
 
-__all__ = ["MAX_CHANNELS", "DeviceBuffer", "default_channel_axis", "says_its_axis", "summarize_tensors"]
+__all__ = [
+    "MAX_CHANNELS",
+    "DeviceBuffer",
+    "default_channel_axis",
+    "says_its_axis",
+    "summarize_into",
+    "summarize_tensors",
+]
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +82,32 @@ def summarize_tensors(
     except Exception as error:
         log.warning("Statistics of %d tensors failed.", len(tensors), exc_info=True)
         return empty_block(len(tensors), sentence(error))
+
+
+def summarize_into(
+    target: GrowingBlock, tensors: Sequence[Tensor], *, channel_axes: Sequence[int | None] | None = None
+) -> bool:
+    """Add the rows of `summarize_tensors` to `target`, if that is quick: the tensors are ordinary CPU ones.
+
+    Returns
+    -------
+    Whether they were added; if not, nothing was.
+
+    Raises
+    ------
+    MemoryError
+        There is no room for the rows.
+    """
+    cpu = engine()
+    if transforming() or not cpu.usable():
+        return False
+    if channel_axes is None:
+        channel_axes = (None,) * len(tensors)
+    memories = [_plain(tensor, axis) for tensor, axis in zip(tensors, channel_axes, strict=True)]
+    if None in memories:
+        return False
+    cpu.measure_into(target, memories, threads=torch.get_num_threads(), team=torch_team())  # type: ignore[arg-type]
+    return True
 
 
 def _under_transform(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> StatsBlock:

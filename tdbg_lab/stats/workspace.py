@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.stats.dtypes import float8_tables
+from tdbg_lab.stats.growing import GrowingBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,8 +27,8 @@ class Workspace:
         self._scratch: list[NDArray[np.uint32]] = []
         self._pieces = self._channels = self._bins = self._threads = 0
         self._buffers: list[NDArray[Any]] = []
-        self.bins = np.zeros(0, np.uint16)
-        self.found = np.zeros(0, np.int64)
+        self.rows = GrowingBlock()
+        """Where rows go that are taken at once."""
         self._addresses = np.zeros(0, np.int64)
         self.address = 0
         """Of the addresses of the buffers, as `tdbg_lab.stats.sweep.SPACE` names them."""
@@ -43,13 +44,12 @@ class Workspace:
             return
         self._pieces, self._bins = max(2 * pieces, self._pieces), max(2 * bins, self._bins)
         self._channels, self._threads = max(2 * channels, self._channels), max(threads, self._threads)
-        self.bins, self.found = np.empty(self._bins, np.uint16), np.empty(self._bins, np.int64)
         while len(self._scratch) < self._threads:
             self._scratch.append(np.zeros(self._scratch_size, np.uint32))
         self._buffers = [
             *[np.empty(self._pieces * width, np.int64) for width in self._widths],
-            self.bins,
-            self.found,
+            np.empty(self._bins, np.uint16),
+            np.empty(self._bins, np.int64),
             *[np.empty(self._channels, np.int64) for _ in range(3)],
             *self._fixed,
             *self._scratch,

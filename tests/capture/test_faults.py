@@ -16,22 +16,27 @@ from torch import nn
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture import cost, plan, recorder
-from tdbg_lab.capture.pytorch import last_measured, losses, modules, optimizers, parameters, scaler, updates
+from tdbg_lab.capture.pytorch import losses, measuring, modules, optimizers, parameters, scaler, updates
+from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.errors import StoreError, TdbgError
 from tdbg_lab.profiler.spans import PhaseRecorder
+from tdbg_lab.stats.growing import GrowingBlock
 from tdbg_lab.store import RankWriter, RunFolder, tail
 
 WRITERS = ["append", "append_spans", "write_raw", "flush", "close"]
 PLACES = [
-    (last_measured, "summarize_tensors"),
+    (measuring, "summarize_into"),
+    (LastMeasured, "record"),
     (modules, "tensors_in"),
     (modules.ModuleProbe, "take"),
     (modules.ModuleProbe, "_key"),
-    (parameters, "summarize_tensors"),
+    (parameters, "record_tensors"),
     (parameters.ParameterProbe, "record"),
     (parameters.ParameterProbe, "live"),
     (updates.UpdateProbe, "before"),
     (updates.UpdateProbe, "after"),
+    (updates, "Samples"),
+    (updates.Samples, "ratios"),
     (losses, "tensors_in"),
     (losses.LossProbe, "take"),
     (losses, "own_loss"),
@@ -44,6 +49,9 @@ PLACES = [
     (recorder.Recorder, "flush"),
     (recorder.Recorder, "flush_rows"),
     (recorder.Recorder, "add_scalar"),
+    (recorder.Recorder, "add_measured"),
+    (GrowingBlock, "reserve"),
+    (GrowingBlock, "block"),
     (recorder.Recorder, "add_problem"),
     (recorder, "concat"),
     (cost.CostMeter, "read"),
@@ -138,7 +146,7 @@ def test_interrupt_by_the_user_passes_through(attach, monkeypatch):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     handle = attach(model, optimizer=optimizer, strict=False)
-    monkeypatch.setattr(last_measured, "summarize_tensors", interrupt)
+    monkeypatch.setattr(measuring, "summarize_into", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(model, optimizer, 1)
     monkeypatch.undo()
@@ -146,6 +154,26 @@ def test_interrupt_by_the_user_passes_through(attach, monkeypatch):
     handle.detach()
     assert not handle.problems
     assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1]
+
+
+def test_step_whose_measurement_broke_off_has_no_rows_under_wrong_names(attach, monkeypatch):
+    def interrupt(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, strict=False)
+    train(model, optimizer, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder.Recorder, "add_measured", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(model, optimizer, 1)
+    train(model, optimizer, 2)
+    handle.detach()
+    assert not handle.problems
+    run = handle.run
+    assert run.steps(tensor="conv.weight").tolist() == [0, 2]
+    assert run.tensor("conv.weight").stats(2).count.tolist() == [model.conv.weight.numel()]
 
 
 def full(*_args, **_kwargs):

@@ -19,9 +19,10 @@ from torch.overrides import TorchFunctionMode
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.graphs import within_graph
+from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
 from tdbg_lab.records import Kind
-from tdbg_lab.stats.tensors import default_channel_axis, summarize_tensors
+from tdbg_lab.stats.tensors import default_channel_axis
 from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class FunctionalProbe:
             engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
         if membership.mask & due:
             axis = 1 if _beside_channels(module, shape) else default_channel_axis(shape, "")
-            engine.recorder.add([key], summarize_tensors([tensor], channel_axes=[axis]))
+            record_tensors(engine.recorder, [key], [tensor], channel_axes=[axis])
 
     def _caller(self, frame: FrameType | None) -> tuple[ModuleSite | None, nn.Module | None]:
         """The innermost module one of whose methods is running."""

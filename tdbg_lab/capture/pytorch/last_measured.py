@@ -11,12 +11,13 @@ import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from tdbg_lab.stats.tensors import summarize_tensors
+from tdbg_lab.capture.pytorch.measuring import record_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tdbg_lab.records import StatsBlock
+    from tdbg_lab.capture.recorder import Recorder
+    from tdbg_lab.records import StatsBlock, TensorKey
 
 __all__ = ["LastMeasured"]
 
@@ -32,30 +33,39 @@ class LastMeasured:
     argument of the module, so it is alive, and nothing was written to it since.
     """
 
-    __slots__ = ("_axis", "_block", "_tensor", "_version")
+    __slots__ = ("_axis", "_block", "_place", "_recorder", "_tensor", "_version")
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         self._tensor: ref[torch.Tensor] | None = None
         self._version = -1
         self._axis: int | None = None
         self._block: StatsBlock | None = None
+        """Its statistics, or None: those at a place in the rows that are gathered now."""
+        self._place = (-1, -1)
+        """Generation and number of that row."""
 
-    def measure(
-        self, module: nn.Module, args: Any, tensors: Sequence[torch.Tensor], axes: Sequence[int | None]
-    ) -> StatsBlock:
-        """Statistics of what `module` returned, or is given, that is called with `args`."""
-        if len(tensors) == 1 and axes[0] is None and isinstance(module, _HANDING_ON):
-            known = self._known(args, tensors[0])
-            if known is not None:
-                return known
-        block = summarize_tensors(tensors, channel_axes=axes)
+    def record(
+        self,
+        keys: list[TensorKey],
+        module: nn.Module,
+        args: Any,
+        tensors: Sequence[torch.Tensor],
+        axes: Sequence[int | None],
+    ) -> None:
+        """Add the rows of what `module` returned, or is given, that is called with `args`."""
+        recorder = self._recorder
         tensor = tensors[0]
+        may_be_known = len(tensors) == 1 and axes[0] is None and isinstance(module, _HANDING_ON)
+        if may_be_known and self._is_known(args, tensor) and self._repeat(keys):
+            return
+        block = record_tensors(recorder, keys, tensors, channel_axes=axes)
         if len(tensors) == 1 and type(tensor) is torch.Tensor and not tensor.is_inference():
             self._tensor, self._version, self._block = ref(tensor), tensor._version, block  # noqa: SLF001
             self._axis = axes[0]
+            self._place = recorder.measured.generation, len(recorder.measured) - 1
         else:
-            self._block = None
-        return block
+            self._tensor = None
 
     def axis_of(self, args: Any, shape: Sequence[int]) -> int | None:
         """Along which axis the argument of a module has its units; None where it was not measured last.
@@ -65,24 +75,35 @@ class LastMeasured:
         shape
             What the module returned. An activation function leaves units where they were.
         """
-        last = None if self._block is None or self._tensor is None else self._tensor()
+        last = None if self._tensor is None else self._tensor()
         if last is None or not isinstance(args, tuple) or not args or args[0] is not last:
             return None
         return self._axis if tuple(last.shape) == tuple(shape) else None
 
-    def _known(self, args: Any, tensor: torch.Tensor) -> StatsBlock | None:
-        """The statistics of the last tensor without its channels, if `tensor` holds the same values."""
-        block, last = self._block, None if self._tensor is None else self._tensor()
-        if block is None or last is None or not isinstance(args, tuple) or not args or args[0] is not last:
-            return None
-        if not _same_memory(last, tensor) or tensor._version != self._version:  # noqa: SLF001
-            return None
-        return replace(
-            block,
-            channel_offsets=np.zeros(2, np.int64),
-            channel_zero_frac=np.zeros(0, np.float32),
-            channel_mean=np.zeros(0, np.float32),
-        )
+    def _is_known(self, args: Any, tensor: torch.Tensor) -> bool:
+        """Whether `tensor` holds the values that were measured last."""
+        last = None if self._tensor is None else self._tensor()
+        if last is None or not isinstance(args, tuple) or not args or args[0] is not last:
+            return False
+        return _same_memory(last, tensor) and tensor._version == self._version  # noqa: SLF001
+
+    def _repeat(self, keys: list[TensorKey]) -> bool:
+        """Add the statistics of the last tensor once more, without its channels, if they are still there."""
+        recorder, block = self._recorder, self._block
+        if block is not None:
+            recorder.add(keys, _without_channels(block))
+            return True
+        generation, row = self._place
+        if generation != recorder.measured.generation:
+            return False
+        recorder.measured.repeat(row)
+        recorder.add_measured(keys)
+        return True
+
+
+def _without_channels(block: StatsBlock) -> StatsBlock:
+    none = np.zeros(0, np.float32)
+    return replace(block, channel_offsets=np.zeros(2, np.int64), channel_zero_frac=none, channel_mean=none)
 
 
 def _same_memory(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -10,10 +10,10 @@ import torch
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
 from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
+from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.moment import recomputing
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
-from tdbg_lab.stats.tensors import summarize_tensors
 from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class LossProbe:
         if single_number(tensor):
             engine.recorder.add_scalar(key, float(tensor.item()))
         else:
-            engine.recorder.add([key], summarize_tensors([tensor.detach()]))
+            record_tensors(engine.recorder, [key], [tensor.detach()])
 
     def _key(
         self, index: int, tensor: torch.Tensor, module: nn.Module | None

@@ -34,7 +34,7 @@ _MAX_SHAPES = 64
 
 def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks) -> None:
     """Hook every module whose outputs or inputs some collection wants."""
-    last = LastMeasured()
+    last = LastMeasured(engine.recorder)
     for site in sites:
         module = site.module()
         if module is None or site.is_loss or not (site.leaf or engine.plan.wants_module(site.path, module)):
@@ -118,7 +118,7 @@ class ModuleProbe:
                 chosen.append(tensor)
                 axes.append(axis)
         if keys:
-            engine.recorder.add(keys, self._last.measure(module, values[0], chosen, axes))
+            self._last.record(keys, module, values[0], chosen, axes)
 
     def _key(
         self, index: int, tensor: torch.Tensor, module: nn.Module, args: Any

@@ -6,19 +6,22 @@ from dataclasses import dataclass, field
 from math import inf, nan, sqrt
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import torch
 
+from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.values import distributed, dtype_name, local, raw_array
 from tdbg_lab.records import Kind
-from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from numpy.typing import NDArray
+
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.plan import Membership
     from tdbg_lab.capture.pytorch.naming import ParameterSite
-    from tdbg_lab.records import StatsBlock, TensorKey
+    from tdbg_lab.records import TensorKey
 
 __all__ = ["Live", "ParameterProbe", "norm_of"]
 
@@ -111,9 +114,16 @@ class ParameterProbe:
                     self._choose(rows, f"gradient/{site.name}", site, grad)
         if not rows.keys:
             return None
-        block = summarize_tensors(rows.tensors)
-        self._engine.recorder.add(rows.keys, block)
-        return norm_of(block, weights) if weights < len(rows.keys) else None
+        recorder = self._engine.recorder
+        block = record_tensors(recorder, rows.keys, rows.tensors)
+        gradients = len(rows.keys) - weights
+        if not gradients:
+            return None
+        if block is not None:
+            counts = np.stack([block.count, block.nan_count, block.pos_inf_count, block.neg_inf_count])
+            return norm_of(counts[:, weights:], block.l2[weights:])
+        last = slice(len(recorder.measured) - gradients, len(recorder.measured))
+        return norm_of(recorder.measured.counts[:4, last], recorder.measured.floats[5, last])
 
     def _choose(self, rows: _Rows, name: str, site: ParameterSite, value: torch.Tensor) -> None:
         key, membership = self._key(name, site, value)
@@ -153,11 +163,18 @@ class ParameterProbe:
         return False
 
 
-def norm_of(block: StatsBlock, first: int = 0) -> float:
-    """L2 norm over rows from `first` on; NaN or infinite when an element is."""
-    if block.nan_count[first:].any():
-        return nan
-    if block.pos_inf_count[first:].any() or block.neg_inf_count[first:].any():
-        return inf
-    finite = block.l2[first:][block.count[first:] > 0]
-    return sqrt(float(finite @ finite))
+def norm_of(counts: NDArray[np.int64], l2: NDArray[np.float64]) -> float:
+    """L2 norm over rows of tensors; NaN or infinite when an element is.
+
+    Parameters
+    ----------
+    counts : (4, N) int64
+        Elements, NaN, +inf and -inf of each.
+    l2 : (N,) float64
+        Norms of their finite elements.
+    """
+    n_nan, above, below = counts[1:].sum(axis=1).tolist()
+    if n_nan or above or below:
+        return nan if n_nan else inf
+    some = l2[counts[0] > 0]
+    return sqrt(float(some @ some))

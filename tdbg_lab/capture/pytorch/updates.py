@@ -2,7 +2,8 @@
 
 Large parameters are represented by evenly spread blocks of elements, so neither memory nor time
 grows with the model. What is looked at of all parameters is copied into one piece of memory before
-the step and after it: a few operations for all of them, where each would be dear by itself.
+the step: one call for ordinary ones in memory, a few operations for others, such as those on a GPU, where
+one for each parameter would be dear.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import torch
 
 from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.records import Kind
+from tdbg_lab.stats.engine import engine
+from tdbg_lab.stats.samples import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -32,6 +35,7 @@ SAMPLED_ELEMENTS = 4096
 """Elements looked at in a parameter that has more: the ratio of norms of so many independent values
 strays by about one part in a hundred."""
 _BLOCK = 64
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def sampled(value: torch.Tensor) -> torch.Tensor:
@@ -44,8 +48,52 @@ def sampled(value: torch.Tensor) -> torch.Tensor:
     return value.as_strided((n // _BLOCK // stride, _BLOCK), (stride * _BLOCK, 1)).reshape(-1)
 
 
+def _plan(n: int) -> tuple[int, int, int]:
+    """(blocks, width, step) of what `sampled` takes of `n` elements that lie behind each other."""
+    stride = n // SAMPLED_ELEMENTS
+    return (1, n, 0) if stride < 2 else (n // _BLOCK // stride, _BLOCK, stride * _BLOCK)
+
+
+class _InMemory:
+    """Ordinary float32 parameters in the memory of the processor, around one step."""
+
+    def __init__(self) -> None:
+        self.keys: list[TensorKey] = []
+        self.values: list[torch.Tensor] = []
+        self._lengths: list[int] = []
+        self._samples: Samples | None = None
+
+    @staticmethod
+    def takes(value: torch.Tensor) -> bool:
+        """Whether the parameter is such a one."""
+        return (
+            value.dtype is torch.float32
+            and value.is_cpu
+            and type(value) in _PLAIN
+            and value.is_contiguous()
+            and not value.is_neg()
+        )
+
+    def copy(self) -> None:
+        """Note what the parameters are."""
+        self._lengths = [value.numel() for value in self.values]
+        addresses = [value.data_ptr() for value in self.values]
+        self._samples = Samples(addresses, [_plan(n) for n in self._lengths])
+
+    def ratios(self) -> list[float]:
+        """How far each has moved since `copy`, in units of its size then."""
+        same = all(
+            self.takes(value) and value.numel() == n
+            for value, n in zip(self.values, self._lengths, strict=True)
+        )
+        if self._samples is None or not same:  # somebody exchanged what they hold
+            return []
+        found: list[float] = self._samples.ratios([value.data_ptr() for value in self.values]).tolist()
+        return found
+
+
 class _Watched:
-    """Parameters of one device around one step."""
+    """Other parameters of one device around one step."""
 
     def __init__(self) -> None:
         self.keys: list[TensorKey] = []
@@ -53,7 +101,11 @@ class _Watched:
         self.lengths: list[int] = []
         self.old: torch.Tensor | None = None
 
-    def copy(self) -> torch.Tensor:
+    def copy(self) -> None:
+        """Note what the parameters are."""
+        self.old = self._now()
+
+    def _now(self) -> torch.Tensor:
         """What is looked at of all of them, one behind the other; real numbers of 32 bits at least."""
         pieces = [sampled(value) for value in self.values]
         self.lengths = [piece.numel() for piece in pieces]
@@ -61,10 +113,10 @@ class _Watched:
         return flat if flat.dtype.itemsize >= 4 else flat.float()
 
     def ratios(self) -> list[float]:
-        """How far each has moved since `old` was copied, in units of its size then."""
+        """How far each has moved since `copy`, in units of its size then."""
         if self.old is None:
             return []
-        lengths, now = self.lengths, self.copy()
+        lengths, now = self.lengths, self._now()
         if lengths != self.lengths:  # somebody exchanged what they hold
             return []
         with np.errstate(all="ignore"):
@@ -88,22 +140,28 @@ class UpdateProbe:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._known: dict[str, tuple[TensorKey, Membership]] = {}
-        self._watched: dict[torch.device, _Watched] = {}
+        self._watched: dict[torch.device | None, _InMemory | _Watched] = {}
+        """By device; None for what is read in memory."""
 
     @torch.no_grad()
     def before(self, live: Live, due: int, owned: Collection[int]) -> None:
         """Of the parameters `live`, copy those in `owned` (their ``id``) whose ratio is due."""
         self._watched = {}
+        quick = engine().ready
         for site, value in live:
             if id(value) not in owned or not value.requires_grad or value.grad is None:
                 continue
             key, membership = self._known.get(site.name) or self._key(site)
             if membership.mask & due and _measurable(local(value)):
-                watched = self._watched.setdefault(value.device, _Watched())
+                here = quick and _InMemory.takes(value)
+                place = None if here else value.device
+                watched = self._watched.get(place)
+                if watched is None:
+                    watched = self._watched[place] = _InMemory() if here else _Watched()
                 watched.keys.append(key)
                 watched.values.append(value)
         for watched in self._watched.values():
-            watched.old = watched.copy()
+            watched.copy()
 
     @torch.no_grad()
     def after(self) -> None:

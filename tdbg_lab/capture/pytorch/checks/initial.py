@@ -8,8 +8,8 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from tdbg_lab.capture.notes import check_key
+from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.values import local
-from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
@@ -31,7 +31,7 @@ def record_initial(engine: Engine, parameters: ParameterProbe) -> None:
     values = [_some(local(value.detach())) for _, value in live]
     if values:
         keys = [check_key(f"initial/{site.name}", site.path) for site, _ in live]
-        engine.recorder.add(keys, summarize_tensors(values))
+        record_tensors(engine.recorder, keys, values)
 
 
 def _some(value: torch.Tensor) -> torch.Tensor:
