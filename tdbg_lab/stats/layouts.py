@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["DTYPE_CODES", "NotMeasuredError", "Part", "dense_parts", "is_dense", "memory_of"]
+__all__ = ["DTYPE_CODES", "NotMeasuredError", "Part", "dense_parts", "is_dense", "is_freed", "memory_of"]
 
 DENSIFY_LIMIT = 1 << 24
 """Elements up to which a sparse tensor is made dense for its channels."""
@@ -71,6 +71,14 @@ def is_dense(tensor: Tensor) -> bool:
     return True
 
 
+def is_freed(tensor: Tensor) -> bool:
+    """Whether the memory of a strided tensor was given back (``resize_(0)`` of its storage).
+
+    Libraries that shard or offload models do that to what they will fetch again. Reading it crashes.
+    """
+    return tensor.numel() > 0 and tensor.untyped_storage().nbytes() == 0
+
+
 def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:
     """The tensor as dense real tensors whose statistics merge to its own.
 
@@ -89,6 +97,8 @@ def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:
         return [part for piece in parts for part in dense_parts(piece, None)] or [_nothing(tensor)]
     if tensor.layout is not torch.strided:
         return _sparse_parts(tensor, axis)
+    if is_freed(tensor):
+        raise NotMeasuredError("its memory was given back (resize_(0)): it has no values now")
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     tensor = tensor.resolve_neg()

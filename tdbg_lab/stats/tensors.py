@@ -17,7 +17,7 @@ from tdbg_lab.stats.block import concat, empty_block, take
 from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.gather import sentence, take_apart
-from tdbg_lab.stats.layouts import DTYPE_CODES, memory_of
+from tdbg_lab.stats.layouts import DTYPE_CODES, is_freed, memory_of
 from tdbg_lab.stats.team import torch_team
 from tdbg_lab.stats.transforms import outside_transforms, transforming, unwrapped
 
@@ -151,6 +151,8 @@ def _plain(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] |
         return None
     code = DTYPE_CODES.get(tensor.dtype)
     if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
+        return None
+    if is_freed(tensor):
         return None
     if axis is not None:
         return memory_of(tensor, axis)

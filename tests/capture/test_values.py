@@ -383,3 +383,17 @@ def test_outputs_of_rectifiers_are_marked_whatever_their_modules_are_called(atta
     marked = {key.name for key in handle.run.tensors(collection="relu")}
     assert marked == {"activation/1", "activation/2", "activation/3"}
     assert handle.run.tensor("activation/1").key.collections == ("activations", "relu")
+
+
+def test_parameter_whose_memory_was_given_back_crashes_nothing(attach):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer, strict=False)
+    model(torch.ones(4, 3)).sum().backward()
+    frozen = model[0].weight
+    frozen.grad = None  # the optimizer leaves it alone
+    frozen.untyped_storage().resize_(0)
+    optimizer.step()
+    handle.detach()
+    assert "given back" in handle.run.tensor("0.weight").stats(0).reason(0)
+    assert handle.run.tensor("1.weight").stats(0).count.tolist() == [6]

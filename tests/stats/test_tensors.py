@@ -196,3 +196,14 @@ assert os.waitpid(child, 0)[1] == 0
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_torch_team_is_left_alone_in_a_forked_child():
     subprocess.run([sys.executable, "-c", FORKING], cwd=ROOT, check=True, timeout=120)
+
+
+def test_tensor_whose_memory_was_given_back_has_a_reason():
+    freed, whole = torch.ones(1000, 8), torch.ones(3)
+    rest, turned = freed[1:], freed.T
+    freed.untyped_storage().resize_(0)
+    for tensor in (freed, rest, turned):  # the address of the rest is not that of nothing
+        for axis in (None, 1):
+            block = summarize_tensors([tensor, whole], channel_axes=[axis, None])
+            assert "given back" in block.reason(0)
+            assert block.count.tolist() == [0, 3]

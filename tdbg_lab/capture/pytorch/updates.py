@@ -16,6 +16,7 @@ import torch
 from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.engine import engine
+from tdbg_lab.stats.layouts import is_freed
 from tdbg_lab.stats.samples import Samples
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class _InMemory:
             and type(value) in _PLAIN
             and value.is_contiguous()
             and not value.is_neg()
+            and not is_freed(value)
         )
 
     def copy(self) -> None:
@@ -178,4 +180,9 @@ class UpdateProbe:
 
 
 def _measurable(value: torch.Tensor) -> bool:
-    return value.is_floating_point() and value.layout is torch.strided and value.numel() > 0
+    return (
+        value.is_floating_point()
+        and value.layout is torch.strided
+        and value.numel() > 0
+        and not is_freed(value)
+    )

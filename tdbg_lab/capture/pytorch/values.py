@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.capture.sampling import places
+from tdbg_lab.stats.layouts import is_freed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,8 +124,15 @@ def raw_array(tensor: torch.Tensor, rows: int | None = None) -> NDArray[Any]:
     """A copy of the values; at most `rows` of the first dimension.
 
     bfloat16 and float8 become float32, because numpy does not know them.
+
+    Raises
+    ------
+    ValueError
+        The memory of the tensor was given back.
     """
     tensor = local(tensor.detach())
+    if tensor.layout is torch.strided and is_freed(tensor):
+        raise ValueError("the memory of the tensor was given back (resize_(0)): it has no values now")
     if tensor.layout is not torch.strided or tensor.is_quantized:
         tensor = tensor.dequantize() if tensor.is_quantized else tensor.to_dense()
     if rows is not None and tensor.ndim and tensor.shape[0] > rows:
