@@ -99,14 +99,21 @@ def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:
         return _sparse_parts(tensor, axis)
     if is_freed(tensor):
         raise NotMeasuredError("its memory was given back (resize_(0)): it has no values now")
-    if tensor.is_quantized:
+    if tensor.is_quantized or _is_wrapper(tensor):
         tensor = tensor.dequantize()
+        if _is_wrapper(tensor):
+            raise NotMeasuredError(f"a {type(tensor).__name__} has no memory of its own to read")
     tensor = tensor.resolve_neg()
     if tensor.is_complex():
         tensor = _modulus(tensor)
     if tensor.dtype not in DTYPE_CODES:
         raise NotMeasuredError(f"dtype {str(tensor.dtype).removeprefix('torch.')} is not supported")
     return [Part(tensor, axis)] if is_dense(tensor) else _copied_parts(tensor, axis)
+
+
+def _is_wrapper(tensor: Tensor) -> bool:
+    """Whether a tensor of a class of its own only stands for others, such as the parts of a quantised one."""
+    return type(tensor) is not torch.Tensor and tensor.numel() > 0 and tensor.data_ptr() == 0
 
 
 def _nothing(tensor: Tensor) -> Part:

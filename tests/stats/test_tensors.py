@@ -207,3 +207,29 @@ def test_tensor_whose_memory_was_given_back_has_a_reason():
             block = summarize_tensors([tensor, whole], channel_axes=[axis, None])
             assert "given back" in block.reason(0)
             assert block.count.tolist() == [0, 3]
+
+
+class Halved(torch.Tensor):
+    """Holds half of what it stands for, as quantised tensors of libraries hold integers."""
+
+    @staticmethod
+    def __new__(cls, half, *, readable):
+        return torch.Tensor._make_wrapper_subclass(cls, half.shape, dtype=half.dtype)
+
+    def __init__(self, half, *, readable):
+        self.half_of_it, self.readable = half, readable
+
+    def dequantize(self):
+        return 2 * self.half_of_it if self.readable else self
+
+    @classmethod
+    def __torch_dispatch__(cls, func, _types, args=(), _kwargs=None):
+        assert func is torch.ops.aten.detach.default
+        return cls(args[0].half_of_it, readable=args[0].readable)
+
+
+def test_wrapper_is_measured_by_what_it_stands_for_or_has_a_reason():
+    half = torch.arange(6.0).reshape(2, 3)
+    block = summarize_tensors([Halved(half, readable=True), Halved(half, readable=False), half])
+    assert block.max.tolist()[::2] == [10.0, 5.0]
+    assert block.reason(1) == "a Halved has no memory of its own to read"
