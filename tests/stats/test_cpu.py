@@ -53,6 +53,26 @@ def test_cpu_keeps_its_precision_for_tiny_and_huge_values(scale, assert_agree):
     assert_agree(cpu.summarize([array]), reference.summarize([array]))
 
 
+@pytest.mark.parametrize("shape", [(5000, 6), (9, 6, 500), (4, 3000)])
+def test_cpu_keeps_channel_means_of_values_whose_sums_float32_cannot_hold(shape, assert_agree):
+    array = (RNG.uniform(1, 3, shape) * 1e38).astype(np.float32)
+    got = cpu.summarize([array], channel_axes=[1])
+    assert np.isfinite(got.channel_mean).all()
+    assert_agree(got, reference.summarize([array], channel_axes=[1]))
+
+
+@pytest.mark.parametrize("rows", [63, 64, 65, 1000, 10_000])
+@pytest.mark.parametrize("channels", [1, 10, 768, 2048, 2049])
+def test_cpu_gathers_rows_of_channels_exactly_for_counts(rows, channels, assert_agree):
+    rows = min(rows, 2_000_000 // channels)
+    array = np.maximum(RNG.standard_normal((rows, channels)), 0).astype(np.float32)
+    other = np.ones((3, channels), dtype=np.float32)
+    assert_agree(
+        cpu.summarize([array, other], channel_axes=[1, 1]),
+        reference.summarize([array, other], channel_axes=[1, 1]),
+    )
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, None, 5])
 def test_cpu_reads_permuted_and_strided_arrays(axis, assert_agree):
     base = _values("f4", (6, 10, 12))
