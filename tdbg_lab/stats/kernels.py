@@ -24,6 +24,9 @@ __all__ = [
     "ONE_LANE",
     "bits32",
     "bits64",
+    "channel_runs",
+    "channel_slow",
+    "channel_zeros",
     "count_bins",
     "exact",
     "keep_finite",
@@ -35,6 +38,7 @@ BLOCK = 2048
 LANES = 8
 ONE_LANE = 256
 _RUN = 512
+_WIDE_ROW = 32
 _i32: Any = np.int32
 _u32: Any = np.uint32
 _TOP = np.int32(0x7FFFFFFF)
@@ -223,3 +227,134 @@ def exact(x: Any, bits: Any, n: int, lanes: Any, out: Any, counts: Any) -> None:
         second = max(second - first * first / counts[0], 0.0)
     out[0], out[1], out[2], out[3], out[4] = low, high, mean, second, absolute
     counts[7] = nearest << 32 | farthest
+
+
+@kernel(fastmath=REASSOCIATE)
+def _add_row(x: Any, n: int, total: Any) -> None:
+    for j in range(n):
+        total[j] += x[j]
+
+
+@kernel(fastmath=REASSOCIATE)
+def _add_four_rows(x: Any, n: int, total: Any) -> None:
+    """Rows that follow each other: one float64 addition for four elements of a channel.
+
+    Written for the compiler to make vector code of it: a slice for each row, because an index like
+    ``n + j`` might be negative for all it knows.
+    """
+    first, second, third, fourth = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
+    for j in range(n):
+        total[j] += (first[j] + second[j]) + (third[j] + fourth[j])
+
+
+@kernel(fastmath=REASSOCIATE)
+def _add_two_rows(x: Any, n: int, total: Any) -> None:
+    first, second = x[:n], x[n : 2 * n]
+    for j in range(n):
+        total[j] += first[j] + second[j]
+
+
+@kernel(fastmath=REASSOCIATE)
+def _sum_run(x: Any, n: int) -> Any:
+    part = x[0] - x[0]
+    for j in range(n):
+        part += x[j]
+    return part
+
+
+@kernel()
+def _count_row(x: Any, n: int, zeros: Any) -> None:
+    for j in range(n):
+        zeros[j] += _i32(x[j] == 0)
+
+
+@kernel()
+def _count_two_rows(x: Any, n: int, zeros: Any) -> None:
+    first, second = x[:n], x[n : 2 * n]
+    for j in range(n):
+        zeros[j] += _i32(_i32(first[j] == 0) + _i32(second[j] == 0))
+
+
+@kernel()
+def _count_run(x: Any, n: int) -> Any:
+    none = _ZERO
+    for j in range(n):
+        none = _i32(none + _i32(x[j] == 0))
+    return none
+
+
+@kernel()
+def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: Any) -> None:
+    """Add a finite block to per-channel sums, ``(channels,) float64``.
+
+    Element ``i`` stands at ``start + i`` of a tensor stored as ``(outer, channels, inner)``.
+    """
+    if inner == 1:
+        i = min(-start % channels, n)
+        if i:
+            channel = start % channels
+            _add_row(x[:i], i, total[channel : channel + i])
+        while n - i >= 4 * channels and channels >= _WIDE_ROW:
+            _add_four_rows(x[i : i + 4 * channels], channels, total)
+            i += 4 * channels
+        if n - i >= 2 * channels and channels >= _WIDE_ROW:
+            _add_two_rows(x[i : i + 2 * channels], channels, total)
+            i += 2 * channels
+        while i < n:
+            run = min(channels, n - i)
+            _add_row(x[i : i + run], run, total[:run])
+            i += run
+        return
+    channel, gone = start // inner % channels, start % inner
+    i = 0
+    while i < n:
+        run = min(inner - gone, n - i)
+        total[channel] += _sum_run(x[i : i + run], run)
+        i += run
+        gone = 0
+        channel += 1
+        if channel == channels:
+            channel = 0
+
+
+@kernel()
+def channel_zeros(x: Any, n: int, start: int, channels: int, inner: int, zeros: Any) -> None:
+    """Like `channel_runs` for the counts of zeros, ``(channels,) int64``; most blocks have none."""
+    if inner == 1:
+        i = min(-start % channels, n)
+        if i:
+            channel = start % channels
+            _count_row(x[:i], i, zeros[channel : channel + i])
+        while n - i >= 2 * channels and channels >= _WIDE_ROW:
+            _count_two_rows(x[i : i + 2 * channels], channels, zeros)
+            i += 2 * channels
+        while i < n:
+            run = min(channels, n - i)
+            _count_row(x[i : i + run], run, zeros[:run])
+            i += run
+        return
+    channel, gone = start // inner % channels, start % inner
+    i = 0
+    while i < n:
+        run = min(inner - gone, n - i)
+        zeros[channel] += _count_run(x[i : i + run], run)
+        i += run
+        gone = 0
+        channel += 1
+        if channel == channels:
+            channel = 0
+
+
+@kernel()
+def channel_slow(
+    x: Any, n: int, start: int, channels: int, inner: int, total: Any, zeros: Any, bad: Any
+) -> None:
+    """`channel_runs` for a block that may hold NaN or infinities, counted in `bad`."""
+    for i in range(n):
+        channel = (start + i) // inner % channels
+        v = np.float64(x[i])
+        if abs(v) < np.inf:
+            total[channel] += v
+            zeros[channel] += np.int64(v == 0)
+        else:
+            bad[channel] += 1

@@ -18,10 +18,9 @@ from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
 from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, NUMBERS, PLAN, SWEEP, TARGET
-from tdbg_lab.stats.channels import add_rows, add_runs, add_slowly, count_rows, count_runs, empty_rows
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.jit import callback, fetch_add, kernel, pointer, source_stamp
-from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE
+from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow, channel_zeros
 from tdbg_lab.stats.moves import compare_samples, copy_samples
 from tdbg_lab.stats.widen import widen32, widen64
 
@@ -46,9 +45,8 @@ PIECE = ("address", "code", "start", "stop", "channels", "inner", "channel_offse
 """Columns of the table of pieces, ``(P, 8) int64``, in order of their rows."""
 COUNTS = 10
 """Integers per piece: finite, nan, +inf, -inf, zero; bin 0, bin 1024; hist start, hist length; extreme."""
-SCRATCH = 7 * BLOCK + 2048 * LANES
-"""uint32 per thread: two float32 blocks, a float64 block, moments of a block; and, zero before and after,
-counters, and a row of float32 and one of int32, of sums and zeros of channels."""
+SCRATCH = 5 * BLOCK + 2048 * LANES
+"""uint32 per thread: two float32 blocks, a float64 block, counters (zero before and after)."""
 SPACE = ("pieces", "counts", "moments", "bins", "found", "sums", "zeros", "bad", "dense", "tables", "scratch")
 """Buffers by address; from "scratch" on, one a thread. `dense` is ``(2048,) int64`` of zeros, `tables`
 `tdbg_lab.stats.dtypes.float8_tables`, `sums` float64, `zeros` and `bad` int64 per channel of a piece."""
@@ -60,8 +58,6 @@ _WIDE = int(Code.FLOAT64)
 _FLOAT8 = int(Code.FLOAT8_FIRST)
 _EXTREME_LOW, _EXTREME_HIGH = 1e-140, 1e140
 _MOST_BINS = 2040
-_GATHERED = 64
-"""Elements of a channel that are added in float32 before float64: a millionth of it may be lost."""
 _LARGE = 1e30
 """Values whose sums may be too large for float32."""
 
@@ -153,7 +149,7 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
         narrow + 16 * BLOCK,
         narrow + 20 * BLOCK,
     )
-    lanes, rows = carray(pointer(tail, np.uint32), 2048 * LANES), tail + 4 * 2048 * LANES
+    lanes = carray(pointer(tail, np.uint32), 2048 * LANES)
     block = carray(pointer(small, np.float64), MOMENTS)
     block_counts, keys = carray(pointer(small + 64, np.int64), 8), small + 128
     fill = counts[first, 7] if last > first else np.int64(0)
@@ -162,7 +158,7 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
         mine, moment = counts[p], moments[p]
         mine[:] = 0
         moment[0], moment[1], moment[2], moment[3], moment[4] = np.inf, -np.inf, 0.0, 0.0, 0.0
-        nearest, farthest, gathered = np.int64(1023), np.int64(0), np.int64(0)
+        nearest, farthest = np.int64(1023), np.int64(0)
         if pieces[p, 4]:
             _clear_channels(pieces[p], space)
         for at in range(start, stop, BLOCK):
@@ -176,22 +172,18 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
                 if pieces[p, 4]:
                     x32 = carray(pointer(address, np.float32), n)
                     finite &= max(abs(block[0]), abs(block[1])) < _LARGE
-                    gathered = _channels(
-                        x32, n, at, finite, block_counts[4], pieces[p], space, rows, gathered
-                    )
+                    _channels(x32, n, at, finite, block_counts[4], pieces[p], space)
             else:
                 widen64(address, code, n, wide, narrow)
                 finite = measure64(wide, narrow, n, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
                     x64 = carray(pointer(wide, np.float64), n)
-                    _channels(x64, n, at, finite, block_counts[4], pieces[p], space, 0, 0)
+                    _channels(x64, n, at, finite, block_counts[4], pieces[p], space)
             add(mine[0], moment, block_counts[0], block)
             for k in range(7):
                 mine[k] += block_counts[k]
             nearest = min(nearest, block_counts[7] >> 32)
             farthest = max(farthest, block_counts[7] & 0xFFFFFFFF)
-        if gathered:
-            _empty_rows(pieces[p], space, rows)
         used = LANES if stop - start > ONE_LANE else 1
         mine[7] = fill
         fill = _flush(lanes, used, mine, nearest, farthest, bins, found, fill)
@@ -214,50 +206,22 @@ def _channels(
     x: Any,
     n: int,
     at: int,
-    plain: bool,  # noqa: FBT001 - numba
+    finite: bool,  # noqa: FBT001 - numba
     none: int,
     piece: Any,
     space: Any,
-    rows: int,
-    gathered: int,
-) -> int:
-    """Add a block with `none` zeros to the sums of its channels; how much of it is gathered in `rows`.
-
-    A `plain` block holds no NaN, infinities, or values whose sums are. `rows` is the address of a row
-    of float32 and one of int32, or 0.
-    """
+) -> None:
+    """Add a block with `none` zeros to the sums of its channels."""
     channels, inner, begin, end = piece[4], piece[5], piece[6], piece[6] + piece[4]
     sums = carray(pointer(space[5], np.float64), 1 << 40)[begin:end]
     zeros = carray(pointer(space[6], np.int64), 1 << 40)[begin:end]
-    if not plain:
-        bad = carray(pointer(space[7], np.int64), 1 << 40)[begin:end]
-        add_slowly(x, n, at, channels, inner, sums, zeros, bad)
-    elif inner > 1:
-        add_runs(x, n, at, channels, inner, sums)
+    if finite:
+        channel_runs(x, n, at, channels, inner, sums)
         if none:
-            count_runs(x, n, at, channels, inner, zeros)
-    elif rows == 0 or channels > BLOCK:
-        add_rows(x, n, at, channels, sums)
-        if none:
-            count_rows(x, n, at, channels, zeros)
+            channel_zeros(x, n, at, channels, inner, zeros)
     else:
-        add_rows(x, n, at, channels, carray(pointer(rows, np.float32), channels))
-        if none:
-            count_rows(x, n, at, channels, carray(pointer(rows + 4 * BLOCK, np.int32), channels))
-        gathered += n
-        if gathered >= _GATHERED * channels:
-            _empty_rows(piece, space, rows)
-            gathered = 0
-    return gathered
-
-
-@kernel()
-def _empty_rows(piece: Any, space: Any, rows: int) -> None:
-    channels, begin, end = piece[4], piece[6], piece[6] + piece[4]
-    sums = carray(pointer(space[5], np.float64), 1 << 40)[begin:end]
-    zeros = carray(pointer(space[6], np.int64), 1 << 40)[begin:end]
-    part = carray(pointer(rows, np.float32), channels)
-    empty_rows(channels, part, carray(pointer(rows + 4 * BLOCK, np.int32), channels), sums, zeros)
+        bad = carray(pointer(space[7], np.int64), 1 << 40)[begin:end]
+        channel_slow(x, n, at, channels, inner, sums, zeros, bad)
 
 
 @kernel()
@@ -445,7 +409,7 @@ def _join_histograms(
     return fill
 
 
-STAMP = source_stamp("kernels", "channels", "widen", "blocks", "sweep", "moves", "call", "jit", "dtypes")
+STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "moves", "call", "jit", "dtypes")
 """Of the sources that the entry is compiled from."""
 
 

@@ -61,9 +61,16 @@ def test_cpu_keeps_channel_means_of_values_whose_sums_float32_cannot_hold(shape,
     assert_agree(got, reference.summarize([array], channel_axes=[1]))
 
 
+@pytest.mark.parametrize("channels", [3, 16, 32, 768])
+def test_cpu_means_of_samples_that_are_all_the_same_are_exact(channels):
+    row = RNG.standard_normal(channels).astype(np.float32)
+    got = cpu.summarize([np.tile(row, (32, 1))], channel_axes=[1])
+    np.testing.assert_array_equal(got.channel_mean, row)  # rules tell constant layers by this
+
+
 @pytest.mark.parametrize("rows", [63, 64, 65, 1000, 10_000])
 @pytest.mark.parametrize("channels", [1, 10, 768, 2048, 2049])
-def test_cpu_gathers_rows_of_channels_exactly_for_counts(rows, channels, assert_agree):
+def test_cpu_agrees_with_reference_for_any_number_of_rows(rows, channels, assert_agree):
     rows = min(rows, 2_000_000 // channels)
     array = np.maximum(RNG.standard_normal((rows, channels)), 0).astype(np.float32)
     other = np.ones((3, channels), dtype=np.float32)
