@@ -1,5 +1,5 @@
 /**
- * What a run is called.
+ * What a run is called, and what is said of one that is not there.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
@@ -8,7 +8,14 @@ import type { RunModel } from '../model/run';
 /** Its name; a restored panel may be of a run that is gone, and whose name nobody knows. */
 export function runName(run: RunModel, trans: TranslationBundle): string {
   if (run.state === 'missing' && !run.summary?.name) {
-    return trans.__('Run not found');
+    return missingRun(run, trans);
   }
   return run.name;
+}
+
+/** Why a run is missing: only one that was there can have been deleted; a folder may be out of reach. */
+export function missingRun(run: RunModel, trans: TranslationBundle): string {
+  return run.summary
+    ? trans.__('This run was deleted')
+    : trans.__('Run not found');
 }

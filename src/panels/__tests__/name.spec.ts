@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { describe, expect, it } from 'vitest';
 
 import type { RunModel } from '../../model/run';
-import { runName } from '../name';
+import { missingRun, runName } from '../name';
 
 const trans = nullTranslator.load('tdbg_lab');
 
@@ -20,5 +20,14 @@ describe('runName()', () => {
   it('does not show the id of a run that is gone and was never known', () => {
     expect(runName(run('missing', ''), trans)).toBe('Run not found');
     expect(runName(run('loading', ''), trans)).toBe('3f2a');
+  });
+});
+
+describe('missingRun()', () => {
+  it('calls deleted only what was there', () => {
+    expect(missingRun(run('missing', 'digits'), trans)).toBe(
+      'This run was deleted'
+    );
+    expect(missingRun(run('missing', ''), trans)).toBe('Run not found');
   });
 });

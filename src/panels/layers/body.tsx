@@ -20,6 +20,7 @@ import type { ITreeNode, ITreeRow } from '../../model/tree';
 import { buildTree, visibleRows } from '../../model/tree';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
+import { missingRun } from '../name';
 import { useSignals } from '../signals';
 import { WindowedRows } from '../window/rows';
 import { FindingBadge, severityWord } from '../words';
@@ -254,7 +255,7 @@ function NoLayers(props: {
     case 'loading':
       return <EmptyState title={trans.__('Reading the run…')} />;
     case 'missing':
-      return <EmptyState title={trans.__('This run was deleted')} />;
+      return <EmptyState title={missingRun(run, trans)} />;
     case 'error':
       return (
         <EmptyState title={trans.__('The run could not be read')}>

@@ -9,6 +9,7 @@ import type { IRuleState, RuleStatus } from '../../api/wire';
 import { formatDuration, formatStep } from '../../model/format';
 import type { IRuleRow } from '../../model/rules';
 import { EmptyState } from '../empty';
+import { missingRun } from '../name';
 import { useSignals } from '../signals';
 import { SeverityIcon, ruleStatusWord, severityWord } from '../words';
 import type { RulesModel } from './model';
@@ -187,7 +188,7 @@ function NoRules(props: IRulesProps): JSX.Element {
   const { model, trans } = props;
   switch (model.run.state) {
     case 'missing':
-      return <EmptyState title={trans.__('This run was deleted')} />;
+      return <EmptyState title={missingRun(model.run, trans)} />;
     case 'loading':
       return <EmptyState title={trans.__('Reading the run…')} />;
     case 'ready':

@@ -19,6 +19,7 @@ import type { RunModel } from '../../model/run';
 import type { ITdbgService } from '../../tokens';
 import { LongCost } from '../cost';
 import { EmptyState } from '../empty';
+import { missingRun } from '../name';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
@@ -66,8 +67,10 @@ function Run(props: IRunProps & { readonly run: RunModel }): JSX.Element {
   useSignals(run.changed);
   if (run.state === 'missing') {
     return (
-      <EmptyState title={trans.__('This run was deleted')}>
-        {trans.__('Its pictures stay until you close them.')}
+      <EmptyState title={missingRun(run, trans)}>
+        {run.summary
+          ? trans.__('Its pictures stay until you close them.')
+          : trans.__('Choose a run above to open it.')}
       </EmptyState>
     );
   }

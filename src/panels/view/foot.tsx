@@ -10,6 +10,7 @@ import type { FigureModel } from '../../model/figure';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
 import { JobLine } from '../job';
+import { missingRun } from '../name';
 import { StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import { RangeBar } from './range';
@@ -113,7 +114,7 @@ function Overlay(props: IViewFootProps): JSX.Element | null {
   }
   if (run.state === 'missing') {
     return (
-      <EmptyState title={trans.__('This run was deleted')}>
+      <EmptyState title={missingRun(run, trans)}>
         {trans.__('Close this panel, or choose another run.')}
       </EmptyState>
     );
