@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GrowingBlock"]
 
-_ROOMS = TARGET.index("row_room"), TARGET.index("bin_room"), TARGET.index("channel_room")
+_ROOMS = slice(TARGET.index("row_room"), TARGET.index("channel_room") + 1)
 _ROWS, _FILL, _CHANNELS = TARGET.index("rows"), TARGET.index("fill"), TARGET.index("n_channels")
 _LEAST_ROOM = 64
 
@@ -54,7 +54,7 @@ class GrowingBlock:
         """Make room for so many more rows, entries of histograms, and channels."""
         header = self._header
         rows, bins, channels = rows + header[_ROWS], bins + header[_FILL], channels + header[_CHANNELS]
-        row_room, bin_room, channel_room = (header[at] for at in _ROOMS)
+        row_room, bin_room, channel_room = header[_ROOMS]
         if rows <= row_room and bins <= bin_room and channels <= channel_room:
             return
         if rows > row_room:

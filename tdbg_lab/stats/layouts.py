@@ -18,12 +18,23 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["DTYPE_CODES", "NotMeasuredError", "Part", "dense_parts", "is_dense", "is_freed", "memory_of"]
+__all__ = [
+    "DTYPE_CODES",
+    "NotMeasuredError",
+    "Part",
+    "address_of",
+    "dense_parts",
+    "is_dense",
+    "is_freed",
+    "memory_of",
+]
 
 DENSIFY_LIMIT = 1 << 24
 """Elements up to which a sparse tensor is made dense for its channels."""
 COPY_LIMIT = 1 << 22
 """Elements copied at a time of a tensor that is not dense in memory."""
+_FAR = 1 << 40
+"""An address that no offset within a tensor reaches."""
 
 DTYPE_CODES: dict[torch.dtype, int] = {
     getattr(torch, name): code for name, code in CODES.items() if hasattr(torch, name)
@@ -77,6 +88,16 @@ def is_freed(tensor: Tensor) -> bool:
     Libraries that shard or offload models do that to what they will fetch again. Reading it crashes.
     """
     return tensor.numel() > 0 and tensor.untyped_storage().nbytes() == 0
+
+
+def address_of(tensor: Tensor) -> int:
+    """Where the elements of an ordinary CPU tensor lie; 0 if it has none, or its memory was given back.
+
+    What was given back lies at its offset from 0. So a far address is a true one, which is most of them: they
+    are spared the questions of `is_freed`.
+    """
+    address = tensor.data_ptr()
+    return address if address >= _FAR or not is_freed(tensor) else 0
 
 
 def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:

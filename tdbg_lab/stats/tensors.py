@@ -7,6 +7,7 @@ turned into dense parts (`tdbg_lab.stats.layouts`), whose statistics merge to th
 from __future__ import annotations
 
 import logging
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from tdbg_lab.stats.block import concat, empty_block, take
 from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.gather import sentence, take_apart
-from tdbg_lab.stats.layouts import DTYPE_CODES, is_freed, memory_of
+from tdbg_lab.stats.layouts import DTYPE_CODES, address_of, memory_of
 from tdbg_lab.stats.team import torch_team
 from tdbg_lab.stats.transforms import outside_transforms, transforming, unwrapped
 
@@ -152,11 +153,13 @@ def _plain(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] |
     code = DTYPE_CODES.get(tensor.dtype)
     if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
         return None
-    if is_freed(tensor):
+    address, n = address_of(tensor), tensor.numel()
+    if not address and n:
         return None
-    if axis is not None:
-        return memory_of(tensor, axis)
-    return tensor.data_ptr(), code, tensor.numel(), 0, 0
+    if axis is None or not n:
+        return address, code, n, 0, 0
+    shape = tensor.shape
+    return (address, code, n, shape[axis], prod(shape[axis + 1 :])) if 0 <= axis < len(shape) else None
 
 
 def _any_tensors(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> StatsBlock:

@@ -72,7 +72,7 @@ class ModuleHook(_Hook):
         due = engine.module_mask & self.mask
         if due and not recomputing():
             engine.layers_seen = True
-            if not within_graph(engine):
+            if not CAN_CAPTURE or not within_graph(engine):
                 # Parts of a model may run in threads (DataParallel does that). What we ask of a tensor
                 # must not pass through function modes: the one that sees functional activations is ours.
                 with engine.lock, torch._C.DisableTorchFunction():  # noqa: SLF001

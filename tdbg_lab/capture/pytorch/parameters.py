@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.capture.pytorch.measuring import record_tensors
-from tdbg_lab.capture.pytorch.values import distributed, dtype_name, local, raw_array
+from tdbg_lab.capture.pytorch.values import PLAIN, distributed, dtype_name, local, raw_array
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ __all__ = ["Live", "ParameterProbe", "norm_of"]
 
 Live: TypeAlias = "list[tuple[ParameterSite, torch.Tensor]]"
 """Parameters and buffers as they are now, with their places."""
+
+_Known: TypeAlias = "tuple[torch.dtype, torch.Size, tuple[TensorKey, Membership]]"
+"""Type and shape of a tensor, and what follows from them."""
 
 _SHARD = ("shard",)
 """What a distributed parameter is marked with: a rank's rows are of its shard, merged ones of the whole."""
@@ -52,7 +55,7 @@ class ParameterProbe:
         """Collections that may want something of what is read here."""
         self._gradients = plan.mask_of(Kind.GRADIENT)
         self._values = plan.mask_of(Kind.WEIGHT, Kind.BIAS, Kind.BUFFER)
-        self._known: dict[str, tuple[torch.dtype, torch.Size, tuple[TensorKey, Membership]]] = {}
+        self._known: dict[str, _Known] = {}
         self.sharded = False
         """Whether parameters are spread over ranks, so that sums over them hold for this rank only."""
         self._frozen_versions: dict[str, tuple[int, int]] = {}
@@ -126,17 +129,18 @@ class ParameterProbe:
         return norm_of(recorder.measured.counts[:4, last], recorder.measured.floats[5, last])
 
     def _choose(self, rows: _Rows, name: str, site: ParameterSite, value: torch.Tensor) -> None:
-        key, membership = self._key(name, site, value)
+        known = self._known.get(name)
+        if known is None or known[0] is not value.dtype or known[1] != value.shape:
+            known = self._know(name, site, value)
+        key, membership = known[2]
         if membership.raw_mask & rows.due:
             self._engine.recorder.add_raw(name, raw_array(value, membership.sample_rows))
         if membership.mask & rows.due:
             rows.keys.append(key)
-            rows.tensors.append(local(value))
+            rows.tensors.append(value if type(value) in PLAIN else local(value))
 
-    def _key(self, name: str, site: ParameterSite, value: torch.Tensor) -> tuple[TensorKey, Membership]:
-        known = self._known.get(name)
-        if known is not None and known[0] is value.dtype and known[1] == value.shape:
-            return known[2]
+    def _know(self, name: str, site: ParameterSite, value: torch.Tensor) -> _Known:
+        """What is to be known of a tensor of a name, as long as its type and shape stay."""
         kind = site.kind if name == site.name else Kind.GRADIENT
         found = self._engine.key(
             name,
@@ -148,8 +152,8 @@ class ParameterProbe:
             marks=_SHARD if distributed(value) else (),
         )
         self.sharded |= distributed(value)
-        self._known[name] = (value.dtype, value.shape, found)
-        return found
+        known = self._known[name] = (value.dtype, value.shape, found)
+        return known
 
     def _unchanged(self, site: ParameterSite, value: torch.Tensor) -> bool:
         """Whether a frozen parameter is the one already written: it is written once."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tdbg_lab.capture.pytorch.values import local
+from tdbg_lab.capture.pytorch.values import PLAIN, local
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.engine import engine
-from tdbg_lab.stats.layouts import is_freed
+from tdbg_lab.stats.layouts import address_of, is_freed
 from tdbg_lab.stats.samples import Samples
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ SAMPLED_ELEMENTS = 4096
 """Elements looked at in a parameter that has more: the ratio of norms of so many independent values
 strays by about one part in a hundred."""
 _BLOCK = 64
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def sampled(value: torch.Tensor) -> torch.Tensor:
@@ -61,37 +60,29 @@ class _InMemory:
     def __init__(self) -> None:
         self.keys: list[TensorKey] = []
         self.values: list[torch.Tensor] = []
+        self.addresses: list[int] = []
         self._lengths: list[int] = []
         self._samples: Samples | None = None
-
-    @staticmethod
-    def takes(value: torch.Tensor) -> bool:
-        """Whether the parameter is such a one."""
-        return (
-            value.dtype is torch.float32
-            and value.is_cpu
-            and type(value) in _PLAIN
-            and value.is_contiguous()
-            and not value.is_neg()
-            and not is_freed(value)
-        )
 
     def copy(self) -> None:
         """Note what the parameters are."""
         self._lengths = [value.numel() for value in self.values]
-        addresses = [value.data_ptr() for value in self.values]
-        self._samples = Samples(addresses, [_plan(n) for n in self._lengths])
+        self._samples = Samples(self.addresses, [_plan(n) for n in self._lengths])
 
     def ratios(self) -> list[float]:
         """How far each has moved since `copy`, in units of its size then."""
-        same = all(
-            self.takes(value) and value.numel() == n
-            for value, n in zip(self.values, self._lengths, strict=True)
-        )
-        if self._samples is None or not same:  # somebody exchanged what they hold
-            return []
-        found: list[float] = self._samples.ratios([value.data_ptr() for value in self.values]).tolist()
+        addresses = [_address(value) for value in self.values]
+        lengths = [value.numel() for value in self.values]
+        if self._samples is None or 0 in addresses or lengths != self._lengths:
+            return []  # somebody exchanged what they hold
+        found: list[float] = self._samples.ratios(addresses).tolist()
         return found
+
+
+def _address(value: torch.Tensor) -> int:
+    """Where an ordinary float32 parameter lies in the memory of the processor; 0 if it does not."""
+    ordinary = value.dtype is torch.float32 and value.is_cpu and type(value) in PLAIN
+    return address_of(value) if ordinary and value.is_contiguous() and not value.is_neg() else 0
 
 
 class _Watched:
@@ -142,36 +133,47 @@ class UpdateProbe:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._known: dict[str, tuple[TensorKey, Membership]] = {}
-        self._watched: dict[torch.device | None, _InMemory | _Watched] = {}
-        """By device; None for what is read in memory."""
+        self._here = _InMemory()
+        self._elsewhere: dict[torch.device, _Watched] = {}
 
     @torch.no_grad()
     def before(self, live: Live, due: int, owned: Collection[int]) -> None:
         """Of the parameters `live`, copy those in `owned` (their ``id``) whose ratio is due."""
-        self._watched = {}
+        here, self._elsewhere = _InMemory(), {}
+        self._here = here
         quick = engine().ready
         for site, value in live:
             if id(value) not in owned or not value.requires_grad or value.grad is None:
                 continue
             key, membership = self._known.get(site.name) or self._key(site)
-            if membership.mask & due and _measurable(local(value)):
-                here = quick and _InMemory.takes(value)
-                place = None if here else value.device
-                watched = self._watched.get(place)
+            if not membership.mask & due:
+                continue
+            address = _address(value) if quick else 0
+            if address:
+                here.keys.append(key)
+                here.values.append(value)
+                here.addresses.append(address)
+            elif _measurable(local(value)):
+                watched = self._elsewhere.get(value.device)
                 if watched is None:
-                    watched = self._watched[place] = _InMemory() if here else _Watched()
+                    watched = self._elsewhere[value.device] = _Watched()
                 watched.keys.append(key)
                 watched.values.append(value)
-        for watched in self._watched.values():
-            watched.copy()
+        for one in self._all():
+            one.copy()
 
     @torch.no_grad()
     def after(self) -> None:
         """Add one number per copied parameter."""
-        held, self._watched = self._watched, {}
-        for watched in held.values():
-            ratios = watched.ratios()
-            self._engine.recorder.add_scalars(watched.keys[: len(ratios)], ratios)
+        held = self._all()
+        self._here, self._elsewhere = _InMemory(), {}
+        for one in held:
+            ratios = one.ratios()
+            self._engine.recorder.add_scalars(one.keys[: len(ratios)], ratios)
+
+    def _all(self) -> list[_InMemory | _Watched]:
+        """What holds some parameters."""
+        return [one for one in (self._here, *self._elsewhere.values()) if one.keys]
 
     def _key(self, site: ParameterSite) -> tuple[TensorKey, Membership]:
         name = f"optimizer/update_ratio/{site.name}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "PLAIN",
     "distributed",
     "dtype_name",
     "even_rows",
@@ -30,7 +31,8 @@ __all__ = [
 MAX_TENSORS = 32
 """Tensors taken from one output; the rest is not looked at."""
 _MAX_DEPTH = 6
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Classes of ordinary tensors."""
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
@@ -66,7 +68,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 def distributed(tensor: torch.Tensor) -> bool:
     """Whether the tensor is spread over ranks (a DTensor)."""
-    return type(tensor) not in _PLAIN and hasattr(tensor, "to_local")
+    return type(tensor) not in PLAIN and hasattr(tensor, "to_local")
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
@@ -93,14 +95,14 @@ def single_number(tensor: torch.Tensor) -> bool:
         and tensor.is_cpu
         and tensor.layout is torch.strided
         and not tensor.is_complex()
-        and (type(tensor) in _PLAIN or not distributed(tensor))
+        and (type(tensor) in PLAIN or not distributed(tensor))
     )
 
 
 def readable(tensor: torch.Tensor) -> bool:
     """Whether the bytes of a tensor are at hand: in memory, in one piece per row, wrapped by nothing."""
     return (
-        type(tensor) in _PLAIN
+        type(tensor) in PLAIN
         and tensor.is_cpu
         and tensor.layout is torch.strided
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)  # noqa: SLF001

@@ -56,7 +56,7 @@ class PredictionProbe:
         self._kind = kind
         self._own = own
         self._class = ""
-        self._keys: dict[str, TensorKey] = {}
+        self._keys: dict[tuple[str, ...], list[TensorKey]] = {}
         self.ignored = ignored
         """Number of the class that does not count."""
         self.weights: Any = None
@@ -103,13 +103,13 @@ class PredictionProbe:
         if self.weights is not None and (y.ndim < x.ndim or self._kind is LossKind.YES_LOGITS):
             self._weighting = self._weighting or Weighting.of(self.weights)
             numbers |= self._weighting.facts(y) if self._weighting else {}
-        self._engine.recorder.add_scalars(map(self._key, numbers), numbers.values())
+        self._engine.recorder.add_scalars(self._keys_of(tuple(numbers)), numbers.values())
 
-    def _key(self, name: str) -> TensorKey:
-        key = self._keys.get(name)
-        if key is None:
-            key = self._keys[name] = check_key(f"{self._base}/{name}")
-        return key
+    def _keys_of(self, names: tuple[str, ...]) -> list[TensorKey]:
+        found = self._keys.get(names)
+        if found is None:  # a loss has few sets of them
+            found = self._keys[names] = [check_key(f"{self._base}/{name}") for name in names]
+        return found
 
 
 def is_own(module: nn.Module) -> bool:
