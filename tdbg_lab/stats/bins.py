@@ -15,10 +15,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CENTER", "LOWER", "N_BINS", "RELATIVE_ERROR", "bin_of", "ordered", "to_float32"]
+__all__ = ["BIN_SHIFT", "CENTER", "LOWER", "N_BINS", "RELATIVE_ERROR", "bin_of", "ordered", "to_float32"]
 
 N_BINS = 2048
-_SHIFT = 21
+BIN_SHIFT = 21
+"""Bits of a float32 that its bin does not tell."""
 _HALF = N_BINS // 2
 _MAX = np.finfo(np.float32).max
 _TINY = np.finfo(np.float32).smallest_subnormal
@@ -49,14 +50,14 @@ def to_float32(values: Any) -> NDArray[np.float32]:
 def bin_of(values: Any) -> NDArray[np.uint16]:
     """Bin of each value, same shape; meaningful for finite non-zero values only."""
     bits = np.atleast_1d(to_float32(values)).view(np.uint32)
-    return (bits >> np.uint32(_SHIFT)).astype(np.uint16).reshape(np.shape(values))
+    return (bits >> np.uint32(BIN_SHIFT)).astype(np.uint16).reshape(np.shape(values))
 
 
 def _edges() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    starts = (np.arange(_HALF + 1, dtype=np.uint32) << np.uint32(_SHIFT)).astype(np.uint32)
+    starts = (np.arange(_HALF + 1, dtype=np.uint32) << np.uint32(BIN_SHIFT)).astype(np.uint32)
     with np.errstate(invalid="ignore"):
         magnitude = starts.view(np.float32).astype(np.float64)
-    finite = (255 << 23) >> _SHIFT
+    finite = (255 << 23) >> BIN_SHIFT
     magnitude[finite:] = 2.0**128  # the upper edge of the largest finite bin; the rest have no width
     near, far = magnitude[:_HALF], magnitude[1:]
     near = near.copy()

@@ -9,11 +9,13 @@ over: no arrays are built, and each number is copied once, converted on its way.
 from __future__ import annotations
 
 import struct
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from tdbg_lab.stats.bins import BIN_SHIFT
 from tdbg_lab.store.ipc import field_position
 from tdbg_lab.store.schema import COUNTS, FLOATS, checked_offsets, narrow_counts
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.records import StatsRows
+    from tdbg_lab.store.number_rows import NumberRows
 
 __all__ = ["BatchForm"]
 
@@ -62,6 +65,8 @@ class BatchForm:
             raise ValueError("the buffers do not follow each other")
         self._lengths = (-1, -1)
         """How many numbers the lists of histograms and of channels hold now."""
+        self._ordinary = False
+        """Whether its rows are ordinary numbers now: of others like them, few columns differ."""
         self._view()
 
     @property
@@ -102,6 +107,7 @@ class BatchForm:
         ValueError
             If keys and block differ in length, or lists in a block do.
         """
+        self._ordinary = False
         block, n = rows.block, self.rows
         if len(block) != n:
             raise ValueError(f"{n} keys but {len(block)} rows of statistics")
@@ -122,6 +128,37 @@ class BatchForm:
         for (offsets, numbers), (starts, values) in zip(self._lists, found, strict=True):
             offsets[:], numbers[:] = starts, values
         self._seq[:] = seq
+        return self._message
+
+    def fill_numbers(self, numbers: NumberRows, seq: int) -> memoryview:
+        """The message of ordinary numbers; good until the next call.
+
+        Raises
+        ------
+        ValueError
+            If keys and numbers differ in length.
+        """
+        if not self._ordinary:
+            self.fill(numbers.rows(), seq)
+            self._ordinary = True
+            return self._message
+        values, n = numbers.values, self.rows
+        if not len(values) == len(numbers.steps) == len(numbers.time_ns) == n:
+            raise ValueError(f"{n} keys but {len(values)} numbers")
+        bits = array("I", array("f", values).tobytes())
+        exact, magnitudes = array("d", values), array("d", map(abs, values))
+        found = {
+            "step": array("q", numbers.steps),
+            "time_ns": array("q", numbers.time_ns),
+            "micro": array("i", [numbers.micro]) * n,
+            **dict.fromkeys(("min", "max", "mean"), exact),
+            **dict.fromkeys(("l1", "l2"), magnitudes),
+            "hist_bins": array("H", [one >> BIN_SHIFT for one in bits]),
+            "seq": array("q", [seq]) * n,
+        }
+        for name, column in found.items():
+            start, size = self._starts[name], n * column.itemsize
+            self._message[start : start + size] = column.tobytes()
         return self._message
 
     def _lay_out(self, bins: int, channels: int) -> None:
@@ -149,6 +186,7 @@ class BatchForm:
         ]
         self._seq = self._numbers("seq", np.int64, n)
         self._message = self._space[:total].data
+        self._starts = {name: self._body + int(starts[at]) for name, at in places.values.items()}
         self._lengths = bins, channels
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tdbg_lab.records import Mode, StatsRows, TensorKey
+    from tdbg_lab.store.number_rows import NumberRows
 
 __all__ = ["StatsMessages"]
 
@@ -46,6 +47,13 @@ class StatsMessages:
         if again and not rows.block.reasons:
             self._keep(place, rows.keys, batch)
         return memoryview(batch.serialize())
+
+    def encode_numbers(self, numbers: NumberRows, seq: int, schema: pa.Schema) -> memoryview:
+        """The message of one batch with a row per number; as `encode`."""
+        known = self._forms.get((id(numbers.keys), numbers.mode))
+        if known is None or known[1] is None or not numbers.ordinary:
+            return self.encode(numbers.rows(), seq, schema)
+        return known[1].fill_numbers(numbers, seq)
 
     def _keep(self, place: tuple[int, Mode], keys: tuple[TensorKey, ...], batch: pa.RecordBatch) -> None:
         try:

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.records import StatsRows
-from tdbg_lab.stats.block import scalar_block
 from tdbg_lab.store.failures import forget_failure, write_failure
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, rank_path
 from tdbg_lab.store.messages import StatsMessages
+from tdbg_lab.store.number_rows import NumberRows
 from tdbg_lab.store.raw_writer import RawWriter
 from tdbg_lab.store.seal import Sealer
 from tdbg_lab.store.stream import RankPlace, StreamWriter
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tdbg_lab.records import Mode, TensorKey
+    from tdbg_lab.records import Mode, StatsRows, TensorKey
 
 _CLOSE_TIMEOUT_S = 60.0
 
@@ -90,10 +89,9 @@ class RankWriter:
         StoreError
             As `append`.
         """
-        columns: Any = {"step": np.asarray(steps, np.int64), "time_ns": np.asarray(time_ns, np.int64)}
-        self.append(
-            StatsRows(**columns, mode=mode, micro=micro, keys=tuple(keys), block=scalar_block(values))
-        )
+        if keys:
+            numbers = NumberRows(steps, time_ns, tuple(keys), values, mode, micro)
+            self._stats.append(lambda seq, schema: self._messages.encode_numbers(numbers, seq, schema))
 
     def append_spans(  # noqa: PLR0917 - the order of the table
         self,

@@ -8,6 +8,7 @@ from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats import reference
 from tdbg_lab.stats.block import scalar_block
 from tdbg_lab.store.messages import StatsMessages
+from tdbg_lab.store.number_rows import NumberRows
 from tdbg_lab.store.schema import STATS, StatsEncoder
 from tests.store.rows import KEYS, rows
 
@@ -31,6 +32,31 @@ def test_messages_of_numbers_of_several_steps_are_those_of_pyarrow():
         block = scalar_block([0.5, 0.0, np.nan if seq == 2 else 1e300])
         made = StatsRows(steps + seq, mode, 0, steps * 5, KEYS, block)
         assert bytes(messages.encode(made, seq, STATS)) == made_by_pyarrow(made, seq), seq
+
+
+@pytest.mark.parametrize("odd", [0.0, -0.0, np.nan, -np.inf, 1e300, 1e-40, -1e-300])
+def test_numbers_one_by_one_are_those_of_pyarrow_also_beside_odd_ones(odd):
+    random, messages = np.random.default_rng(1), StatsMessages()
+    for seq in range(12):
+        values = (random.standard_normal(len(KEYS)) * 10.0 ** random.integers(-30, 30, len(KEYS))).tolist()
+        if seq in {4, 5, 9}:
+            values[seq % len(KEYS)] = odd
+        steps = list(range(seq, seq + len(KEYS)))
+        numbers = NumberRows(steps, [7 * step for step in steps], KEYS, values, Mode.EVAL, seq % 3)
+        expected = made_by_pyarrow(numbers.rows(), seq)
+        assert bytes(messages.encode_numbers(numbers, seq, STATS)) == expected, seq
+        if seq == 7:  # rows of tensors have the same keys
+            messages.encode(rows(seq, mode=Mode.EVAL), seq, STATS)
+
+
+def test_numbers_that_are_fewer_than_their_keys_are_refused_each_time():
+    messages = StatsMessages()
+    for seq in range(4):
+        short = NumberRows([seq] * len(KEYS), [1] * len(KEYS), KEYS, [0.5], Mode.TRAIN, 0)
+        with pytest.raises(ValueError, match="keys but"):
+            messages.encode_numbers(short, seq, STATS)
+        whole = NumberRows(short.steps, short.time_ns, KEYS, [0.5] * len(KEYS), Mode.TRAIN, 0)
+        messages.encode_numbers(whole, seq, STATS)
 
 
 def test_counts_beyond_32_bits_are_cut_to_the_largest():

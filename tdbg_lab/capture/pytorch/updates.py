@@ -173,7 +173,8 @@ class UpdateProbe:
 
     def _all(self) -> list[_InMemory | _Watched]:
         """What holds some parameters."""
-        return [one for one in (self._here, *self._elsewhere.values()) if one.keys]
+        held: list[_InMemory | _Watched] = [self._here, *self._elsewhere.values()]
+        return [one for one in held if one.keys]
 
     def _key(self, site: ParameterSite) -> tuple[TensorKey, Membership]:
         name = f"optimizer/update_ratio/{site.name}"
