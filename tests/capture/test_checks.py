@@ -133,6 +133,22 @@ def test_two_players_that_share_a_graph_have_no_stale_gradients(attach):
         first.step()
     assert set(facts(handle, "stale_gradients").values()) == {0.0}
     assert set(facts(handle, "stale_gradients/1").values()) == {0.0}
+    assert set(facts(handle, "turns").values()) == {1.0}
+
+
+def test_optimizers_of_one_backward_pass_take_no_turns(attach):
+    maker, judge = nn.Linear(4, 8), nn.Linear(8, 1)
+    both = [torch.optim.SGD(one.parameters(), lr=0.01) for one in (maker, judge)]
+    handle = attach({"maker": maker, "judge": judge}, optimizer={"maker": both[0], "judge": both[1]})
+    for _ in range(6):
+        for half in torch.randn(2, 6, 4):  # gradients of two passes are accumulated
+            judge(maker(half)).mean().backward()
+        for one in both:
+            torch.nn.utils.clip_grad_norm_(one.param_groups[0]["params"], 1.0)
+            one.step()
+        for one in both:
+            one.zero_grad()
+    assert facts(handle, "turns") == {}
 
 
 def test_parameter_without_optimizer_is_named(attach, net):

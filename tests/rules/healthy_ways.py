@@ -553,12 +553,13 @@ def few_rows(attach: Attach) -> None:
     fit(attach, model, lambda _: criterion(model(x[:20]), y[:20]), loss=criterion)
 
 
-def game(attach: Attach) -> None:
+def game(attach: Attach, optimizers: tuple[str, str] = ("made", "told")) -> None:
     """Two nets against each other: one's loss is the other's gain."""
     made, told = mlp(4, 2, 24), mlp(2, 1, 24, nn.ELU)
     slow, fast = (torch.optim.Adam(one.parameters(), 1e-3, betas=(0.5, 0.9)) for one in (made, told))
     criterion = nn.BCEWithLogitsLoss()
-    with attach({"made": made, "told": told}, optimizer={"made": slow, "told": fast}, loss=criterion):
+    named = dict(zip(optimizers, (slow, fast), strict=True))
+    with attach({"made": made, "told": told}, optimizer=named, loss=criterion):
         for _ in range(STEPS):
             real = torch.randn(64, 2) * torch.tensor([1.0, 0.2]) + torch.tensor([2.0, 0.0])
             fake = made(torch.randn(64, 4))
@@ -569,6 +570,11 @@ def game(attach: Attach) -> None:
             slow.zero_grad()
             criterion(told(fake), torch.ones(64, 1)).backward()
             slow.step()
+
+
+def game_of_other_names(attach: Attach) -> None:
+    """The same, with optimizers that are not called as their nets are."""
+    game(attach, ("slow", "fast"))
 
 
 def distillation(attach: Attach) -> None:
@@ -770,6 +776,6 @@ WAYS = (
     metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction,
     mixture_of_experts, sparse_embeddings, adversarial, large_batch, cyclic_rate, one_cycle, smoothed_labels,
     focal, connectionist, quantiles, counts, survival, heavy_tails, far_targets, followed, parity,
-    tuned_gently, thawed, few_rows, game, distillation, actor_and_critic, told_by_itself, scaled_from_zero,
-    next_token, several_tasks, ranking, signs_only, energy, frozen_addition,
+    tuned_gently, thawed, few_rows, game, game_of_other_names, distillation, actor_and_critic, told_by_itself,
+    scaled_from_zero, next_token, several_tasks, ranking, signs_only, energy, frozen_addition,
 )  # fmt: skip

@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.graphs import within_graph
+from tdbg_lab.capture.pytorch.objectives import Objectives
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import local
@@ -65,6 +66,8 @@ class OptimizerWatch:
         self._owned: set[int] = set()
         self.checks: CheckWatch | None = None
         """Looks at the loop for rules on silent errors."""
+        self.objectives = Objectives(engine)
+        """What the program calls ``backward`` on, where that is looked at."""
 
     def add(self, name: str, optimizer: Optimizer) -> None:
         """Watch one more optimizer."""
@@ -91,6 +94,8 @@ class OptimizerWatch:
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
         self.scalers.detach()
+        if self._engine.open:
+            self._engine.guard.run("loss/objective", self.objectives.close)
         if self._engine.open and self._skipped_told != self.scalers.skipped:  # no step was made since
             self._engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._clipping.detach()
@@ -153,6 +158,7 @@ class OptimizerWatch:
             self._closure = False
             return
         name = self._names[optimizer]
+        self.objectives.stepped(name, set(self._names.values()))
         if self._skipped_told != self.scalers.skipped:
             engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
@@ -222,6 +228,8 @@ class OptimizerWatch:
         engine = self._engine
         engine.enter_train_step()
         self._unclipped.clear()  # those gradients are gone
+        if optimizer in self._names:
+            self.objectives.stepped(self._names[optimizer], set(self._names.values()))
         if self.checks is not None:
             self.checks.skipped(optimizer, self.scalers.in_a_row, self.scalers.scale)
         if engine.mask and optimizer in self._names:
@@ -297,6 +305,7 @@ class OptimizerWatch:
         self._unclipped.clear()
         if self.checks is not None:
             self.checks.close_step()
+        self._engine.guard.run("loss/objective", self.objectives.close)
         self._engine.close_step()
 
     def _read(self, optimizer: Optimizer, name: str, due: int, live: Live, *, values: bool) -> None:

@@ -124,7 +124,6 @@ class TorchSession:
         self._root_hooks: WeakKeyDictionary[nn.Module, tuple[RemovableHandle, ...]] = WeakKeyDictionary()
         self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
         self._loss_probes: dict[str, LossProbe] = {}
-        self._objective = LossProbe(engine, "objective")
         sites = self._sites = module_sites(models)
         engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
         self.parameters = ParameterProbe(engine, parameter_sites(models))
@@ -298,13 +297,13 @@ class TorchSession:
         self.engine.guard.run(probe.name, probe.take, module, (), output)
 
     def take_objective(self, objective: torch.Tensor, scale: Callable[[], float]) -> None:
-        """Record what ``backward`` is called on as ``loss/objective``, where no loss is seen otherwise.
+        """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns.
 
         `scale` gives the factor that a gradient scaler has put on it.
         """
-        engine = self.engine
-        if engine.open and engine.loss_visit != engine.visit:
-            engine.guard.run(self._objective.name, lambda: self._objective.add(objective.detach() / scale()))
+        if self.engine.open:
+            take = partial(self.watch.objectives.take, objective, scale, several=len(self.watch) > 1)
+            self.engine.guard.run("loss/objective", take)
 
     def _is_sure(self) -> bool:
         return self._stance.sure

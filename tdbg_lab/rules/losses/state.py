@@ -119,8 +119,11 @@ def knows_nothing(run: RunView) -> bool:
 def is_game(run: RunView) -> bool:
     """Whether several models are trained, each with an optimizer of its own: their losses need not fall.
 
-    Several optimizers for the parts of one model are no game.
+    Optimizers that take turns are players, whatever they are called. Several optimizers for the parts of one
+    model, which step on the gradients of one backward pass, are no game.
     """
+    if len(run.scalars("check/turns").values):
+        return True
     players = {
         key.name.removeprefix("optimizer/lr/").rpartition(".")[0]
         for key in run.tensors(Kind.OPTIMIZER, regex=r"^optimizer/lr/.*[.]")

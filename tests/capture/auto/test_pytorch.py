@@ -108,16 +108,62 @@ def test_both_models_of_a_gan_are_one_run_under_their_names(watched):
         for _ in range(4):
             judges.zero_grad()
             fake = generator(torch.randn(6, 2))
-            loss = functional.softplus(critic(fake.detach())).mean()
-            (loss + functional.softplus(-critic(torch.randn(6, 4))).mean()).backward()
+            told = functional.softplus(critic(fake.detach())).mean()
+            told.backward()
+            known = functional.softplus(-critic(torch.randn(6, 4))).mean()
+            known.backward()
             judges.step()
             makes.zero_grad()
-            functional.softplus(-critic(fake)).mean().backward()
+            made = functional.softplus(-critic(fake)).mean()
+            made.backward()
             makes.step()
+            losses.append((told.item() + known.item(), made.item()))
 
+    losses = []
     (run,) = watched(program)
     everywhere(run, "activation/generator", "activation/critic.1", "gradient/generator.weight")
-    everywhere(run, "optimizer/lr/makes.0", "optimizer/lr/judges.0", "loss/objective")
+    everywhere(run, "optimizer/lr/makes.0", "optimizer/lr/judges.0")
+    assert run.tensor_names(kind="loss") == ["loss/objective/judges", "loss/objective/makes"]
+    for player, wanted in zip(("judges", "makes"), zip(*losses, strict=True), strict=True):
+        assert run.scalars(f"loss/objective/{player}").values.tolist() == pytest.approx(wanted)
+
+
+def test_player_that_steps_more_often_than_the_other_has_all_its_losses(watched):
+    def program():
+        generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+        judges = torch.optim.Adam(critic.parameters())
+        makes = torch.optim.Adam(generator.parameters())
+        for turn in range(9):
+            critic(generator(torch.randn(6, 2)).detach()).mean().backward()
+            judges.step()
+            judges.zero_grad()
+            if turn % 3 == 2:
+                critic(generator(torch.randn(6, 2))).mean().neg().backward()
+                makes.step()
+
+    (run,) = watched(program)
+    assert run.tensor_names(kind="loss") == ["loss/objective/judges", "loss/objective/makes"]
+    assert [len(run.scalars(f"loss/objective/{one}").values) for one in ("judges", "makes")] == [9, 3]
+
+
+def test_optimizers_that_step_on_one_loss_share_it(watched):
+    losses = []
+
+    def program():
+        encoder, decoder = nn.Linear(4, 3), nn.Linear(3, 1)
+        first, second = (torch.optim.SGD(one.parameters(), lr=0.1) for one in (encoder, decoder))
+        for _ in range(4):
+            for one in (first, second):
+                one.zero_grad()
+            loss = decoder(encoder(torch.randn(6, 4)).tanh()).square().mean()
+            loss.backward()
+            losses.append(loss.item())
+            first.step()
+            second.step()
+
+    (run,) = watched(program)
+    assert run.tensor_names(kind="loss") == ["loss/objective"]
+    assert run.scalars("loss/objective").values.tolist() == pytest.approx(losses)
 
 
 def test_loss_by_a_function_is_what_backward_is_called_on(watched):

@@ -157,7 +157,9 @@ class GradientWatch:
                 self._notes.write()
 
     def before_step(self, *, closure: bool) -> None:
-        """The optimizer is about to step: judge what came since its last one, of which some was followed."""
+        """The optimizer is about to step: judge what came since its last one, if some of it was followed."""
+        if not self.following:
+            return
         if not self._stepped:
             self._stepped = True
             self._notes.clear(f"never_stepped/{self._name}")

@@ -16,6 +16,7 @@ from tdbg_lab.capture.pytorch.checks.pace import Pace
 from tdbg_lab.capture.pytorch.checks.schedules import ScheduleWatch
 from tdbg_lab.capture.pytorch.checks.settings import note_settings
 from tdbg_lab.capture.pytorch.checks.trainable import TrainableWatch
+from tdbg_lab.capture.pytorch.checks.turns import TurnWatch
 from tdbg_lab.capture.pytorch.checks.weights import WeightWatch
 from tdbg_lab.records import Mode
 
@@ -57,6 +58,7 @@ class CheckWatch:
         self._weights = WeightWatch(self.notes, pace, several=several)
         self._schedules = ScheduleWatch(self.notes)
         self._gradients: dict[int, GradientWatch] = {}
+        self._turns = TurnWatch(self.notes, self._gradients)
         self._optimizers: list[ref[Optimizer]] = []
         self._places: dict[int, int] = {}
         """Which of them an optimizer is, by its ``id``."""
@@ -101,7 +103,8 @@ class CheckWatch:
         try:
             if self._pace.looking and (probe := "check/parameters") not in off:
                 self._judge_parameters(index, optimizer)
-            if self._gradients[index].following and (probe := "check/gradients") not in off:
+            if (probe := "check/gradients") not in off:
+                self._turns.before_step(index, first=first)
                 self._gradients[index].before_step(closure=closure)
             if (probe := "check/weights") not in off:
                 self._weights.before_step(index, optimizer)
@@ -130,6 +133,7 @@ class CheckWatch:
         try:
             if (probe := "check/gradients") not in off:
                 self._gradients[index].after_step(follow=self._pace.ahead)
+                self._turns.after_step(index)
             if (probe := "check/weights") not in off:
                 self._weights.after_step(index, optimizer)
         except Exception as error:  # noqa: BLE001
