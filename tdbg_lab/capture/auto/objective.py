@@ -25,10 +25,13 @@ class ObjectiveWatch:
     ----------
     session
         Gives the session of the training that a backward belongs to, or None.
+    passed
+        Called when a backward is over.
     """
 
-    def __init__(self, session: Callable[[], TorchSession | None]) -> None:
+    def __init__(self, session: Callable[[], TorchSession | None], passed: Callable[[], None]) -> None:
         self._session = session
+        self._passed = passed
         self._original: Callable[..., Any] | None = None
         self.scalers: WeakSet[GradScaler] = WeakSet()
         """Those that exist: an enabled one has multiplied what ``backward`` is called on."""
@@ -38,12 +41,16 @@ class ObjectiveWatch:
         original = self._original = torch.autograd.backward
 
         @wraps(original)
-        def followed(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        def followed(tensors: Any, *args: Any, **kwargs: Any) -> None:
+            session = None
             if isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
                 session = self._session()
                 if session is not None:
                     session.take_objective(tensors, self._scale)
-            return original(tensors, *args, **kwargs)
+            original(tensors, *args, **kwargs)
+            if session is not None:
+                session.end_backward()
+            self._passed()
 
         torch.autograd.backward = followed
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["TorchFinder"]
 
 _MAX_KNOWN = 100_000
+_MAX_PASSES = 64
+"""Backward passes that a model waits for gradients of its own."""
 _ABOUT_OUR_HOOK = "Using .torch.compile.module.. when there are global hooks on modules"
 """PyTorch warns about the hook, of which the program knows nothing."""
 
@@ -53,7 +55,7 @@ class TorchFinder:
         """Models that nobody trains so far, by id."""
         self._met: WeakSet[Optimizer] = WeakSet()
         self._losses: list[RemovableHandle] = []
-        self._objective = ObjectiveWatch(_newest_session)
+        self._objective = ObjectiveWatch(_newest_session, self._passed)
 
     def start(self) -> None:
         """Look from now on."""
@@ -117,8 +119,18 @@ class TorchFinder:
         own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
         if own:
             self._attach(living, own, called=module)
-        elif any(one.grad is not None for one in trainable) and self._watch.takes_another():  # by hand
+        elif candidate.moved and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
+
+    def _passed(self) -> None:
+        """A backward is over."""
+        if self._waiting:
+            self._watch.guarded(self._note_gradients)
+
+    def _note_gradients(self) -> None:
+        """Which of the models that wait have got gradients; they may be set to None before the next call."""
+        for candidate in self._waiting.values():
+            candidate.passed()
 
     def _meet_optimizer(self, optimizer: Optimizer) -> None:
         """An optimizer steps for the first time, and nothing it moves was attached to as it was called."""
@@ -158,8 +170,10 @@ class TorchFinder:
         self._met.update(optimizers or ())
         for root in roots:
             self._remember(root.modules())
-        if called is not None and isinstance(handle.session, TorchSession):
-            handle.session.catch_up(called)
+        if isinstance(handle.session, TorchSession):
+            handle.session.follow_objectives()
+            if called is not None:
+                handle.session.catch_up(called)
 
     # -- losses -----------------------------------------------------------------------------------
 
@@ -182,23 +196,33 @@ class TorchFinder:
 class _Candidate:
     """A model in train mode that nobody trains so far."""
 
-    __slots__ = ("calls", "module")
+    __slots__ = ("_passes", "calls", "module", "moved")
 
     def __init__(self, module: nn.Module) -> None:
         self.module = ref(module)
         self.calls = 0
+        self.moved = False
+        """Whether a backward has reached it."""
+        self._passes = 0
+
+    def passed(self) -> None:
+        """A backward is over: look for gradients, a few times."""
+        module = self.module()
+        if module is not None and not self.moved and self._passes < _MAX_PASSES:
+            self._passes += 1
+            self.moved = any(one.grad is not None for one in module.parameters())
 
 
 class _LossHook:
-    """Gives what a loss returns to the training whose model ran last; nothing on a copy of the loss."""
+    """Tells the training whose model ran last what a loss is given and returns; a copy of it does nothing."""
 
-    def __call__(self, module: nn.Module, _args: Any, output: Any) -> None:
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
         """A forward hook."""
         if torch.compiler.is_compiling():
             return
         session = _newest_session()
         if session is not None:
-            session.take_loss(module, output)
+            session.take_loss(module, args, output)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_inert, ()

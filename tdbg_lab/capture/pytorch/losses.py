@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import torch
 
@@ -89,7 +90,7 @@ def own_loss(output: Any) -> torch.Tensor | None:
 class LossProbe:
     """The values of one loss."""
 
-    __slots__ = ("_calls", "_engine", "_last", "_visit", "facts", "name", "path")
+    __slots__ = ("_calls", "_engine", "_last", "_owner", "_visit", "facts", "name", "path")
 
     def __init__(self, engine: Engine, name: str, path: str = "") -> None:
         self._engine = engine
@@ -97,9 +98,19 @@ class LossProbe:
         self.path = path
         self.facts: PredictionProbe | None = None
         """Looks at saved steps at what the loss is computed of."""
+        self._owner: ref[nn.Module] | None = None
         self._visit = -1
         self._calls = 0
         self._last: tuple[tuple[Any, ...], tuple[TensorKey, Membership]] | None = None
+
+    def is_of(self, module: nn.Module) -> bool:
+        """Whether the facts are of this module, where several of one class share the probe."""
+        return self._owner is not None and self._owner() is module
+
+    def take_over(self, module: nn.Module, facts: PredictionProbe) -> None:
+        """Let the facts be of this module, unless another one that has them is still there."""
+        if self._owner is None or self._owner() is None:
+            self._owner, self.facts = ref(module), facts
 
     def take(self, module: nn.Module, args: Any, output: Any) -> None:
         """Record what a loss module returned."""

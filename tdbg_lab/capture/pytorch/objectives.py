@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.records import Mode
 
@@ -45,6 +46,12 @@ class Objectives:
         self._engine = engine
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
+        self._facts = ObjectiveFacts(engine, _NAME) if engine.plan.config.checks else None
+
+    def keep(self, output: Any) -> None:
+        """A model has given this, at a saved step: the loss may be computed of it."""
+        if self._facts is not None:
+            self._facts.keep(output)
 
     def take(self, objective: torch.Tensor, scale: Callable[[], float], *, several: bool) -> None:
         """``backward`` is called on `objective`.
@@ -61,6 +68,8 @@ class Objectives:
         if several and engine.recorder.mode is Mode.TRAIN:
             self._hold(objective.detach() / scale(), seen=seen)
         elif not seen:
+            if self._facts is not None and engine.mask & engine.costly:
+                engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
             self._probes[_NAME].add(objective.detach() / scale())
 
     def _hold(self, value: torch.Tensor, *, seen: bool) -> None:

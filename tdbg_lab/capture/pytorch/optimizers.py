@@ -17,7 +17,6 @@ from torch.optim import Optimizer
 
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.graphs import within_graph
-from tdbg_lab.capture.pytorch.objectives import Objectives
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import local
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
+    from tdbg_lab.capture.pytorch.objectives import Objectives
     from tdbg_lab.capture.pytorch.parameters import Live, ParameterProbe
 
 __all__ = ["OptimizerWatch"]
@@ -56,6 +56,8 @@ class OptimizerWatch:
         self._expected: set[str] = set()
         self._awaited = 0
         """Batches that were seen before the first step of an optimizer."""
+        self._read_step = -1
+        """The last step that was read without an optimizer."""
         self._closure = False
         self._alone = False
         """Whether there is one optimizer only."""
@@ -66,7 +68,7 @@ class OptimizerWatch:
         self._owned: set[int] = set()
         self.checks: CheckWatch | None = None
         """Looks at the loop for rules on silent errors."""
-        self.objectives = Objectives(engine)
+        self.objectives: Objectives | None = None
         """What the program calls ``backward`` on, where that is looked at."""
 
     def add(self, name: str, optimizer: Optimizer) -> None:
@@ -94,7 +96,7 @@ class OptimizerWatch:
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
         self.scalers.detach()
-        if self._engine.open:
+        if self._engine.open and self.objectives is not None:
             self._engine.guard.run("loss/objective", self.objectives.close)
         if self._engine.open and self._skipped_told != self.scalers.skipped:  # no step was made since
             self._engine.guard.run("optimizer/skipped_steps", self._add_skipped)
@@ -124,6 +126,29 @@ class OptimizerWatch:
         if self._awaited == 1 and not self._is_there():
             self._awaited = _LONG
         return self._awaited < _LONG
+
+    def read_by_hand(self, *, gradients: bool) -> None:
+        """Read what the program moves itself, once in a step, where no optimizer steps.
+
+        Parameters
+        ----------
+        gradients
+            Whether a backward has just ended: gradients are those of this step.
+        """
+        engine = self._engine
+        if self._names or self._awaited < _LONG or self._read_step == engine.step:
+            return
+        self._read_step = engine.step
+        engine.guard.run("parameters", self._read_unowned, engine.mask, gradients=gradients)
+
+    def _read_unowned(self, due: int, *, gradients: bool) -> None:
+        if not due & (self._optimizer_mask | self.parameters.mask):
+            return
+        live = self.parameters.live()
+        self._owned = {id(value) for _, value in live} if gradients else set()
+        norm = self.parameters.record(live, due, values=True, gradients_of=self._owned)
+        if gradients and due & self._optimizer_mask:
+            self._norm("", due, norm, 1.0)
 
     def _is_there(self) -> bool:
         """Whether the program holds an optimizer that moves parameters of the model."""
@@ -158,7 +183,7 @@ class OptimizerWatch:
             self._closure = False
             return
         name = self._names[optimizer]
-        self.objectives.stepped(name, set(self._names.values()))
+        self._note_player(name)
         if self._skipped_told != self.scalers.skipped:
             engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
@@ -229,7 +254,7 @@ class OptimizerWatch:
         engine.enter_train_step()
         self._unclipped.clear()  # those gradients are gone
         if optimizer in self._names:
-            self.objectives.stepped(self._names[optimizer], set(self._names.values()))
+            self._note_player(self._names[optimizer])
         if self.checks is not None:
             self.checks.skipped(optimizer, self.scalers.in_a_row, self.scalers.scale)
         if engine.mask and optimizer in self._names:
@@ -237,6 +262,11 @@ class OptimizerWatch:
             self._owned = self._ids(optimizer, live, first=True)
             record = partial(self.parameters.record, values=False, gradients_of=self._owned)
             engine.guard.run("parameters", record, live, engine.mask)
+
+    def _note_player(self, name: str) -> None:
+        """What ``backward`` was called on last was this optimizer's."""
+        if self.objectives is not None:
+            self.objectives.stepped(name, set(self._names.values()))
 
     def _concerns(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer is ours, or will be with its first step: it moves parameters of the model."""
@@ -305,7 +335,8 @@ class OptimizerWatch:
         self._unclipped.clear()
         if self.checks is not None:
             self.checks.close_step()
-        self._engine.guard.run("loss/objective", self.objectives.close)
+        if self.objectives is not None:
+            self._engine.guard.run("loss/objective", self.objectives.close)
         self._engine.close_step()
 
     def _read(self, optimizer: Optimizer, name: str, due: int, live: Live, *, values: bool) -> None:

@@ -68,6 +68,7 @@ class RootProbe:
         again = engine.forwards and module.training and not engine.override and not self._watch
         if again and not engine.guard.run("optimizer/awaited", self._watch.awaits):
             engine.before_step()
+            self._watch.read_by_hand(gradients=False)
             engine.close_step()
         engine.begin_forward(training=module.training)
         checks = self._watch.checks
@@ -109,6 +110,9 @@ class RootProbe:
         if stance.holds and not (self._watch and (module.training or (self._held and stance.early))):
             stance.leave()  # else the loss, which may be compiled, is still to come, or all of the next step
         engine.end_forward()
+        objectives = self._watch.objectives
+        if objectives is not None and engine.mask & engine.costly:
+            objectives.keep(output)
         if type(output) is not torch.Tensor:
             loss = own_loss(output)
             if loss is not None:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.copies import CopyWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
@@ -19,6 +20,7 @@ from tdbg_lab.capture.pytorch.loaders import LoaderWatch
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
+from tdbg_lab.capture.pytorch.objectives import Objectives
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
@@ -26,6 +28,7 @@ from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.ranks import SilentWriter, default_place
 from tdbg_lab.errors import CaptureError
+from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -288,13 +291,17 @@ class TorchSession:
         else:
             self.engine.see_parts()
 
-    def take_loss(self, module: nn.Module, output: Any) -> None:
-        """Record what a loss returned that is not hooked; losses of one class share their name."""
-        if not self.engine.open or self.covers(module):
+    def take_loss(self, module: nn.Module, args: Any, output: Any) -> None:
+        """Record what a loss that is not hooked is given and returns; those of one class share their name."""
+        engine = self.engine
+        if not engine.open or self.covers(module):
             return
         name = type(module).__name__
-        probe = self._loss_probes.setdefault(name, LossProbe(self.engine, name))
-        self.engine.guard.run(probe.name, probe.take, module, (), output)
+        probe = self._loss_probes.setdefault(name, LossProbe(engine, name))
+        facts = engine.plan.config.checks and engine.mask & engine.costly
+        if facts and not probe.is_of(module):
+            probe.take_over(module, PredictionProbe.of(engine, name, module))
+        engine.guard.run(probe.name, probe.take, module, args if probe.is_of(module) else (), output)
 
     def take_objective(self, objective: torch.Tensor, scale: Callable[[], float]) -> None:
         """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns.
@@ -302,8 +309,19 @@ class TorchSession:
         `scale` gives the factor that a gradient scaler has put on it.
         """
         if self.engine.open:
-            take = partial(self.watch.objectives.take, objective, scale, several=len(self.watch) > 1)
+            take = partial(self.follow_objectives().take, objective, scale, several=len(self.watch) > 1)
             self.engine.guard.run("loss/objective", take)
+
+    def follow_objectives(self) -> Objectives:
+        """From now on `take_objective` is called of what the program calls ``backward`` on."""
+        if self.watch.objectives is None:
+            self.watch.objectives = Objectives(self.engine)
+        return self.watch.objectives
+
+    def end_backward(self) -> None:
+        """A backward is over that belongs to the training."""
+        if self.engine.open and self.engine.recorder.mode is Mode.TRAIN:
+            self.watch.read_by_hand(gradients=True)
 
     def _is_sure(self) -> bool:
         return self._stance.sure

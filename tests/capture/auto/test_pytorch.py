@@ -291,6 +291,82 @@ def test_compiled_model_is_captured(watched, in_place):
     assert run.tensor("activation/0").steps().tolist() == list(range(first, 4))
 
 
+@pytest.mark.parametrize("reshaped", [False, True])
+def test_functional_cross_entropy_has_the_facts_of_its_module(watched, reshaped):
+    def program(loss):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (3, 2)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        weight = torch.tensor([0.5, 2.0])
+        for _ in range(4):
+            optimizer.zero_grad()
+            out = model(torch.randn(6, 4))
+            y = torch.randint(0, 2, (6, 3))
+            y[0, 0] = -1
+            out, y = (out.view(-1, 2), y.view(-1)) if reshaped else (out.transpose(1, 2), y)
+            (3.0 * loss(out, y, weight)).backward()
+            optimizer.step()
+
+    def by_module(out, y, weight):
+        return nn.CrossEntropyLoss(weight=weight, ignore_index=-1)(out, y)
+
+    def by_function(out, y, weight):
+        return functional.cross_entropy(out, y, weight=weight, ignore_index=-1)
+
+    found = []
+    for loss, name in ((by_module, "CrossEntropyLoss"), (by_function, "objective")):
+        (run,) = watched(program, loss)
+        keys = run.tensors(kind="check", regex=f"^check/loss/{name}/")
+        found.append({key.name.rpartition("/")[2]: run.scalars(key.name).values.tolist() for key in keys})
+    module, function = found
+    assert {"hits", "entropy", "ignored", "prediction_max", "kind"} <= set(module)
+    # In another layout what the model gave is not known to be what the loss was given.
+    same = set(module) if reshaped else {"hits", "entropy", "ignored"}
+    assert same <= set(function)
+    for fact in same:
+        assert function[fact] == pytest.approx(module[fact]), fact
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        functional.mse_loss,
+        functional.binary_cross_entropy_with_logits,
+        lambda x, y: functional.binary_cross_entropy(x.sigmoid(), y),
+        lambda x, y: functional.huber_loss(x, y, reduction="none").sum() / 8,
+    ],
+)
+def test_facts_of_functions_are_of_what_they_compare(watched, loss):
+    targets = []
+
+    def program():
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            x, y = torch.randn(8, 4), torch.randint(0, 2, (8, 1)).float()
+            targets.append(y.square().mean().sqrt().item())
+            optimizer.zero_grad()
+            loss(model(x), y).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    assert run.scalars("check/loss/objective/target_size").values.tolist() == pytest.approx(targets)
+
+
+def test_sum_of_losses_is_not_taken_for_one_of_them(watched):
+    def program():
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            x = torch.randn(8, 4)
+            optimizer.zero_grad()
+            (functional.mse_loss(model(x), x[:, :1]) + model.weight.square().sum()).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    assert run.tensors(kind="check", regex="^check/loss/") == []
+
+
 def test_training_by_hand_without_an_optimizer_is_captured(watched):
     def program():
         model = net()
@@ -305,6 +381,26 @@ def test_training_by_hand_without_an_optimizer_is_captured(watched):
     (run,) = watched(program)
     assert run.last_step >= 3
     assert "activation/0" in run.tensor_names()
+
+
+def test_training_by_hand_that_resets_gradients_first_is_captured_with_them(watched):
+    norms = []
+
+    def program():
+        model = net()
+        for _ in range(8):
+            x, y = batch()
+            model.zero_grad()
+            functional.cross_entropy(model(x), y).backward()
+            norms.append(model[0].weight.grad.norm().item())
+            for value in model.parameters():
+                value.data.add_(value.grad, alpha=-0.1)
+
+    (run,) = watched(program)
+    for name in ("0.weight", "gradient/0.weight", "optimizer/grad_norm", "activation/0", "loss/objective"):
+        assert len(run.tensor(name).steps()) >= 5, name
+    recorded = run.tensor("gradient/0.weight").history(["l2"])["l2"].tolist()
+    assert recorded == pytest.approx(norms[-len(recorded) :])
 
 
 def test_program_that_attaches_itself_is_left_to_it(watched):

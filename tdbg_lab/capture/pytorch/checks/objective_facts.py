@@ -1,0 +1,101 @@
+"""What a loss compares that a function computes, as the graph of its gradients tells.
+
+Nothing is put around functions of the program: the nodes of its graph keep what they were given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import torch
+
+from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
+from tdbg_lab.records import LossKind
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.engine import Engine
+
+__all__ = ["ObjectiveFacts"]
+
+_KINDS = {
+    **dict.fromkeys(("NllLoss", "NllLoss2D"), LossKind.LOG_PROBABILITIES),
+    "BinaryCrossEntropy": LossKind.YES_PROBABILITIES,
+    "BinaryCrossEntropyWithLogits": LossKind.YES_LOGITS,
+    **dict.fromkeys(("MseLoss", "SmoothL1Loss", "HuberLoss"), LossKind.DISTANCE),
+}
+_WEIGHTS = {LossKind.LOG_PROBABILITIES: "_saved_weight", LossKind.YES_LOGITS: "_saved_pos_weight"}
+_SCALED = frozenset({"Mean", "Sum", "Mul", "Div", "View", "Squeeze", "ToCopy", "Clone"})
+"""Nodes between a loss and what ``backward`` is called on."""
+_VIEWS = frozenset({"View", "UnsafeView", "ReshapeAlias", "Alias"})
+"""Nodes that keep the order of elements."""
+_NAME = re.compile(r"^(\w+?)Backward\d*$")
+_MAX_NODES = 6
+
+
+class ObjectiveFacts:
+    """Facts about what the loss of a step is given, as ``check/loss/<name>/...``, see `PredictionProbe`."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._probes: dict[LossKind, PredictionProbe] = {}
+        self._output: ref[torch.Tensor] | None = None
+
+    def keep(self, output: Any) -> None:
+        """What the model gave, of which a loss may be computed; it is kept weakly."""
+        first = output[0] if isinstance(output, tuple | list) and output else output
+        self._output = ref(first) if isinstance(first, torch.Tensor) else None
+
+    def take(self, objective: torch.Tensor) -> None:
+        """Look at what ``backward`` is called on, before it is."""
+        node = _behind(objective.grad_fn, _SCALED)
+        kind = _KINDS.get(_kind(node))
+        if node is None or kind is None:
+            return
+        try:
+            prediction, target = node._saved_self, node._saved_target  # noqa: SLF001
+            weights = getattr(node, _WEIGHTS.get(kind, ""), None)
+        except RuntimeError:  # changed in place since: autograd will not have it either
+            return
+        if kind is LossKind.LOG_PROBABILITIES and (logits := self._logits(node, prediction)) is not None:
+            kind, prediction = LossKind.LOGITS, logits
+        probe = self._probes.get(kind)
+        if probe is None:
+            probe = self._probes[kind] = PredictionProbe(self._engine, self._name, kind)
+        probe.ignored = _signed(getattr(node, "_saved_ignore_index", None))
+        probe.weights = weights
+        probe.take((prediction, target))
+
+    def _logits(self, loss: Any, like: torch.Tensor) -> torch.Tensor | None:
+        """What the model gave, where the loss took the logarithm of its softmax."""
+        softmax = _behind(loss.next_functions[0][0], _VIEWS)
+        output = None if self._output is None else self._output()
+        if output is None or _kind(softmax) != "LogSoftmax" or output.numel() != like.numel():
+            return None
+        inputs = _behind(softmax.next_functions[0][0], _VIEWS)
+        return output.reshape(like.shape) if inputs is _behind(output.grad_fn, _VIEWS) else None
+
+
+def _signed(index: int | None) -> int | None:
+    """A node tells a negative number as one of 64 bits without a sign."""
+    return index if index is None or index < 1 << 63 else index - (1 << 64)
+
+
+def _kind(node: Any) -> str:
+    """``MseLoss`` of an ``MseLossBackward0``."""
+    found = None if node is None else _NAME.match(node.name())
+    return "" if found is None else found[1]
+
+
+def _behind(node: Any, passed: frozenset[str]) -> Any:
+    """The first node that is not one of those to pass, each of which has one input with a gradient."""
+    for _ in range(_MAX_NODES):
+        if _kind(node) not in passed:
+            break
+        inputs = [one for one, _ in node.next_functions if one is not None]
+        if len(inputs) != 1:
+            break
+        node = inputs[0]
+    return node
