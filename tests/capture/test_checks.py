@@ -136,6 +136,20 @@ def test_two_players_that_share_a_graph_have_no_stale_gradients(attach):
     assert set(facts(handle, "turns").values()) == {1.0}
 
 
+def test_episodes_are_no_batches(attach):
+    policy = nn.Linear(4, 2)
+    sgd = torch.optim.SGD(policy.parameters(), lr=0.1)
+    handle = attach(policy, optimizer=sgd)
+    for _ in range(4):
+        sgd.zero_grad()
+        for state in torch.eye(4):
+            policy(state).sum().backward()
+        sgd.step()
+    policy(torch.ones(4)).sum().backward()  # one row, once: a batch of one
+    sgd.step()
+    assert list(facts(handle, "batch")) == [4]
+
+
 def test_optimizers_of_one_backward_pass_take_no_turns(attach):
     maker, judge = nn.Linear(4, 8), nn.Linear(8, 1)
     both = [torch.optim.SGD(one.parameters(), lr=0.01) for one in (maker, judge)]

@@ -108,9 +108,15 @@ class LossProbe:
         return self._owner is not None and self._owner() is module
 
     def take_over(self, module: nn.Module, facts: PredictionProbe) -> None:
-        """Let the facts be of this module, unless another one that has them is still there."""
-        if self._owner is None or self._owner() is None:
-            self._owner, self.facts = ref(module), facts
+        """Let the facts be of this module, unless another one that has them is still there.
+
+        A loss that is made anew for each step goes on with what was counted so far.
+        """
+        if self._owner is None:
+            self.facts = facts
+        elif self._owner() is not None:
+            return
+        self._owner = ref(module)
 
     def take(self, module: nn.Module, args: Any, output: Any) -> None:
         """Record what a loss module returned."""

@@ -89,6 +89,8 @@ class Objectives:
 
     def close(self) -> None:
         """The step is complete: write the losses of those who stepped in it."""
+        if self._facts is not None:
+            self._facts.forget()
         turns = self._turns
         self._turns = [] if not turns or turns[-1].players else [turns.pop()]  # its step is still to come
         for turn in turns:

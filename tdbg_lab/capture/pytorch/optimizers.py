@@ -264,9 +264,11 @@ class OptimizerWatch:
             engine.guard.run("parameters", record, live, engine.mask)
 
     def _note_player(self, name: str) -> None:
-        """What ``backward`` was called on last was this optimizer's."""
-        if self.objectives is not None:
-            self.objectives.stepped(name, set(self._names.values()))
+        """What ``backward`` was called on last was this optimizer's, and of those that move the same."""
+        if self.objectives is not None and not self._alone:
+            moved = {other: _moved_by(one) for one, other in self._names.items()}
+            rivals = {other for other, ids in moved.items() if other == name or ids.isdisjoint(moved[name])}
+            self.objectives.stepped(name, rivals)
 
     def _concerns(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer is ours, or will be with its first step: it moves parameters of the model."""
@@ -384,7 +386,7 @@ class OptimizerWatch:
 
     def _ids(self, optimizer: Optimizer, live: Live, *, first: bool) -> set[int]:
         """Parameters of this optimizer; with the first one of a step, also those of none."""
-        owned = {id(one) for group in optimizer.param_groups for one in group["params"]}
+        owned = _moved_by(optimizer)
         if first:
             others = {
                 id(one)
@@ -395,3 +397,8 @@ class OptimizerWatch:
             }
             owned |= {id(value) for _, value in live} - others
         return owned
+
+
+def _moved_by(optimizer: Optimizer) -> set[int]:
+    """``id`` of its parameters."""
+    return {id(one) for group in optimizer.param_groups for one in group["params"]}

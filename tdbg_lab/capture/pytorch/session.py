@@ -309,7 +309,8 @@ class TorchSession:
         `scale` gives the factor that a gradient scaler has put on it.
         """
         if self.engine.open:
-            take = partial(self.follow_objectives().take, objective, scale, several=len(self.watch) > 1)
+            several = len(self.watch) > 1 and not self.watch.has_closure
+            take = partial(self.follow_objectives().take, objective, scale, several=several)
             self.engine.guard.run("loss/objective", take)
 
     def follow_objectives(self) -> Objectives:

@@ -291,6 +291,41 @@ def test_compiled_model_is_captured(watched, in_place):
     assert run.tensor("activation/0").steps().tolist() == list(range(first, 4))
 
 
+def test_optimizers_that_follow_each_other_on_one_model_are_no_players(watched):
+    losses = []
+
+    def program():
+        torch.manual_seed(0)
+        model, x = net(), torch.randn(6, 4)
+
+        def closure():
+            second.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            return loss
+
+        first = torch.optim.Adam(model.parameters())
+        for _ in range(3):
+            first.zero_grad()
+            losses.append(closure_of(model, x))
+            first.step()
+        second = torch.optim.LBFGS(model.parameters(), max_iter=3)
+        for _ in range(3):
+            second.step(closure)
+
+    def closure_of(model, x):
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss.item()
+
+    (run,) = watched(program)
+    assert run.tensor_names(kind="loss") == ["loss/objective"]
+    values = run.scalars("loss/objective").values
+    assert values[:3].tolist() == pytest.approx(losses)
+    assert len(values) >= 5
+    assert (values[3:] <= values[2]).all()
+
+
 @pytest.mark.parametrize("reshaped", [False, True])
 def test_functional_cross_entropy_has_the_facts_of_its_module(watched, reshaped):
     def program(loss):
@@ -351,6 +386,38 @@ def test_facts_of_functions_are_of_what_they_compare(watched, loss):
 
     (run,) = watched(program)
     assert run.scalars("check/loss/objective/target_size").values.tolist() == pytest.approx(targets)
+
+
+def test_facts_of_two_losses_of_a_class_are_of_one_of_them(watched):
+    def program():
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        first, second = nn.CrossEntropyLoss(), nn.CrossEntropyLoss()
+        for _ in range(4):
+            out = model(torch.randn(8, 4))
+            optimizer.zero_grad()
+            (first(out, torch.zeros(8).long()) + second(out, torch.ones(8).long())).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    assert run.scalars("check/loss/CrossEntropyLoss/target_max").values.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("loss", [functional.cross_entropy, nn.CrossEntropyLoss()])
+def test_untouched_program_that_gives_probabilities_for_logits_is_found(watched, loss):
+    def program():
+        torch.manual_seed(0)
+        x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
+        model = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10), nn.Softmax(1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(12):
+            optimizer.zero_grad()
+            loss(model(x), y).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    (found,) = [one for one in tdbg.run_rules(run.path) if one.rule == "wrong_output"]
+    assert "softmax" in found.message
 
 
 def test_sum_of_losses_is_not_taken_for_one_of_them(watched):

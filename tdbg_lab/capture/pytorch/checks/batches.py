@@ -36,12 +36,14 @@ class BatchWatch:
     numbers, the commonest of them, its share, and how many make a row; the latter in evaluations, too.
     """
 
-    __slots__ = ("_digest", "_embeds", "_engine", "_seen")
+    __slots__ = ("_digest", "_embeds", "_engine", "_seen", "_single")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._digest = 0
         self._seen = False
+        self._single = 0
+        """Forwards of this step that were given one row of numbers: states of an environment."""
         self._embeds: dict[int, bool] = {}
         """Whether a root has an embedding, by its id."""
 
@@ -56,6 +58,8 @@ class BatchWatch:
             self._look(module, tensors[0].detach())
         if not trains:
             return
+        if tensors and tensors[0].ndim == 1 and tensors[0].is_floating_point():
+            self._single += 1
         for tensor in tensors if len(tensors) <= _MAX_TENSORS else tensors[:_MAX_TENSORS]:
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
@@ -100,8 +104,9 @@ class BatchWatch:
     def before_step(self) -> None:
         """The forwards of the step are done."""
         if self._seen:
-            self._engine.recorder.add_scalar(_BATCH, float(self._digest))
-            self._digest, self._seen = 0, False
+            if self._single <= 1:  # episodes of one who acts are as like each other as they are
+                self._engine.recorder.add_scalar(_BATCH, float(self._digest))
+            self._digest, self._seen, self._single = 0, False, 0
 
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 import torch
 
@@ -41,15 +40,20 @@ class ObjectiveFacts:
         self._engine = engine
         self._name = name
         self._probes: dict[LossKind, PredictionProbe] = {}
-        self._output: ref[torch.Tensor] | None = None
+        self._output: torch.Tensor | None = None
 
     def keep(self, output: Any) -> None:
-        """What the model gave, of which a loss may be computed; it is kept weakly."""
+        """What the model gave, of which a loss may be computed; it is kept until ``backward`` is called."""
         first = output[0] if isinstance(output, tuple | list) and output else output
-        self._output = ref(first) if isinstance(first, torch.Tensor) else None
+        self._output = first if isinstance(first, torch.Tensor) and first.requires_grad else None
+
+    def forget(self) -> None:
+        """The step is complete."""
+        self._output = None
 
     def take(self, objective: torch.Tensor) -> None:
         """Look at what ``backward`` is called on, before it is."""
+        output, self._output = self._output, None
         node = _behind(objective.grad_fn, _SCALED)
         kind = _KINDS.get(_kind(node))
         if node is None or kind is None:
@@ -59,7 +63,7 @@ class ObjectiveFacts:
             weights = getattr(node, _WEIGHTS.get(kind, ""), None)
         except RuntimeError:  # changed in place since: autograd will not have it either
             return
-        if kind is LossKind.LOG_PROBABILITIES and (logits := self._logits(node, prediction)) is not None:
+        if kind is LossKind.LOG_PROBABILITIES and (logits := _logits(node, prediction, output)) is not None:
             kind, prediction = LossKind.LOGITS, logits
         probe = self._probes.get(kind)
         if probe is None:
@@ -68,14 +72,14 @@ class ObjectiveFacts:
         probe.weights = weights
         probe.take((prediction, target))
 
-    def _logits(self, loss: Any, like: torch.Tensor) -> torch.Tensor | None:
-        """What the model gave, where the loss took the logarithm of its softmax."""
-        softmax = _behind(loss.next_functions[0][0], _VIEWS)
-        output = None if self._output is None else self._output()
-        if output is None or _kind(softmax) != "LogSoftmax" or output.numel() != like.numel():
-            return None
-        inputs = _behind(softmax.next_functions[0][0], _VIEWS)
-        return output.reshape(like.shape) if inputs is _behind(output.grad_fn, _VIEWS) else None
+
+def _logits(loss: Any, like: torch.Tensor, output: torch.Tensor | None) -> torch.Tensor | None:
+    """What the model gave, in the shape of `like`, if the loss took the logarithm of its softmax."""
+    softmax = _behind(loss.next_functions[0][0], _VIEWS)
+    if output is None or _kind(softmax) != "LogSoftmax" or output.numel() != like.numel():
+        return None
+    inputs = _behind(softmax.next_functions[0][0], _VIEWS)
+    return output.reshape(like.shape) if inputs is _behind(output.grad_fn, _VIEWS) else None
 
 
 def _signed(index: int | None) -> int | None:
