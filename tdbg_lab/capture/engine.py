@@ -111,6 +111,8 @@ class Engine:
         """Grows with every new place: tells probes to start counting calls again."""
         self.loss_visit = -1
         """The last visit in which a loss was seen."""
+        self.last_loss: ref[Any] | None = None
+        """The tensor that a loss module returned last."""
         self._watching = True
         """Whether the hooks of the layers hang, or may hang."""
         self._due = Due(self.plan)

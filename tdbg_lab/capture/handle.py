@@ -210,8 +210,10 @@ class Handle:
 
     def log_loss(self, name: str, value: Any) -> None:
         """Log a loss that no module returns, as ``loss/<name>``."""
-        if self._engine.open:
-            self._engine.guard.run(f"loss/{name}", self._log, f"loss/{name}", value, Kind.LOSS)
+        engine = self._engine
+        if engine.open:
+            engine.loss_visit = engine.visit
+            engine.guard.run(f"loss/{name}", self._log, f"loss/{name}", value, Kind.LOSS)
 
     @contextmanager
     def forward(self, mode: str | Mode) -> Iterator[None]:

@@ -129,6 +129,7 @@ def test_without_an_optimizer_a_train_forward_is_a_step(attach):
     assert handle.step == 2  # the third is open until the next forward
     handle.detach()
     assert handle.run.steps(tensor="activation/conv").tolist() == [0, 1, 2]
+    assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1]
 
 
 def test_optimizer_that_was_not_given_is_found(attach):

@@ -59,6 +59,8 @@ class OptimizerWatch:
         self._read_step = -1
         """The last step that was read without an optimizer."""
         self._closure = False
+        self.within_closure = False
+        """Whether an optimizer that was given a closure is stepping."""
         self._alone = False
         """Whether there is one optimizer only."""
         self._resting = False
@@ -187,6 +189,7 @@ class OptimizerWatch:
         if self._skipped_told != self.scalers.skipped:
             engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
+        self.within_closure = self._closure
         due = engine.mask
         if self.checks is not None:
             self.checks.before_step(optimizer, closure=self._closure, first=first)
@@ -214,6 +217,7 @@ class OptimizerWatch:
             engine.close_step()
             return
         name = self._names[optimizer]
+        self.within_closure = False
         if engine.mask & self._optimizer_mask:
             engine.guard.run("optimizer/update_ratio", self._updates.after)
         if self._closure:

@@ -115,8 +115,13 @@ class RootProbe:
             objectives.keep(output)
         if type(output) is not torch.Tensor:
             loss = own_loss(output)
-            if loss is not None:
+            if loss is not None and not self._is_known(loss):
                 self._loss.add(loss)
+
+    def _is_known(self, loss: torch.Tensor) -> bool:
+        """Whether this is what a loss module within the model returned, under whose name it is recorded."""
+        last = self._engine.last_loss
+        return last is not None and last() is loss
 
     def _say_late(self) -> None:
         self._engine.guard.notice(

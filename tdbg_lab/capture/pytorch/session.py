@@ -309,7 +309,7 @@ class TorchSession:
         `scale` gives the factor that a gradient scaler has put on it.
         """
         if self.engine.open:
-            several = len(self.watch) > 1 and not self.watch.has_closure
+            several = len(self.watch) > 1 and not self.watch.within_closure
             take = partial(self.follow_objectives().take, objective, scale, several=several)
             self.engine.guard.run("loss/objective", take)
 

@@ -175,7 +175,7 @@ class VanishingGradient(Rule):
         tail = (
             "while the loss stays high"
             if loss is LossState.STUCK
-            else "(no loss is recorded to compare with)"
+            else "and there is no single loss to compare with"
         )
         return self.finding(
             step,
