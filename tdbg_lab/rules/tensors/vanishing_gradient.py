@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -30,6 +31,10 @@ __all__ = ["VanishingGradient"]
 _LEAST_SCALE = 0.01
 """Size of weights over the median of all, below which their strength is no measure for others: that of a part
 which begins at zero on purpose is boundless."""
+_ASKING = re.compile(
+    r"(?:^|[._])(?:(?:q|k|query|key)(?:_?(?:proj|lin|linear|layer|dense))?|wq|wk|to_q|to_k)\.weight$"
+)
+"""Projections of queries and keys, by the names that libraries of transformers give them."""
 
 
 class _Layer(NamedTuple):
@@ -48,7 +53,8 @@ class VanishingGradient(Rule):
     strength |g| / |w| (L2 norms; weights of two and more dimensions; rows of an embedding that were not
     used do not count) *relative* to the strongest layer, which knows no scale, over `patience`
     recorded steps, and only while the loss is stuck high. When no layer at all has a gradient worth the
-    name, that is found, too.
+    name, that is found, too. Queries and keys of attention get next to none while each sample still attends
+    to everything alike: they are left alone where a layer before them gets its share.
 
     With `classic`, the condition of SageMaker Debugger to the letter: mean(abs(gradient)) of any gradient
     below `threshold` (AWS developer guide, VanishingGradient).
@@ -135,10 +141,13 @@ class VanishingGradient(Rule):
             rows, strength, scale = _strengths(frame, run)
             ordinary = scale >= _LEAST_SCALE * (np.median(scale) if len(scale) else 0.0)
             top = float(strength[ordinary].max(initial=0.0))
-            gone = np.flatnonzero(strength < (np.inf if top < self.floor else self.ratio * top))
+            weak = strength < (np.inf if top < self.floor else self.ratio * top)
+            first = int(weak.argmin()) if len(weak) else 0  # the first that gets its share, if any does
             found: dict[str, tuple[_Layer, float]] = {}
-            for place in gone:
+            for place in np.flatnonzero(weak):
                 key, size = frame.keys[rows[place]], float(strength[place])
+                if place > first and not weak[first] and _ASKING.search(key.name):
+                    continue
                 layer = _Layer(key, size, Row(frame.block, int(rows[place])).mean_abs)
                 found[key.name] = (layer, size / top if top else 0.0)
             frame.memo[memo] = found

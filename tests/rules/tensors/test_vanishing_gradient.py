@@ -128,3 +128,18 @@ def test_part_that_begins_at_zero_is_no_measure_for_the_others(made: Made) -> No
         weights = {"a.weight": weight, "b.weight": weight, "c.weight": 1e-5 * weight}
         made.step(step, weights | slopes | {"loss/x": 2.3})
     assert made.check(VanishingGradient())[0] == []
+
+
+@pytest.mark.parametrize("early", [1.0, 1e-6])
+def test_queries_and_keys_are_left_alone_while_a_layer_before_them_has_a_gradient(
+    made: Made, early: float
+) -> None:
+    weight = np.random.default_rng(0).normal(size=(8, 8))
+    names = {"embed": early, "attention.query": 1e-6, "attention.k_proj": 1e-6, "attention.value": 1.0}
+    for step in range(40):
+        noise = np.random.default_rng(step).normal(size=(8, 8))
+        tensors = {f"{name}.weight": weight for name in names}
+        tensors |= {f"gradient/{name}.weight": noise * factor for name, factor in names.items()}
+        made.step(step, tensors | {"loss/x": 2.3 + noise[0, 0] * 0.01})
+    findings, _ = made.check(VanishingGradient())
+    assert [one.evidence["layers_count"] for one in findings] == ([] if early == 1.0 else [3])
