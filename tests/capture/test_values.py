@@ -167,6 +167,25 @@ def test_model_output_with_loss_gives_the_loss_a_name(attach):
     assert handle.run.scalars("loss/Model").values.tolist() == pytest.approx([out.loss.item()])
 
 
+def test_loss_of_a_module_within_the_model_is_not_recorded_twice(attach):
+    class Model(nn.Module):
+        def __init__(self, scale):
+            super().__init__()
+            self.body, self.criterion, self.scale = nn.Linear(3, 2), nn.CrossEntropyLoss(), scale
+
+        def forward(self, x, labels=None):
+            logits = self.body(x)
+            loss = self.criterion(logits, labels)
+            return {"logits": logits, "loss": loss if self.scale == 1 else loss * self.scale}
+
+    for scale, names in ((1, ["loss/CrossEntropyLoss"]), (2, ["loss/CrossEntropyLoss", "loss/Model"])):
+        model = Model(scale)
+        handle = attach(model)
+        model(torch.randn(4, 3), labels=torch.tensor([0, 1, 1, 0]))
+        handle.detach()
+        assert handle.run.tensor_names(kind="loss") == names
+
+
 def test_keyword_inputs_are_captured(attach):
     class Wrap(nn.Module):
         def __init__(self):

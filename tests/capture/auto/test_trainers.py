@@ -131,6 +131,7 @@ def test_lightning_fit_is_one_run(watched):
     (run,) = watched(lambda: trainers.append(lightning_training()))
     assert (run.status, run.last_step) == ("finished", 3)
     assert {"head.weight", "gradient/head.weight", "activation/head"} <= set(run.tensor_names())
+    assert run.tensor_names(kind="loss") == ["loss/training"]
     assert not any("tdbg" in type(one).__module__ for one in trainers[0].callbacks)
 
 
