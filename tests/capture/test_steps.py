@@ -111,7 +111,7 @@ def test_accumulated_batches_are_one_step_of_an_optimizer_that_was_not_given(att
 
 
 def test_optimizer_that_never_steps_does_not_hold_up_the_steps(attach, monkeypatch):
-    monkeypatch.setattr("tdbg_lab.capture.pytorch.optimizers._LONG", 3)
+    monkeypatch.setattr("tdbg_lab.capture.pytorch.by_hand._LONG", 3)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with attach(model) as handle:

@@ -6,15 +6,14 @@ them steps a second time.
 
 from __future__ import annotations
 
-import gc
 from functools import partial
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch.optim import Optimizer
 
+from tdbg_lab.capture.pytorch.by_hand import ByHand
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
@@ -25,6 +24,8 @@ from tdbg_lab.records import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torch.optim import Optimizer
+
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
     from tdbg_lab.capture.pytorch.objectives import Objectives
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OptimizerWatch"]
 
-_LONG = 256
-"""Batches without a step of an optimizer that is there: it is not what trains."""
 _TO_COME = "\0"
 """Name of an optimizer that is not known before its first step."""
 
@@ -44,6 +43,8 @@ class OptimizerWatch:
     def __init__(self, engine: Engine, parameters: ParameterProbe) -> None:
         self._engine = engine
         self.parameters = parameters
+        self.by_hand = ByHand(engine, parameters)
+        """What there is to see while no optimizer has stepped."""
         self._updates = UpdateProbe(engine)
         self.scalers = ScalerWatch(engine, self.on_skipped, self._concerns)
         self._skipped_told = 0
@@ -54,10 +55,6 @@ class OptimizerWatch:
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
         self._stepped: set[str] = set()
         self._expected: set[str] = set()
-        self._awaited = 0
-        """Batches that were seen before the first step of an optimizer."""
-        self._read_step = -1
-        """The last step that was read without an optimizer."""
         self._closure = False
         self.within_closure = False
         """Whether an optimizer that was given a closure is stepping."""
@@ -115,53 +112,6 @@ class OptimizerWatch:
     def named(self) -> dict[str, Optimizer]:
         """The optimizers by their names."""
         return {name: optimizer for optimizer, name in self._names.items()}
-
-    def awaits(self) -> bool:
-        """Whether a step is still to come from an optimizer that was not given, though the model ran again.
-
-        Gradients of several batches are accumulated then. The program's optimizers are looked for once, among
-        all its objects; if none of them steps for long, the model is trained in another way.
-        """
-        if self._names:
-            return False
-        self._awaited += 1
-        if self._awaited == 1 and not self._is_there():
-            self._awaited = _LONG
-        return self._awaited < _LONG
-
-    def read_by_hand(self, *, gradients: bool) -> None:
-        """Read what the program moves itself, once in a step, where no optimizer steps.
-
-        Parameters
-        ----------
-        gradients
-            Whether a backward has just ended: gradients are those of this step.
-        """
-        engine = self._engine
-        if self._names or self._awaited < _LONG or self._read_step == engine.step:
-            return
-        self._read_step = engine.step
-        engine.guard.run("parameters", self._read_unowned, engine.mask, gradients=gradients)
-
-    def _read_unowned(self, due: int, *, gradients: bool) -> None:
-        if not due & (self._optimizer_mask | self.parameters.mask):
-            return
-        live = self.parameters.live()
-        self._owned = {id(value) for _, value in live} if gradients else set()
-        norm = self.parameters.record(live, due, values=True, gradients_of=self._owned)
-        if gradients and due & self._optimizer_mask:
-            self._norm("", due, norm, 1.0)
-
-    def _is_there(self) -> bool:
-        """Whether the program holds an optimizer that moves parameters of the model."""
-        known = {id(value) for _, value in self.parameters.live()}
-        found = (one for one in gc.get_objects() if issubclass(type(one), Optimizer))
-        return any(
-            id(one) in known
-            for optimizer in found
-            for group in getattr(optimizer, "param_groups", ())
-            for one in group["params"]
-        )
 
     @property
     def has_closure(self) -> bool:

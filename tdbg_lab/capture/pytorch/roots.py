@@ -66,9 +66,9 @@ class RootProbe:
         if recomputing():
             return
         again = engine.forwards and module.training and not engine.override and not self._watch
-        if again and not engine.guard.run("optimizer/awaited", self._watch.awaits):
+        if again and not engine.guard.run("optimizer/awaited", self._watch.by_hand.awaits):
             engine.before_step()
-            self._watch.read_by_hand(gradients=False)
+            self._watch.by_hand.read(gradients=False)
             engine.close_step()
         engine.begin_forward(training=module.training)
         checks = self._watch.checks

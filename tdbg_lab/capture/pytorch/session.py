@@ -321,8 +321,8 @@ class TorchSession:
 
     def end_backward(self) -> None:
         """A backward is over that belongs to the training."""
-        if self.engine.open and self.engine.recorder.mode is Mode.TRAIN:
-            self.watch.read_by_hand(gradients=True)
+        if self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not self.watch:
+            self.watch.by_hand.read(gradients=True)
 
     def _is_sure(self) -> bool:
         return self._stance.sure

@@ -451,7 +451,7 @@ def test_training_by_hand_without_an_optimizer_is_captured(watched):
 
 
 def test_training_by_hand_that_resets_gradients_first_is_captured_with_them(watched):
-    norms = []
+    norms, whole = [], []
 
     def program():
         model = net()
@@ -460,6 +460,7 @@ def test_training_by_hand_that_resets_gradients_first_is_captured_with_them(watc
             model.zero_grad()
             functional.cross_entropy(model(x), y).backward()
             norms.append(model[0].weight.grad.norm().item())
+            whole.append(nn.utils.clip_grad_norm_(model.parameters(), 0.1).item())
             for value in model.parameters():
                 value.data.add_(value.grad, alpha=-0.1)
 
@@ -468,6 +469,7 @@ def test_training_by_hand_that_resets_gradients_first_is_captured_with_them(watc
         assert len(run.tensor(name).steps()) >= 5, name
     recorded = run.tensor("gradient/0.weight").history(["l2"])["l2"].tolist()
     assert recorded == pytest.approx(norms[-len(recorded) :])
+    assert run.scalars("optimizer/grad_norm").values.tolist() == pytest.approx(whole[-len(recorded) :])
 
 
 def test_program_that_attaches_itself_is_left_to_it(watched):
