@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ _DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
 _MODE_WORD = {Mode.TRAIN: "", Mode.EVAL: " (eval)", Mode.PREDICT: " (predict)"}
 _DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
 _MOST = 24
+_BOOKKEEPING = re.compile(r"(^|_)(epoch|runtime|total_flos|num_input_tokens_seen)$|_per_second$")
+"""What trainers log beside metrics: shown when it is asked for."""
 _KINDS = (Kind.LOSS.value, Kind.SCALAR.value, Kind.OPTIMIZER.value, Kind.COST.value)
 
 
@@ -48,7 +51,7 @@ _KINDS = (Kind.LOSS.value, Kind.SCALAR.value, Kind.OPTIMIZER.value, Kind.COST.va
             "Scalars",
             "tensors",
             tensor_kinds=_KINDS,
-            help="Default: losses, metrics, learning rates.",
+            help="Default: losses, metrics, learning rates, without times and counts of trainers.",
         ),
         REGEX,
         Param(
@@ -191,7 +194,9 @@ def _chosen(run: Run, tensors: Sequence[str] | None, regex: str | None) -> list[
         wanted = set(tensors)
         return [key for key in run.tensors() if key.name in wanted][:_MOST]
     if regex is None:
-        default = [key for key in keys if _group(key) in _DEFAULT_GROUPS]
+        default = [
+            key for key in keys if _group(key) in _DEFAULT_GROUPS and not _BOOKKEEPING.search(key.name)
+        ]
         keys = default or keys
     return keys[:_MOST]
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from torch import nn
 
+import tdbg_lab as tdbg
 from tdbg_lab.views import call_view
 from tdbg_lab.views.scalars import smooth
 
@@ -29,6 +31,17 @@ def test_scalars_put_losses_metrics_and_learning_rates_in_plots_of_their_own(pla
     titles = [figure.layout[axis].title.text for axis in ("yaxis", "yaxis2", "yaxis3")]
     assert titles == ["Loss", "Metric", "LR"]
     assert {trace.xaxis for trace in figure.data} == {"x"}
+
+
+def test_scalars_leave_times_and_counts_of_trainers_out_until_they_are_asked_for(tmp_path):
+    handle = tdbg.attach(nn.Linear(1, 1), store=tmp_path / "run", profiler=False, rules="none")
+    handle.log(eval_accuracy=0.5, epoch=1.0, eval_runtime=2.0, train_samples_per_second=300.0)
+    handle.detach()
+    run = handle.run
+    assert [trace.name for trace in call_view(run, "scalars").data] == ["eval_accuracy"]
+    asked = call_view(run, "scalars", {"tensors": ["epoch", "eval_runtime"]})
+    assert {trace.name for trace in asked.data} == {"epoch", "eval_runtime"}
+    assert len(call_view(run, "scalars", {"regex": "runtime|second"}).data) == 2
 
 
 def test_scalars_give_a_constant_room_around_its_value():
