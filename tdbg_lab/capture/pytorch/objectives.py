@@ -71,6 +71,8 @@ class Objectives:
             if self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
             self._probes[_NAME].add(objective.detach() / scale())
+        if self._facts is not None:
+            self._facts.forget()  # before backward, which gives memory back
 
     def _hold(self, value: torch.Tensor, *, seen: bool) -> None:
         if not self._turns or self._turns[-1].players:

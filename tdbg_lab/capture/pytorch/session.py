@@ -298,9 +298,11 @@ class TorchSession:
             return
         name = type(module).__name__
         probe = self._loss_probes.setdefault(name, LossProbe(engine, name))
-        facts = engine.plan.config.checks and engine.mask & engine.costly
-        if facts and not probe.is_of(module):
-            probe.take_over(module, PredictionProbe.of(engine, name, module))
+        if engine.plan.config.checks and engine.mask & engine.costly and not probe.is_of(module):
+            engine.guard.run(
+                f"check/{probe.name}",
+                lambda: probe.take_over(module, PredictionProbe.of(engine, name, module)),
+            )
         engine.guard.run(probe.name, probe.take, module, args if probe.is_of(module) else (), output)
 
     def take_objective(self, objective: torch.Tensor, scale: Callable[[], float]) -> None:

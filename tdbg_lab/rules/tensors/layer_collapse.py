@@ -171,10 +171,10 @@ class LayerCollapse(Rule):
 
 
 def _comes_back(spread: NDArray[np.float64]) -> bool:
-    """Whether a spread grows again after its least: what is learnt first is the mean."""
+    """Whether a spread grows again after its least: the mean is learnt first. Rounding is no spread."""
     part = max(1, len(spread) // 4)
     middles = np.median(sliding_window_view(spread, part), axis=1)
-    return bool(middles[-1] > _GROWN * middles.min())
+    return bool(middles[-1] > _GROWN * max(middles.min(), _ROUNDING))
 
 
 def _goes_on(run: RunView) -> bool:

@@ -11,6 +11,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import RuleStatus, Severity
 from tdbg_lab.rules import LayerCollapse, check_run
+from tdbg_lab.rules.tensors.layer_collapse import _comes_back
 from tests.rules import nets
 from tests.rules.made import Made
 
@@ -130,6 +131,11 @@ def test_says_that_there_is_no_hidden_layer(tmp_path: Path) -> None:
 def test_threshold_out_of_range_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"layer_collapse.spread is 2"):
         LayerCollapse(spread=2.0)
+
+
+def test_rounding_is_no_spread_that_comes_back() -> None:
+    assert not _comes_back(np.array([0.0] * 12 + [3e-4] * 4))
+    assert _comes_back(np.array([0.01] * 12 + [0.02] * 4))
 
 
 def _game(path: Path, *, lost_from: int) -> list[str]:

@@ -43,17 +43,16 @@ class ObjectiveFacts:
         self._output: torch.Tensor | None = None
 
     def keep(self, output: Any) -> None:
-        """What the model gave, of which a loss may be computed; it is kept until ``backward`` is called."""
+        """What the model gave, of which a loss may be computed; it is kept until `forget`."""
         first = output[0] if isinstance(output, tuple | list) and output else output
         self._output = first if isinstance(first, torch.Tensor) and first.requires_grad else None
 
     def forget(self) -> None:
-        """The step is complete."""
+        """The loss is computed, or the step is complete."""
         self._output = None
 
     def take(self, objective: torch.Tensor) -> None:
         """Look at what ``backward`` is called on, before it is."""
-        output, self._output = self._output, None
         node = _behind(objective.grad_fn, _SCALED)
         kind = _KINDS.get(_kind(node))
         if node is None or kind is None:
@@ -63,7 +62,10 @@ class ObjectiveFacts:
             weights = getattr(node, _WEIGHTS.get(kind, ""), None)
         except RuntimeError:  # changed in place since: autograd will not have it either
             return
-        if kind is LossKind.LOG_PROBABILITIES and (logits := _logits(node, prediction, output)) is not None:
+        if (
+            kind is LossKind.LOG_PROBABILITIES
+            and (logits := _logits(node, prediction, self._output)) is not None
+        ):
             kind, prediction = LossKind.LOGITS, logits
         probe = self._probes.get(kind)
         if probe is None:
