@@ -95,7 +95,8 @@ class InputBound(PhaseRule):
     def _promise(run: RunView, advice: LoadingAdvice | None) -> str:
         if advice is None:
             return "" if not run.loaders else "; more workers would not help"
-        return f": num_workers={advice.workers} would save about {advice.gain:.0%}"
+        loader = "" if run.loaders else "a DataLoader with "
+        return f": {loader}num_workers={advice.workers} would save about {advice.gain:.0%}"
 
     @staticmethod
     def _advice(run: RunView, advice: LoadingAdvice | None) -> tuple[str, ...]:
