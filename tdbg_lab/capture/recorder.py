@@ -6,8 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
-from tdbg_lab.stats.block import concat, empty_block, scalar_block
+from tdbg_lab.stats.block import concat, empty_block, scalar_block, take
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.growing import GrowingBlock
 
@@ -96,6 +98,7 @@ class Recorder:
     """
 
     __slots__ = (
+        "_block_places",
         "_blocks",
         "_interned",
         "_keys",
@@ -126,6 +129,8 @@ class Recorder:
         self._measured_keys: list[TensorKey] = []
         self._keys: list[TensorKey] = []
         self._blocks: list[StatsBlock] = []
+        self._block_places: list[int] = []
+        """Rows that had been measured before each block was added."""
         self._scalar_keys: list[TensorKey] = []
         self._scalars: list[float] = []
         self._waiting: dict[tuple[Mode, int], _Waiting] = {}
@@ -155,6 +160,7 @@ class Recorder:
         """Add rows: one key per row of `block`."""
         self._keys += keys
         self._blocks.append(block)
+        self._block_places.append(len(self._measured_keys))
 
     def add_measured(self, keys: list[TensorKey]) -> None:
         """Say the keys of the rows that were added to `measured`; without it they are forgotten."""
@@ -237,24 +243,32 @@ class Recorder:
             self.flush_waiting()
 
     def _take_rows(self) -> tuple[list[TensorKey], StatsBlock]:
-        """Take the rows gathered so far: what was measured, then numbers, then blocks."""
+        """Take the rows gathered so far: tensors in the order in which they were read.
+
+        Some of a step are blocks where the kernels are still being compiled, or for tensors of other devices.
+        """
         measured, keys, scalars, blocks = self.measured, self._measured_keys, self._scalars, self._blocks
-        all_keys = keys + self._scalar_keys + self._keys
+        places, all_keys = self._block_places, keys + self._scalar_keys + self._keys
         self._measured_keys, self._scalar_keys, self._keys = [], [], []
-        self._scalars, self._blocks = [], []
+        self._scalars, self._blocks, self._block_places = [], [], []
+        n_scalars, n_measured = len(scalars), len(measured)
         try:
-            if len(measured) != len(keys):  # a measurement has broken off; no row under a wrong name
+            if n_measured != len(keys):  # a measurement has broken off; no row under a wrong name
                 measured.clear()
-                all_keys = all_keys[len(keys) :]
-            if scalars and len(measured) and engine().ready:
+                all_keys, n_measured = all_keys[len(keys) :], 0
+            if scalars and n_measured and engine().ready:
                 engine().add_numbers(measured, scalars)
                 scalars = []
-            parts = [measured.block()] if len(measured) else []
+            parts = [measured.block()] if n_measured else []
         finally:
             measured.clear()
         if scalars:
             parts.append(scalar_block(scalars))
-        return all_keys, concat([*parts, *blocks])
+        rows = concat([*parts, *blocks])
+        if not blocks or min(places) >= n_measured:
+            return all_keys, rows
+        order = _reading_order(n_measured, n_scalars, places, [len(block) for block in blocks])
+        return [all_keys[row] for row in order], take(rows, order)
 
     def _intern(self, keys: list[TensorKey]) -> tuple[TensorKey, ...]:
         """The same tuple object for the same keys: the writer caches its encoded form."""
@@ -265,3 +279,15 @@ class Recorder:
                 self._interned.clear()
             known = self._interned[identity] = tuple(keys)  # keeps the ids alive
         return known
+
+
+def _reading_order(measured: int, numbers: int, places: list[int], lengths: list[int]) -> NDArray[np.intp]:
+    """Places of rows that stand as measured ones, numbers, blocks: each block where it came, numbers last."""
+    came = np.concatenate(
+        [
+            np.arange(measured),
+            np.full(numbers, np.inf),
+            np.repeat(np.minimum(places, measured) - 0.5, lengths),  # before the row that came after it
+        ]
+    )
+    return np.argsort(came, kind="stable")
