@@ -64,7 +64,8 @@ def attach(
         An optimizer, or several. None: the first optimizer that moves the model's parameters is
         found when it steps.
     loss
-        Loss modules that are not part of the model.
+        Loss modules that are not part of the model. Where none is seen, as with losses that functions
+        compute, what ``backward`` is called on is recorded as ``loss/objective``.
     store
         Run directory; by default ``runs/<date and time>``. Or a place on an object store:
         ``s3://bucket/path``, ``gs://bucket/path``, ``az://container/path``.

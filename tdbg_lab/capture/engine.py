@@ -86,8 +86,7 @@ class Engine:
         self.step = self._first_step = first_step
         self.override: Mode | None = None
         """Mode set by the user, instead of the model's own."""
-        self.mask = 0
-        self.module_mask = 0
+        self.mask = self.module_mask = 0
         self.module_bits = self.plan.mask_of(Kind.ACTIVATION, Kind.INPUT)
         self.costly = self.plan.mask_of(*(kind for kind in Kind if kind not in _CHEAP))
         """Collections whose steps are worth measuring and showing."""
@@ -96,9 +95,8 @@ class Engine:
         self.open = True
         self.rootless = False
         """Root forwards are not seen: the model is called by its parts, or compiled elsewhere."""
-        self.forwards = 0
-        """Train forwards seen in the current step."""
-        self.forwards_ever = 0
+        self.forwards = self.forwards_ever = 0
+        """Train forwards seen in the current step, and forwards seen so far."""
         self.lock = RLock()
         """Held while a layer is read."""
         self.layers: ref[Layers] | None = None
@@ -111,6 +109,8 @@ class Engine:
         """Grows with every new place: tells probes to start counting calls again."""
         self.loss_visit = -1
         """The last visit in which a loss was seen."""
+        self.losses_logged = False
+        """Whether the program logs its losses itself, be it after the backward."""
         self.last_loss: ref[Any] | None = None
         """The tensor that a loss module returned last."""
         self._watching = True

@@ -213,6 +213,7 @@ class Handle:
         engine = self._engine
         if engine.open:
             engine.loss_visit = engine.visit
+            engine.losses_logged = True
             engine.guard.run(f"loss/{name}", self._log, f"loss/{name}", value, Kind.LOSS)
 
     @contextmanager

@@ -128,8 +128,10 @@ def test_without_an_optimizer_a_train_forward_is_a_step(attach):
         model(batch(seed)[0]).sum().backward()
     assert handle.step == 2  # the third is open until the next forward
     handle.detach()
-    assert handle.run.steps(tensor="activation/conv").tolist() == [0, 1, 2]
-    assert handle.run.steps(tensor="conv.weight").tolist() == [0, 1]
+    for name in ("activation/conv", "conv.weight", "loss/objective"):
+        assert handle.run.steps(tensor=name).tolist() == [0, 1, 2], name
+    # With the second forward it is known that no optimizer will step.
+    assert handle.run.steps(tensor="gradient/conv.weight").tolist() == [1, 2]
 
 
 def test_optimizer_that_was_not_given_is_found(attach):

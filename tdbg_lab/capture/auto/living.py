@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import nn
-from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 if TYPE_CHECKING:
@@ -18,28 +17,25 @@ __all__ = ["Living", "parameter_ids"]
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """Models, optimizers and gradient scalers that exist at one moment.
+    """Models and optimizers that exist at one moment.
 
     Finding them takes a look at every object of the process, some 50 ms for half a million.
     """
 
     modules: list[nn.Module]
     optimizers: list[Optimizer]
-    scalers: list[GradScaler]
 
     @classmethod
     def now(cls) -> Living:
         """Those of this moment. Types are asked, not objects: a lazy object would load itself."""
-        modules, optimizers, scalers = [], [], []
+        modules, optimizers = [], []
         for one in gc.get_objects():
             kind = type(one)
             if issubclass(kind, nn.Module):
                 modules.append(one)
             elif issubclass(kind, Optimizer) and hasattr(one, "_optimizer_step_pre_hooks"):
                 optimizers.append(one)  # a wrapper around an optimizer has no hooks of its own
-            elif issubclass(kind, GradScaler):
-                scalers.append(one)
-        return cls(modules, optimizers, scalers)
+        return cls(modules, optimizers)
 
     def holders(self, parameters: set[int]) -> list[Optimizer]:
         """Optimizers that hold one of these parameters (by id)."""

@@ -20,7 +20,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, parameter_ids
 from tdbg_lab.capture.auto.names import named_as_in_program, visible
-from tdbg_lab.capture.auto.objective import ObjectiveWatch
+from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.hook import make_inert
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
@@ -55,7 +55,6 @@ class TorchFinder:
         """Models that nobody trains so far, by id."""
         self._met: WeakSet[Optimizer] = WeakSet()
         self._losses: list[RemovableHandle] = []
-        self._objective = ObjectiveWatch(_newest_session, self._passed)
 
     def start(self) -> None:
         """Look from now on."""
@@ -63,12 +62,12 @@ class TorchFinder:
             register_module_forward_pre_hook(self._called),
             register_optimizer_step_pre_hook(self._steps),
         ]
-        self._objective.start()
+        follow(self)
         warnings.filterwarnings("ignore", message=_ABOUT_OUR_HOOK)
 
     def stop(self) -> None:
         """Take the hooks off."""
-        self._objective.stop()
+        leave(self)
         filters: Any = warnings.filters
         filters[:] = [one for one in filters if _ABOUT_OUR_HOOK not in str(one[1])]
         for hooks in (self._hooks, self._losses):
@@ -115,15 +114,22 @@ class TorchFinder:
         if not trainable or candidate.calls & (candidate.calls - 1):
             return
         living = Living.now()
-        self._objective.scalers.update(living.scalers)
         own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
         if own:
             self._attach(living, own, called=module)
         elif candidate.moved and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
 
-    def _passed(self) -> None:
-        """A backward is over."""
+    # -- backward passes, as a `Follower` ---------------------------------------------------------
+
+    last_forward_ns = -1
+    """Of no model of its own."""
+
+    def begin_backward(self, objective: torch.Tensor) -> None:
+        """Sessions record it."""
+
+    def end_backward(self, *, own: bool) -> None:  # noqa: ARG002 - of a `Follower`
+        """Models that wait may have got gradients."""
         if self._waiting:
             self._watch.guarded(self._note_gradients)
 
@@ -170,10 +176,8 @@ class TorchFinder:
         self._met.update(optimizers or ())
         for root in roots:
             self._remember(root.modules())
-        if isinstance(handle.session, TorchSession):
-            handle.session.follow_objectives()
-            if called is not None:
-                handle.session.catch_up(called)
+        if called is not None and isinstance(handle.session, TorchSession):
+            handle.session.catch_up(called)
 
     # -- losses -----------------------------------------------------------------------------------
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
+from tdbg_lab.capture.pytorch.scaled import ScaledLosses
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
     import torch
@@ -40,37 +40,35 @@ class Objectives:
     """Records ``loss/objective``; of optimizers that take turns, ``loss/objective/<optimizer>`` of each.
 
     With several optimizers the values wait until the step of the run ends: whose they are is known then.
+
+    Parameters
+    ----------
+    facts
+        Whether to look at what a function computes them of.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, facts: bool) -> None:
         self._engine = engine
+        self._scaled = ScaledLosses(engine)
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
-        self._facts = ObjectiveFacts(engine, _NAME) if engine.plan.config.checks else None
+        self._facts = ObjectiveFacts(engine, _NAME) if facts and engine.plan.config.checks else None
 
     def keep(self, output: Any) -> None:
         """A model has given this, at a saved step: the loss may be computed of it."""
         if self._facts is not None:
             self._facts.keep(output)
 
-    def take(self, objective: torch.Tensor, scale: Callable[[], float], *, several: bool) -> None:
-        """``backward`` is called on `objective`.
-
-        Parameters
-        ----------
-        scale
-            Gives the factor that a gradient scaler has put on it.
-        several
-            Whether there are several optimizers.
-        """
+    def take(self, objective: torch.Tensor, *, several: bool) -> None:
+        """``backward`` is called on `objective`; `several` says whether there are several optimizers."""
         engine = self._engine
-        seen = engine.loss_visit == engine.visit
+        seen = engine.losses_logged or engine.loss_visit == engine.visit
         if several and engine.recorder.mode is Mode.TRAIN:
-            self._hold(objective.detach() / scale(), seen=seen)
+            self._hold(self._scaled.plain(objective), seen=seen)
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
-            self._probes[_NAME].add(objective.detach() / scale())
+            self._probes[_NAME].add(self._scaled.plain(objective))
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
 
@@ -100,6 +98,10 @@ class Objectives:
                 self._add(f"{_NAME}/{'+'.join(sorted(turn.players))}", turn.total)
             elif not turn.seen:
                 self._add(_NAME, turn.total / turn.passes)
+
+    def detach(self) -> None:
+        """Look no longer. Idempotent."""
+        self._scaled.detach()
 
     def _add(self, name: str, value: torch.Tensor) -> None:
         if name not in self._probes:

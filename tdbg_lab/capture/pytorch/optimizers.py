@@ -95,8 +95,10 @@ class OptimizerWatch:
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
         self.scalers.detach()
-        if self._engine.open and self.objectives is not None:
-            self._engine.guard.run("loss/objective", self.objectives.close)
+        if self.objectives is not None:
+            self.objectives.detach()
+            if self._engine.open:
+                self._engine.guard.run("loss/objective", self.objectives.close)
         if self._engine.open and self._skipped_told != self.scalers.skipped:  # no step was made since
             self._engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._clipping.detach()

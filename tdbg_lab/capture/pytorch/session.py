@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.copies import CopyWatch
@@ -31,7 +32,7 @@ from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from torch import nn
     from torch.utils.hooks import RemovableHandle
@@ -145,6 +146,8 @@ class TorchSession:
             self._losses, handles = hook_losses(owner, engine, losses, sites, self._is_sure)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
+            self.watch.objectives = Objectives(engine, facts=not self._losses)
+            follow(self)
         except BaseException:
             self.detach()
             raise
@@ -305,25 +308,25 @@ class TorchSession:
             )
         engine.guard.run(probe.name, probe.take, module, args if probe.is_of(module) else (), output)
 
-    def take_objective(self, objective: torch.Tensor, scale: Callable[[], float]) -> None:
-        """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns.
+    # -- backward passes --------------------------------------------------------------------------
 
-        `scale` gives the factor that a gradient scaler has put on it.
-        """
-        if self.engine.open:
+    @property
+    def last_forward_ns(self) -> int:
+        """When a model was called last, by `time.perf_counter_ns`; -1 once detached."""
+        return self.engine.last_forward_ns if self.engine.open else -1
+
+    def begin_backward(self, objective: torch.Tensor) -> None:
+        """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns."""
+        objectives = self.watch.objectives
+        if any(hook.compiled for hook in self._losses):
+            return  # their values, which are seen on saved steps only, stay the one series
+        if self.engine.open and objectives is not None:
             several = len(self.watch) > 1 and not self.watch.within_closure
-            take = partial(self.follow_objectives().take, objective, scale, several=several)
-            self.engine.guard.run("loss/objective", take)
+            self.engine.guard.run("loss/objective", objectives.take, objective, several=several)
 
-    def follow_objectives(self) -> Objectives:
-        """From now on `take_objective` is called of what the program calls ``backward`` on."""
-        if self.watch.objectives is None:
-            self.watch.objectives = Objectives(self.engine)
-        return self.watch.objectives
-
-    def end_backward(self) -> None:
-        """A backward is over that belongs to the training."""
-        if self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not self.watch:
+    def end_backward(self, *, own: bool) -> None:
+        """A backward is over; `own` says that it belongs to the training."""
+        if own and self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not self.watch:
             self.watch.by_hand.read(gradients=True)
 
     def _is_sure(self) -> bool:
@@ -338,6 +341,7 @@ class TorchSession:
         optimizers stay, inert, because their dictionary is being iterated over; the next call
         takes them off.
         """
+        leave(self)
         self._functional.end()
         self._stance.leave()
         self.watch.detach()

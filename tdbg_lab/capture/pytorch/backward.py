@@ -1,0 +1,65 @@
+"""Backward passes of the program: whose they are, and what they are called on.
+
+``torch.autograd.backward``, which ``Tensor.backward`` calls, is listened to while somebody follows it.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from tdbg_lab.listening import forget, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tdbg_lab.listening import Listeners
+
+__all__ = ["Follower", "follow", "leave"]
+
+_BACKWARD = (torch.autograd, "backward")
+
+
+class Follower(Protocol):
+    """Who is told of backward passes."""
+
+    @property
+    def last_forward_ns(self) -> int:
+        """When its model was called last, by `time.perf_counter_ns`; -1 without one."""
+
+    def begin_backward(self, objective: torch.Tensor) -> None:
+        """``backward`` is called on a number, and the model that was called last is this one's."""
+
+    def end_backward(self, *, own: bool) -> None:
+        """A backward is over; `own` says whether `begin_backward` was called of it."""
+
+
+def follow(follower: Follower) -> None:
+    """Tell `follower`, which is held weakly, of each backward from now on."""
+    listen(*_BACKWARD, follower, _telling)
+
+
+def leave(follower: Follower) -> None:
+    """Tell `follower` no longer. Idempotent."""
+    forget(*_BACKWARD, follower)
+
+
+def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Callable[..., Any]:
+    @wraps(original)
+    def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
+        own = None
+        if isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
+            own = max(followers, key=_last_forward_ns, default=None)
+            if own is not None:
+                own.begin_backward(tensors)
+        original(tensors, *args, **kwargs)
+        for follower in followers:
+            follower.end_backward(own=follower is own)
+
+    return backward
+
+
+def _last_forward_ns(follower: Follower) -> int:
+    return follower.last_forward_ns

@@ -1,0 +1,70 @@
+"""Losses that a gradient scaler has multiplied: what they were before."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import torch
+from torch.amp import GradScaler
+
+from tdbg_lab.listening import forget, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.listening import Listeners
+
+__all__ = ["ScaledLosses"]
+
+_SCALE = (GradScaler, "scale")
+
+
+class ScaledLosses:
+    """Remembers what ``GradScaler.scale`` was given last, until the next backward."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._scaler: ref[GradScaler] | None = None
+        self._scaled: ref[torch.Tensor] | None = None
+        self._plain: torch.Tensor | None = None
+        """Detached: it keeps no graph alive."""
+        listen(*_SCALE, self, _telling)
+
+    def detach(self) -> None:
+        """Listen no longer. Idempotent."""
+        forget(*_SCALE, self)
+
+    def note(self, scaler: GradScaler, given: Any, result: Any) -> None:
+        """A scaler made `result` of a loss."""
+        if self._engine.open and scaler.is_enabled():
+            self._engine.guard.run("loss/objective", self._keep, scaler, given, result)
+
+    def _keep(self, scaler: GradScaler, given: Any, result: Any) -> None:
+        if isinstance(given, torch.Tensor) and given.numel() == 1:
+            self._scaler, self._scaled, self._plain = ref(scaler), ref(result), given.detach()
+
+    def plain(self, objective: torch.Tensor) -> torch.Tensor:
+        """What ``backward`` is called on, detached and as it was before a scaler multiplied it."""
+        scaled, plain = self._scaled, self._plain
+        self._scaled = self._plain = None
+        if scaled is None or plain is None:
+            return objective.detach()
+        if scaled() is objective:
+            return plain
+        scaler = None if self._scaler is None else self._scaler()
+        # Something was done with it since. Asking for the scale waits for the device.
+        return objective.detach() / (1.0 if scaler is None else scaler.get_scale())
+
+
+def _telling(original: Callable[..., Any], watches: Listeners[ScaledLosses]) -> Callable[..., Any]:
+    @wraps(original)
+    def scale(self: GradScaler, outputs: Any) -> Any:
+        result = original(self, outputs)
+        for watch in watches:
+            watch.note(self, outputs, result)
+        return result
+
+    return scale

@@ -1,0 +1,153 @@
+"""The loss of an attached training that no loss module tells: what ``backward`` is called on."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tdbg_lab import attach as attach_to
+
+LOSS = "loss/objective"
+
+
+def made():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def batch():
+    return torch.randn(6, 4), torch.randint(0, 3, (6,))
+
+
+def losses_of(run, name=LOSS):
+    return run.scalars(name).values.tolist()
+
+
+def test_loss_by_a_function_is_recorded_at_every_step(attach):
+    model, optimizer = made()
+    losses = []
+    with attach(model, optimizer=optimizer, save_every=3) as handle:
+        for _ in range(7):
+            x, y = batch()
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x), y)
+            loss.backward()
+            losses.append(loss.item())
+            optimizer.step()
+    assert handle.run.tensor_names(kind="loss") == [LOSS]
+    assert losses_of(handle.run) == pytest.approx(losses)
+    assert handle.run.scalars(LOSS).steps.tolist() == list(range(7))
+    assert "check/loss/objective/hits" in handle.run.tensor_names(kind="check")
+
+
+def test_loss_module_that_was_not_given_is_recorded_too(attach):
+    model, optimizer = made()
+    criterion, losses = nn.CrossEntropyLoss(), []
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(3):
+            x, y = batch()
+            loss = criterion(model(x), y)
+            loss.backward()
+            losses.append(loss.item())
+            optimizer.step()
+    assert losses_of(handle.run) == pytest.approx(losses)
+
+
+@pytest.mark.parametrize("how", ["given", "logged", "logged late"])
+def test_loss_that_is_seen_otherwise_is_recorded_once(attach, how):
+    model, optimizer = made()
+    criterion = nn.CrossEntropyLoss()
+    with attach(model, optimizer=optimizer, loss=criterion if how == "given" else None) as handle:
+        for _ in range(4):
+            x, y = batch()
+            loss = criterion(model(x), y)
+            if how == "logged":
+                handle.log_loss("mine", loss)
+            loss.backward()
+            optimizer.step()
+            if how == "logged late":
+                handle.log_loss("mine", loss)
+    name = "loss/CrossEntropyLoss" if how == "given" else "loss/mine"
+    assert len(losses_of(handle.run, name)) == 4
+    others = set(handle.run.tensor_names(kind="loss")) - {name}
+    # Before the first number is logged nobody knows that some will be.
+    assert sum(len(losses_of(handle.run, other)) for other in others) == (how == "logged late")
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_loss_is_recorded_as_it_was_before_a_scaler_multiplied_it(attach, divided):
+    model, optimizer = made()
+    scaler, losses = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2), []
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(6):
+            x, y = batch()
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x), y)
+            scaled = scaler.scale(loss)
+            (scaled / 2 if divided else scaled).backward()
+            losses.append(loss.item() / (2 if divided else 1))
+            scaler.step(optimizer)
+            scaler.update()
+    assert scaler.get_scale() > 1024  # the factor is another one at the end
+    assert losses_of(handle.run) == pytest.approx(losses)
+
+
+def test_players_of_a_game_have_a_loss_each(attach):
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    makes = torch.optim.Adam(generator.parameters())
+    judges = torch.optim.Adam(critic.parameters())
+    criterion, losses = nn.BCEWithLogitsLoss(), []
+    models = {"generator": generator, "critic": critic}
+    with attach(models, optimizer={"makes": makes, "judges": judges}, loss=criterion) as handle:
+        for _ in range(4):
+            judges.zero_grad()
+            fake = generator(torch.randn(6, 2))
+            told = criterion(critic(fake.detach()), torch.zeros(6, 1))
+            told.backward()
+            judges.step()
+            makes.zero_grad()
+            made = criterion(critic(fake), torch.ones(6, 1))
+            made.backward()
+            makes.step()
+            losses.append((told.item(), made.item()))
+    for player, wanted in zip(("judges", "makes"), zip(*losses, strict=True), strict=True):
+        assert losses_of(handle.run, f"{LOSS}/{player}") == pytest.approx(wanted)
+
+
+def test_loss_goes_to_the_training_whose_model_ran_last(tmp_path):
+    pairs = [made() for _ in range(2)]
+    handles = [
+        attach_to(model, optimizer=optimizer, store=tmp_path / str(i), save_every=1, profiler=False)
+        for i, (model, optimizer) in enumerate(pairs)
+    ]
+    for turn in range(6):
+        model, optimizer = pairs[turn % 2]
+        optimizer.zero_grad()
+        (model(torch.ones(2, 4)).sum() * 0 + turn).backward()
+        optimizer.step()
+    for handle in handles:
+        handle.detach()
+    assert [losses_of(handle.run) for handle in handles] == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_functions_of_torch_are_put_back_behind_the_last_handle(attach):
+    before = torch.autograd.backward, torch.amp.GradScaler.scale
+    model, optimizer = made()
+    handle = attach(model, optimizer=optimizer)
+    assert torch.autograd.backward is not before[0]
+    handle.detach()
+    assert (torch.autograd.backward, torch.amp.GradScaler.scale) == before
+
+
+def test_vector_and_grad_arguments_pass_through(attach):
+    model, optimizer = made()
+    with attach(model, optimizer=optimizer) as handle:
+        out = model(torch.ones(2, 4))
+        out.backward(torch.ones_like(out), retain_graph=True)
+        torch.autograd.backward([out.sum(), out.square().sum()])
+        optimizer.step()
+    assert handle.run.tensor_names(kind="loss") == []
+    assert not handle.problems
