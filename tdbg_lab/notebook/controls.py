@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Controls"]
 
-_NONE = "(default)"
+_AUTOMATIC = ("Automatic", "")
+"""Leaves the choice to the view. (ipywidgets takes None for nothing chosen.)"""
+_ROW = {"flex_flow": "row wrap", "align_items": "center"}
 
 
 class Controls:
     """One ipywidget per parameter; `on_change(name, value)` hears what the reader chooses.
 
-    A step is chosen with a slider and a "latest" switch; ``None`` means the latest.
+    The tensor and the first choice stand above the picture, as in the Lab; all else behind "Options". A step
+    is chosen with a slider and a "latest" switch; ``None`` means the latest.
     """
 
     def __init__(
@@ -49,10 +52,26 @@ class Controls:
             layout={"width": "70px"},
         )
         self._latest.observe(self._hear("step"), names="value")
-        self.box = ipywidgets.HBox(
-            [*self._parts.values(), *([self._latest] if "step" in self._parts else [])],
-            layout={"flex_flow": "row wrap", "align_items": "center"},
+        self.box = self._arranged(_foremost(params))
+
+    def _arranged(self, foremost: set[str]) -> ipywidgets.Widget:
+        """Those named in a row, the others below it where they can be hidden, which they are at first."""
+        shown = [part for name, part in self._parts.items() if name in foremost]
+        hidden = [part for name, part in self._parts.items() if name not in foremost]
+        if "step" in self._parts:
+            hidden.append(self._latest)
+        if not hidden:
+            return ipywidgets.HBox(shown, layout=_ROW)
+        more = ipywidgets.HBox(hidden, layout={**_ROW, "display": "none"})
+        opens = ipywidgets.ToggleButton(
+            description="Options", tooltip="Options of this view", icon="sliders", layout={"width": "auto"}
         )
+
+        def turn(change: Any) -> None:
+            more.layout.display = "flex" if change["new"] else "none"
+
+        opens.observe(turn, names="value")
+        return ipywidgets.VBox([ipywidgets.HBox([*shown, opens], layout=_ROW), more])
 
     def set(self, name: str, value: Any) -> None:
         """Show `value` for the parameter `name`, without a call of `on_change`."""
@@ -61,9 +80,8 @@ class Controls:
             return
         self._quiet = threading.get_ident()
         try:
-            options = getattr(part, "options", None)
-            if options is not None and isinstance(value, str) and value not in options:
-                part.options = [*options, value]
+            if isinstance(part, ipywidgets.Dropdown) and all(value != known for _, known in part.options):
+                part.options = [*part.options, (value, value)]
             part.value = value
         finally:
             self._quiet = None
@@ -103,7 +121,7 @@ class Controls:
                     self._growing.add(name)
             if name == "step":
                 value = self._step(change["owner"])
-            elif value in (_NONE, ()):
+            elif value in ("", ()):
                 value = None
             self._on_change(name, list(value) if isinstance(value, tuple) else value)
 
@@ -125,11 +143,12 @@ def _part(param: Param, value: Any) -> Any:
         "style": {"description_width": "initial"},
     }
     if param.kind in {"choice", "tensor"}:
-        choices = list(param.choices) or ([value] if value else [_NONE])
-        if value is None and _NONE not in choices:
-            choices = [_NONE, *choices]
+        labels = param.choice_labels or param.choices
+        options = list(zip(labels, param.choices, strict=True)) or ([(value, value)] if value else [])
+        if value is None or not options:
+            options.insert(0, _AUTOMATIC)
         return ipywidgets.Dropdown(
-            options=choices, value=_NONE if value is None else value, layout={"max_width": "340px"}, **common
+            options=options, value=value or "", layout={"max_width": "340px"}, **common
         )
     if param.kind == "tensors":
         chosen = tuple(value or ())
@@ -163,7 +182,16 @@ def _offer(part: Any, names: Sequence[str]) -> None:
             part.value = tuple(name for name in chosen if name in names)
         return
     chosen = part.value
-    options = list(names) if chosen in names else [chosen, *names]
+    options = [(name, name) for name in names]
+    if chosen not in names:
+        options.insert(0, (chosen, chosen) if chosen else _AUTOMATIC)
     if list(part.options) != options:
         part.options = options
         part.value = chosen
+
+
+def _foremost(params: Sequence[Param]) -> set[str]:
+    """Names of the tensor and of the first choice."""
+    tensor = [param.name for param in params if param.kind == "tensor"]
+    choice = [param.name for param in params if param.kind == "choice" and param.name != "mode"]
+    return {*tensor[:1], *choice[:1]}

@@ -22,7 +22,7 @@ from tdbg_lab.notebook.still import FRAME_CSS, still
 from tdbg_lab.notebook.theme import themed
 from tdbg_lab.records import RunStatus
 from tdbg_lab.views import call_view, find_view
-from tdbg_lab.views.style import caption_of
+from tdbg_lab.views.style import caption_of, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -157,8 +157,16 @@ class LiveView:
             figure.layout.uirevision = repr(sorted(self.params.items(), key=str))
             self._picture.draw(themed(figure))
             self._say(self._caption(figure))
+            self._show_tensor(tensor_of(figure))
             self.drawings += 1
             return True
+
+    def _show_tensor(self, drawn: str | None) -> None:
+        """Have the control say which tensor the view has chosen."""
+        for param in self.view.params:
+            if param.kind == "tensor" and self.params.get(param.name) is None:
+                self._controls.set(param.name, drawn)
+                return
 
     def _asked(self) -> dict[str, Any]:
         """The parameters, with short names of tensors made whole as soon as the tensor exists."""

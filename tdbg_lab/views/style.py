@@ -34,6 +34,7 @@ __all__ = [
     "nothing_yet",
     "small",
     "step_axis",
+    "tensor_of",
     "value_axis",
 ]
 
@@ -132,8 +133,18 @@ def describe(
 
 def caption_of(figure: go.Figure) -> str:
     """What `describe` wrote; empty where it wrote nothing."""
+    return str(_facts_of(figure).get("caption") or "")
+
+
+def tensor_of(figure: go.Figure) -> str | None:
+    """Name of the one tensor shown, as `describe` wrote it; None where there is none."""
+    name = _facts_of(figure).get("tensor")
+    return name if isinstance(name, str) else None
+
+
+def _facts_of(figure: go.Figure) -> Mapping[str, Any]:
     meta = figure.layout.meta
-    return str(((meta or {}).get("tdbg") or {}).get("caption") or "") if isinstance(meta, dict) else ""
+    return ((meta or {}).get("tdbg") or {}) if isinstance(meta, dict) else {}
 
 
 def empty(message: str, hint: str = "") -> go.Figure:
@@ -238,8 +249,7 @@ def float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def draw_cursor(figure: go.Figure, step: int) -> go.Figure:
     """Mark `step` in a figure over steps, for hosts without a cursor of their own (notebook, report)."""
-    facts: Mapping[str, Any] = (figure.layout.meta or {}).get("tdbg", {})
-    for axis in facts.get("x_axes", ()):
+    for axis in _facts_of(figure).get("x_axes", ()):
         figure.add_shape(
             type="line",
             xref=axis,

@@ -70,3 +70,46 @@ def test_choice_made_while_another_thread_sets_values_is_heard(controls, chosen,
     parts._quiet = threading.get_ident() + 1
     slider.value = (5, 11)
     assert chosen == [("steps", [5, 11])]
+
+
+def made(view, **values):
+    chosen = []
+    return Controls(find_view(view).params, values, lambda *choice: chosen.append(choice)), chosen
+
+
+def test_choices_are_called_by_their_labels_and_answered_by_their_values():
+    parts, chosen = made("histogram")
+    scale = parts._parts["scale"]
+    assert scale.label == "Signed log"
+    scale.label = "Linear"
+    assert chosen == [("scale", "linear")]
+
+
+def test_what_is_left_to_the_view_is_called_automatic(training):
+    parts, chosen = made("histogram")
+    parts.follow(open_run(training.path))
+    tensor, mode = parts._parts["tensor"], parts._parts["mode"]
+    assert (tensor.label, mode.label) == ("Automatic", "Automatic")
+    tensor.value, mode.label = "gradient/layer0.weight", "Evaluation"
+    mode.label = "Automatic"
+    assert chosen == [("tensor", "gradient/layer0.weight"), ("mode", "eval"), ("mode", None)]
+
+
+def test_options_are_hidden_until_they_are_asked_for():
+    parts, chosen = made("histogram")
+    row, more = parts.box.children
+    *shown, opens = row.children
+    assert shown == [parts._parts["tensor"], parts._parts["scale"]]
+    assert parts._parts["n_out"] in more.children
+    assert more.layout.display == "none"
+    opens.value = True
+    assert more.layout.display == "flex"
+    assert chosen == []
+
+
+def test_tensor_that_the_view_names_is_shown_without_being_chosen(training):
+    parts, chosen = made("histogram")
+    parts.set("tensor", "activation/layer0")
+    parts.follow(open_run(training.path))
+    assert parts._parts["tensor"].value == "activation/layer0"
+    assert chosen == []
