@@ -10,6 +10,7 @@ import { IStateDB } from '@jupyterlab/statedb';
 
 import { TdbgClient } from '../api/client';
 import { RunStream } from '../api/stream';
+import { openLiveRun } from '../model/liveRun';
 import { TdbgService } from '../model/service';
 import { ITdbgService } from '../tokens';
 
@@ -41,11 +42,12 @@ const plugin: JupyterFrontEndPlugin<ITdbgService> = {
           console.error('The settings could not be loaded', error);
         });
     }
-    if (state) {
-      restoreCurrent(app, service, state).catch((error: unknown) => {
+    const restored = state ? restoreCurrent(app, service, state) : app.restored;
+    restored
+      .catch((error: unknown) => {
         console.error('The last run could not be restored', error);
-      });
-    }
+      })
+      .finally(() => openLiveRun(service));
     service.start();
     return service;
   }

@@ -264,7 +264,7 @@ def _unknown(command: Command, word: str) -> str:
         return f"'%tdbg {command.name}' does not know what to do with '{word}': options start with --."
     known = [option.name for option in command.options]
     name = word.split("=", 1)[0]
-    hint = did_you_mean(name, known) or (f" There are: {', '.join(known)}." if known else "")
+    hint = did_you_mean(name, known) or (f" There are: {', '.join(known)}." if known else " It takes none.")
     return f"'%tdbg {command.name}' has no option '{name}'.{hint}"
 
 

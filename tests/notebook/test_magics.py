@@ -22,7 +22,7 @@ from tdbg_lab.store.control import pending
             "The view 'histogram' has no parameter 'tenser'. Did you mean 'tensor'?",
         ),
         ("stop", "There is no run yet: attach first (%tdbg attach --model model), or name one with --run."),
-        ("status --run x", "'%tdbg status' has no option '--run'."),
+        ("status --run x", "'%tdbg status' has no option '--run'. It takes none."),
     ],
 )
 def test_magic_says_what_is_wrong_in_one_line_on_stderr(shell, capsys, line, sentence):
