@@ -343,8 +343,8 @@ def _domains(heights: Sequence[float]) -> list[list[float]]:
     return answer
 
 
-def _wrapped(text: str, width: int = 64) -> str:
-    """Plain text over several lines, safe."""
+def _wrapped(text: str, width: int = 46) -> str:
+    """Plain text over several lines that fit the narrow panels of a dashboard, safe."""
     lines, line = [], ""
     for word in text.split():
         if line and len(line) + len(word) + 1 > width:

@@ -192,15 +192,27 @@ function NoRules(props: IRulesProps): JSX.Element {
     case 'loading':
       return <EmptyState title={trans.__('Reading the run…')} />;
     case 'ready':
-    case 'error':
+    case 'error': {
+      const live = model.run.summary?.status === 'running';
       return (
         <EmptyState
-          title={trans.__('No rules watch this run')}
+          title={
+            live
+              ? trans.__('No rules watch this run yet')
+              : trans.__('No rules watched this run')
+          }
           code={'tdbg.attach(model, rules="default")'}
         >
-          {trans.__('Attach with rules to have trouble found while training:')}
+          {live
+            ? trans.__(
+                'Rules take some seconds to start. Attach with rules to have trouble found while training:'
+              )
+            : trans.__(
+                'Attach with rules to have trouble found while training:'
+              )}
         </EmptyState>
       );
+    }
   }
 }
 
