@@ -45,8 +45,13 @@ test('the quickstart is seen live in the side bar, the dashboard and inline', as
   await keepPicture(page, 'inline', inline);
 
   // In the side bar.
-  const row = runRow(await openSidebar(page), 'quickstart');
+  const bar = await openSidebar(page);
+  const row = runRow(bar, 'quickstart');
   await expect(row.getByText('live')).toBeVisible();
+  // It is open without a click, being the one that is live.
+  await expect(
+    bar.getByRole('button', { name: 'Open dashboard' }).last()
+  ).toBeVisible();
   await expect(row.getByText(/^step [\d,]+$/)).toBeVisible();
   await expect(row.getByRole('img', { name: 'Loss over steps' })).toBeVisible();
 
