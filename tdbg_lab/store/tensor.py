@@ -142,10 +142,11 @@ class Tensor:
         cuts = np.flatnonzero(np.diff(before // _MERGED_ROWS)) + 1
         first = None if steps is None else steps[0]
         blocks = []
-        for some in np.split(ends, cuts):
-            part = self._part(_HISTOGRAM, mode, (first, int(some[-1])), rank)
-            blocks.append(merge(block_of(part), np.searchsorted(some, part.step), len(some)))
-            first = int(some[-1]) + 1
+        with self._reader.lock:  # let go in between, it would wait for a whole picture of others each time
+            for some in np.split(ends, cuts):
+                part = self._part(_HISTOGRAM, mode, (first, int(some[-1])), rank)
+                blocks.append(merge(block_of(part), np.searchsorted(some, part.step), len(some)))
+                first = int(some[-1]) + 1
         return concat(blocks)
 
     def _known(self) -> bool:
