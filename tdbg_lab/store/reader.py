@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from tdbg_lab.store.state import RunState
 from tdbg_lab.store.table import derive, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tdbg_lab.store.parts import Names
 
 _FOREVER = 2**63 - 1
+_PLACED_ROWS = 2**18
+"""Rows of an overview read at once: what was decoded for them stays until they are in their places."""
 Steps = tuple["int | None", "int | None"]
 """First and last step, both inclusive; None leaves an end open."""
 
@@ -202,28 +205,34 @@ class Reader:
         """Columns of many tensors over steps, see `tdbg_lab.run.Run.overview`."""
         with self.lock:
             query = self._query(names, code, needed(columns), None)
-            parts = self.state.parts(query)
-            steps = _steps_of(parts)
+            steps = _steps_of(self.state.parts(replace(query, columns=())))
             width = max(len(steps), 1)
             row_of = np.zeros(len(self.state.names.keys), np.int64)
             row_of[list(query.tensors or ())] = np.arange(len(names)) * width
-            places = [row_of[part.tensor] + np.searchsorted(steps, part.step) for part in parts]
-            if _repeat(places, len(names) * width):
-                parts = [self.state.read(query)]
-                places = [row_of[part.tensor] + np.searchsorted(steps, part.step) for part in parts]
             values = np.full((len(columns), len(names) * width), np.nan)
-            for place, part in zip(places, parts, strict=True):
-                for row, column in zip(values, columns, strict=True):
-                    row[place] = derive(part, column)
+            present = np.zeros(len(names) * width, bool)
+            for some in _pieces(steps, max(_PLACED_ROWS // max(len(names), 1), 1)):
+                for place, part in self._placed(_between(query, some), row_of, steps):
+                    present[place] = True
+                    for row, column in zip(values, columns, strict=True):
+                        row[place] = derive(part, column)
         values = values.reshape(len(columns), len(names), width)[:, :, : len(steps)]
         if n_out is not None and len(steps) > max(n_out, 2):
-            present = np.zeros(len(names) * width, bool)
-            for place in places:
-                present[place] = True
             lost = present.reshape(len(names), width)[:, : len(steps)] & ~np.isfinite(values[0])
             chosen = thin(lost.sum(axis=0), max(n_out, 2))
             steps, values = steps[chosen], values[:, :, chosen]
         return Overview(tuple(names), steps, values[0], dict(zip(columns[1:], values[1:], strict=True)))
+
+    def _placed(
+        self, query: Query, row_of: NDArray[np.int64], steps: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Part]]:
+        """Rows that each have a place of their own in a table of tensors and steps, behind these places."""
+        parts = self.state.parts(query)
+        places = _places(parts, row_of, steps)
+        if _repeat(places):
+            parts = [self.state.read(query)]
+            places = _places(parts, row_of, steps)
+        return zip(places, parts, strict=True)
 
     def events(self, stream: str, start_ns: int | None, end_ns: int | None) -> pd.DataFrame:
         """Spans or samples that begin between, by time, with their ``rank``."""
@@ -328,10 +337,29 @@ def _steps_of(parts: Sequence[Part]) -> NDArray[np.int64]:
     return np.unique(np.concatenate(found))
 
 
-def _repeat(places: Sequence[NDArray[np.int64]], size: int) -> bool:
-    taken = np.zeros(size, bool)
+def _pieces(steps: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """`steps` in pieces of `size`; none of nothing."""
+    return np.split(steps, np.arange(size, len(steps), size)) if len(steps) else []
+
+
+def _between(query: Query, steps: NDArray[np.int64]) -> Query:
+    """`query` from the first to the last of these steps."""
+    return replace(query, first=int(steps[0]), last=int(steps[-1]))
+
+
+def _places(
+    parts: Sequence[Part], row_of: NDArray[np.int64], steps: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    return [row_of[part.tensor] + np.searchsorted(steps, part.step) for part in parts]
+
+
+def _repeat(places: Sequence[NDArray[np.int64]]) -> bool:
+    """Whether a place comes several times."""
+    low = min((int(place.min()) for place in places if len(place)), default=0)
+    high = max((int(place.max()) for place in places if len(place)), default=-1)
+    taken = np.zeros(high - low + 1, bool)
     for place in places:
-        taken[place] = True
+        taken[place - low] = True
     return int(taken.sum()) < sum(len(place) for place in places)
 
 

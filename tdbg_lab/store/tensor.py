@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.errors import StepNotFoundError
-from tdbg_lab.stats.block import merge
+from tdbg_lab.stats.block import concat, merge
 from tdbg_lab.store.parts import LISTS, REASON, Part
 from tdbg_lab.store.raw import LABELS
 from tdbg_lab.store.results import HistogramSeries
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tdbg_lab.store.reader import Reader, Steps
 
 _BLOCK = (*SCALARS, *LISTS, REASON)
+_HISTOGRAM = (*SCALARS, *LISTS[:2])
+_MERGED_ROWS = 4096
+"""Histograms merged at once. Each takes some ten kilobytes meanwhile, and a run has tens of thousands."""
 
 
 class Tensor:
@@ -37,9 +40,11 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<Tensor {self.name}: {self.key.kind}, {self.key.dtype} {list(self.key.shape)}>"
 
-    def steps(self, mode: Mode | str | None = None) -> NDArray[np.int64]:
-        """Steps with statistics, ascending, shape ``(S,)``."""
-        return self._part((), mode, None, None).step
+    def steps(
+        self, mode: Mode | str | None = None, *, steps: Steps | None = None, rank: int | None = None
+    ) -> NDArray[np.int64]:
+        """Steps with statistics, ascending, shape ``(S,)``; with `steps` those of this range."""
+        return self._part((), mode, steps, rank).step
 
     def value(self, step: int, mode: Mode | str | None = None, rank: int | None = None) -> NDArray[Any]:
         """Raw value at a step; several ranks or micro-steps are joined along the first axis.
@@ -105,14 +110,44 @@ class Tensor:
         rank: int | None = None,
     ) -> HistogramSeries:
         """Histograms over steps; with `n_out` adjacent steps merge, the first and the last stay alone."""
-        part = self._part((*SCALARS, *LISTS[:2]), mode, steps, rank)
-        block, n = block_of(part), len(part.step)
-        if n_out is None or n <= max(n_out, 3):
-            return HistogramSeries(part.step, block)
-        inner = (np.arange(n - 2) * (max(n_out, 3) - 2)) // (n - 2) + 1
-        groups = np.concatenate([[0], inner, [inner[-1] + 1]]).astype(np.int64)
-        first = np.flatnonzero(np.r_[True, np.diff(groups) > 0])
-        return HistogramSeries(part.step[first], merge(block, groups, len(first)))
+        if n_out is not None:
+            found = self.steps(mode, steps=steps, rank=rank)
+            n, most = len(found), max(n_out, 3)
+            if n > most:
+                inner = (np.arange(n - 2) * (most - 2)) // (n - 2)
+                last = np.flatnonzero(np.r_[True, np.diff(inner) > 0, True, True])
+                merged = self.histograms_until(found[last], mode=mode, steps=steps, rank=rank)
+                return HistogramSeries(found[np.r_[0, last[:-1] + 1]], merged)
+        part = self._part(_HISTOGRAM, mode, steps, rank)
+        return HistogramSeries(part.step, block_of(part))
+
+    def histograms_until(
+        self,
+        ends: NDArray[np.int64],
+        *,
+        mode: Mode | str | None = None,
+        steps: Steps | None = None,
+        rank: int | None = None,
+    ) -> StatsBlock:
+        """One row for each of the steps `ends`: its histogram and those since the one before it, merged.
+
+        Takes memory for what it answers and for a few thousand histograms, however many there are.
+
+        Parameters
+        ----------
+        ends
+            Ascending, shape ``(E,)``, at least one.
+        """
+        before = np.searchsorted(self.steps(mode, steps=steps, rank=rank), ends, side="right")
+        cuts = np.flatnonzero(np.diff(before // _MERGED_ROWS)) + 1
+        first = None if steps is None else steps[0]
+        blocks = []
+        with self._reader.lock:  # let go in between, it would wait for a whole picture of others each time
+            for some in np.split(ends, cuts):
+                part = self._part(_HISTOGRAM, mode, (first, int(some[-1])), rank)
+                blocks.append(merge(block_of(part), np.searchsorted(some, part.step), len(some)))
+                first = int(some[-1]) + 1
+        return concat(blocks)
 
     def _known(self) -> bool:
         return self.name in self._reader.state.names.ids

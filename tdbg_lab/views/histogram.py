@@ -9,7 +9,6 @@ import numpy as np
 from tdbg_lab.analysis.cumulative import quantile_lines
 from tdbg_lab.analysis.downsample import spaced
 from tdbg_lab.analysis.value_axis import ValueAxis, rebin
-from tdbg_lab.stats import merge
 from tdbg_lab.views.common import (
     DISTRIBUTED,
     MODE,
@@ -42,8 +41,9 @@ if TYPE_CHECKING:
     from plotly import graph_objects as go
 
     from tdbg_lab.analysis.value_axis import Scale
-    from tdbg_lab.records import StatsBlock
+    from tdbg_lab.records import Mode, StatsBlock
     from tdbg_lab.run import Run
+    from tdbg_lab.store.reader import Steps
 
 __all__ = ["QUANTILES", "histogram"]
 
@@ -108,8 +108,7 @@ def histogram(
     name = chosen_tensor(run, tensor, mode=at_mode)
     if name is None:
         return nothing_yet("tensors with histograms", len(run.tensors()))
-    series = run.tensor(name).histograms(mode=at_mode, steps=step_bounds(steps), rank=rank)
-    block, x = _merged(series.block, np.asarray(series.steps), n_out)
+    block, x = _read(run, name, at_mode, step_bounds(steps), rank=rank, n_out=n_out)
     if not len(x):
         return empty(f"{name} has no data in mode {at_mode} here.", "Choose another mode or other steps.")
     axis = ValueAxis.fit(block, scale)
@@ -132,12 +131,17 @@ def histogram(
     return describe(figure, _caption(name, block, x), step=step, tensor=name)
 
 
-def _merged(block: StatsBlock, x: NDArray[np.int64], n_out: int) -> tuple[StatsBlock, NDArray[np.int64]]:
+def _read(
+    run: Run, name: str, mode: Mode, steps: Steps | None, *, rank: int | None, n_out: int
+) -> tuple[StatsBlock, NDArray[np.int64]]:
     """At most `n_out` histograms, each of a step and those since the one before it, and their steps."""
+    tensor = run.tensor(name)
+    x = tensor.steps(mode, steps=steps, rank=rank)
     kept = spaced(len(x), n_out)
-    if len(kept) == len(x):
-        return block, x
-    return merge(block, np.searchsorted(kept, np.arange(len(x))), len(kept)), x[kept]
+    if len(kept) < len(x):
+        return tensor.histograms_until(x[kept], mode=mode, steps=steps, rank=rank), x[kept]
+    series = tensor.histograms(mode=mode, steps=steps, rank=rank)
+    return series.block, series.steps
 
 
 def _heat(

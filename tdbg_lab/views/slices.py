@@ -9,7 +9,7 @@ import numpy as np
 from tdbg_lab.analysis.cumulative import smooth_rebin
 from tdbg_lab.analysis.downsample import evenly
 from tdbg_lab.analysis.value_axis import ValueAxis
-from tdbg_lab.stats import take
+from tdbg_lab.stats import concat, empty_block
 from tdbg_lab.views.common import (
     DISTRIBUTED,
     MODE,
@@ -135,9 +135,9 @@ def chosen_steps(
 
 def blocks_at(run: Run, name: str, steps: NDArray[np.int64], mode: Mode, rank: int | None) -> StatsBlock:
     """Statistics of `name` at exactly these steps, one row each."""
-    found = run.tensor(name).histograms(mode=mode, steps=(int(steps[0]), int(steps[-1])), rank=rank)
-    rows = np.searchsorted(np.asarray(found.steps), steps)
-    return take(found.block, rows)
+    tensor = run.tensor(name)
+    found = (tensor.histograms(mode=mode, steps=(step, step), rank=rank) for step in steps.tolist())
+    return concat([each.block if len(each) else empty_block(1) for each in found])
 
 
 def _ridges(
