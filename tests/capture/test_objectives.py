@@ -151,3 +151,39 @@ def test_vector_and_grad_arguments_pass_through(attach):
         optimizer.step()
     assert handle.run.tensor_names(kind="loss") == []
     assert not handle.problems
+
+
+def test_loss_that_no_scaler_multiplied_is_not_divided_after_one_that_was_seen_otherwise(attach):
+    model, optimizer = made()
+    criterion = nn.CrossEntropyLoss()
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    with attach(model, optimizer=optimizer, loss=criterion) as handle:
+        x, y = batch()
+        scaler.scale(criterion(model(x), y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+    assert losses_of(handle.run) == pytest.approx([loss.item()])
+
+
+def test_loss_that_no_scaler_multiplied_is_not_divided_after_one_of_another_training(tmp_path):
+    pairs = [made() for _ in range(2)]
+    handles = [
+        attach_to(model, optimizer=optimizer, store=tmp_path / str(i), save_every=1, profiler=False)
+        for i, (model, optimizer) in enumerate(pairs)
+    ]
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    (scaled, its_optimizer), (plain, other_optimizer) = pairs
+    x, y = batch()
+    scaler.scale(functional.cross_entropy(scaled(x), y)).backward()
+    scaler.step(its_optimizer)
+    scaler.update()
+    loss = functional.cross_entropy(plain(x), y)
+    loss.backward()
+    other_optimizer.step()
+    for handle in handles:
+        handle.detach()
+    assert losses_of(handles[1].run) == pytest.approx([loss.item()])

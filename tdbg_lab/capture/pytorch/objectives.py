@@ -72,6 +72,10 @@ class Objectives:
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
 
+    def end_backward(self) -> None:
+        """A backward is over, be it of this training or not."""
+        self._scaled.forget()
+
     def _hold(self, value: torch.Tensor, *, seen: bool) -> None:
         if not self._turns or self._turns[-1].players:
             self._turns.append(_Turn(value, seen))

@@ -46,10 +46,13 @@ class ScaledLosses:
         if isinstance(given, torch.Tensor) and given.numel() == 1:
             self._scaler, self._scaled, self._plain = ref(scaler), ref(result), given.detach()
 
+    def forget(self) -> None:
+        """A backward is over, whosever it was: what comes next may be as it is."""
+        self._scaled = self._plain = None
+
     def plain(self, objective: torch.Tensor) -> torch.Tensor:
         """What ``backward`` is called on, detached and as it was before a scaler multiplied it."""
         scaled, plain = self._scaled, self._plain
-        self._scaled = self._plain = None
         if scaled is None or plain is None:
             return objective.detach()
         if scaled() is objective:

@@ -326,6 +326,8 @@ class TorchSession:
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
+        if self.watch.objectives is not None:
+            self.watch.objectives.end_backward()
         if own and self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not self.watch:
             self.watch.by_hand.read(gradients=True)
 
