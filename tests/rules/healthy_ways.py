@@ -771,6 +771,46 @@ def frozen_addition(attach: Attach) -> None:
     _classes(attach, model=nn.Sequential(Added(64), nn.Tanh(), nn.Linear(64, 10)))
 
 
+class Actor(nn.Module):
+    """A policy and its value, with a body that they share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 32), nn.Tanh())
+        self.acts, self.expects = nn.Linear(32, 3), nn.Linear(32, 1)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        h = self.body(x)
+        return self.acts(h), self.expects(h)[:, 0]
+
+
+def proximal_policy(attach: Attach) -> None:
+    """What was gathered is trained on six times over, whole; what is earned grows, and the loss with it."""
+    model, best = Actor(), torch.randn(6, 3)
+    known: list[torch.Tensor] = []
+
+    def gather(step: int) -> list[torch.Tensor]:
+        x = torch.randn(64, 6)
+        with torch.no_grad():
+            choices = [torch.distributions.Categorical(logits=model(row)[0]) for row in x.split(1)]
+        taken = torch.cat([one.sample() for one in choices])
+        said = torch.cat([one.log_prob(now[None]) for one, now in zip(choices, taken, strict=True)])
+        earned = (x @ best).gather(1, taken[:, None])[:, 0] * (1 + step / 40)
+        return [x, taken, said, earned]
+
+    def loss_of(step: int) -> torch.Tensor:
+        if step % 6 == 0:
+            known[:] = gather(step)
+        x, taken, said, earned = known
+        logits, expected = model(x)
+        choice = torch.distributions.Categorical(logits=logits)
+        more, gain = (choice.log_prob(taken) - said).exp(), earned - earned.mean()
+        policy = -torch.min(more * gain, more.clamp(0.8, 1.2) * gain).mean() / earned.std()
+        return policy + 0.5 * F.mse_loss(expected, earned) - 0.01 * choice.entropy().mean()
+
+    fit(attach, model, loss_of, adam(model, 1e-3))
+
+
 WAYS = (
     noisy_labels, noisy_labels_functional, bandit, growing_values, curriculum, zero_branch, low_rank,
     metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction,
@@ -778,4 +818,5 @@ WAYS = (
     focal, connectionist, quantiles, counts, survival, heavy_tails, far_targets, followed, parity,
     tuned_gently, thawed, few_rows, game, game_of_other_names, distillation, actor_and_critic, told_by_itself,
     scaled_from_zero, next_token, several_tasks, ranking, signs_only, energy, frozen_addition,
+    proximal_policy,
 )  # fmt: skip

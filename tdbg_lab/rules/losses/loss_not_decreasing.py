@@ -17,7 +17,7 @@ from tdbg_lab.rules.losses.evidence import (
     sees_labels,
     targets_explain,
 )
-from tdbg_lab.rules.losses.state import is_game, knows
+from tdbg_lab.rules.losses.state import is_game, is_policy, knows
 from tdbg_lab.rules.losses.worse import worse_than_nothing
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import has_ended, warming_up
@@ -54,7 +54,8 @@ class LossNotDecreasing(Rule):
     of a model that was good when it began: below half of the entropy of the labels. Nor is one stuck whose
     predictions have come to go with the labels better than by chance: labels that are mostly noise leave a
     loss where it is. Where labels are not seen, a small fall that is no chance makes it a notice. A loss
-    around zero, as that of a policy, has nowhere to fall to. One that rises is left alone while it comes
+    around zero, as that of a policy, has nowhere to fall to; nor need one of a program that gathers its own
+    data, as long as labels are not seen. One that rises is left alone while it comes
     down again (harder data, a restart), or its targets have grown as much (a value function's returns).
 
     Boosted trees whose classes weigh by their number are grown for that, and not for the loss that is shown.
@@ -154,6 +155,11 @@ class LossNotDecreasing(Rule):
         if not self.classic and is_game(run):
             return (
                 "Several models are trained: in a game no loss need fall. Name one that should (tensor=...)."
+            )
+        if not self.classic and is_policy(run):
+            return (
+                "The program gathers its own data, as one that learns by acting: its loss need not fall. "
+                "Name one that should (tensor=...)."
             )
         if len(losses) > 1 and not self.classic:
             names = ", ".join(losses[:5])

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.records import Kind
-from tdbg_lab.rules.losses.evidence import keeps_labels
+from tdbg_lab.rules.losses.evidence import keeps_labels, sees_labels
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["LossState", "is_game", "knows", "knows_nothing", "learns", "loss_state", "no_single_loss"]
+__all__ = [
+    "LossState",
+    "gathers",
+    "is_game",
+    "is_policy",
+    "knows",
+    "knows_nothing",
+    "learns",
+    "loss_state",
+    "no_single_loss",
+]
 
 _LAST = 10
 """Values whose median says how good predictions are now."""
@@ -24,6 +34,8 @@ _ALIKE = 0.8
 """Correlation with the targets of a regression that explains two thirds of them."""
 _LEARNT_FRAC = 0.1
 """A fall by this share of the start is no luck."""
+_GATHERED = 3
+"""Steps before which data were gathered, from which that is how all of it is made."""
 _WORTH_FRAC = 0.005
 """A fall that is significant but smaller than this share of the start is not learning."""
 
@@ -55,7 +67,7 @@ def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) 
         A fall of so many standard errors is no noise.
     """
     losses = run.losses()
-    if len(losses) != 1 or is_game(run):
+    if len(losses) != 1 or is_game(run) or is_policy(run):
         return LossState.UNKNOWN
     trend = trend_of(run.scalars(losses[0]).values)
     if trend is None:
@@ -133,17 +145,36 @@ def is_game(run: RunView) -> bool:
     return players == {key.name.partition(".")[0] for key in run.tensors(Kind.WEIGHT)}
 
 
+def gathers(run: RunView) -> bool:
+    """Whether a batch was gathered by the program: by what its model did without gradients."""
+    found = run.scalars("check/gathers").values
+    return len(found) > 0 and bool(found[-1] > 0)
+
+
+def is_policy(run: RunView) -> bool:
+    """Whether the loss is one of a program that gathers its own data, and nothing is known of its labels.
+
+    It is of other data each time: a better policy earns more, and the errors of what it expects are larger.
+    """
+    found = run.scalars("check/gathers").values
+    if not len(found) or found[-1] < _GATHERED:
+        return False
+    return not any(sees_labels(run, loss) for loss in run.losses())
+
+
 def no_single_loss(run: RunView, game: str) -> str:
     """Why a rule on one training loss has nothing to judge; ``""`` when it has.
 
     Parameters
     ----------
     game
-        What losses do in a game, for the sentence: ``"need not fall"``.
+        What losses may do in a game, for the sentence: ``"need not fall"``.
     """
     names = run.losses()
     if not names:
         return "No training loss was recorded so far."
     if len(names) > 1 or is_game(run):
         return f"Several losses or models were recorded: in a game losses {game}."
+    if is_policy(run):
+        return f"The program gathers its own data, as one that learns by acting: its loss {game}."
     return ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, ViewRef
 from tdbg_lab.rules.base import Needs
+from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.batches import BATCH, BatchRule
 
@@ -39,7 +40,7 @@ class SameBatches(BatchRule):
     Workers of a data loader that all read the same part of the data do that, and ranks without a
     distributed sampler or with the same seed. So is a handful of batches that come round and round, and none
     besides: an iterator that is made anew every few steps. Training on one batch, or on all data at once, is
-    not meant.
+    not meant, nor what a program has gathered itself, on which it trains several times before it goes on.
     """
 
     steps: int = 4
@@ -109,6 +110,8 @@ class SameBatches(BatchRule):
         )
 
     def _within(self, step: int, run: RunView) -> Finding | None:
+        if gathers(run):
+            return None
         values = run.scalars(BATCH).values
         return self._again(step, values) or self._stuck(step, values) or self._few(step, values)
 

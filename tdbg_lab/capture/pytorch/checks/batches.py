@@ -15,6 +15,8 @@ from tdbg_lab.records import Mode
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tdbg_lab.capture.engine import Engine
 
 __all__ = ["BatchWatch", "digest"]
@@ -32,18 +34,23 @@ _TENSOR = torch.Tensor
 class BatchWatch:
     """One number a step for the inputs of its train forwards. Inputs on another device are not looked at.
 
+    `acted` is told how many forwards were given a single row, where there were several before a step.
+
     At saved steps the first input is described: its size and limits, or where the model embeds whole
     numbers, the commonest of them, its share, and how many make a row; the latter in evaluations, too.
     """
 
-    __slots__ = ("_digest", "_embeds", "_engine", "_seen", "_single")
+    __slots__ = ("_acted", "_digest", "_embeds", "_engine", "_rows", "_seen", "_single")
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, acted: Callable[[int], None]) -> None:
         self._engine = engine
+        self._acted = acted
         self._digest = 0
         self._seen = False
         self._single = 0
         """Forwards of this step that were given one row of numbers: states of an environment."""
+        self._rows = 0
+        """Those, and others that were given a batch of one row."""
         self._embeds: dict[int, bool] = {}
         """Whether a root has an embedding, by its id."""
 
@@ -58,8 +65,13 @@ class BatchWatch:
             self._look(module, tensors[0].detach())
         if not trains:
             return
-        if tensors and tensors[0].ndim == 1 and tensors[0].is_floating_point():
-            self._single += 1
+        if tensors and tensors[0].is_floating_point():
+            shape = tensors[0].shape
+            if len(shape) == 1:
+                self._single += 1
+                self._rows += 1
+            elif shape and shape[0] == 1:
+                self._rows += 1
         for tensor in tensors if len(tensors) <= _MAX_TENSORS else tensors[:_MAX_TENSORS]:
             if readable(tensor):
                 self._digest = digest(tensor, self._digest)
@@ -106,7 +118,9 @@ class BatchWatch:
         if self._seen:
             if self._single <= 1:  # episodes of one who acts are as like each other as they are
                 self._engine.recorder.add_scalar(_BATCH, float(self._digest))
-            self._digest, self._seen, self._single = 0, False, 0
+            if self._rows > 1:
+                self._acted(self._rows)
+            self._digest, self._seen, self._single, self._rows = 0, False, 0, 0
 
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:

@@ -9,6 +9,7 @@ import torch
 
 from tdbg_lab.capture.notes import Notes
 from tdbg_lab.capture.pytorch.checks.batches import BatchWatch
+from tdbg_lab.capture.pytorch.checks.gathering import GatherWatch
 from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
 from tdbg_lab.capture.pytorch.checks.initial import record_initial
 from tdbg_lab.capture.pytorch.checks.modes import ModeWatch
@@ -18,6 +19,7 @@ from tdbg_lab.capture.pytorch.checks.settings import note_settings
 from tdbg_lab.capture.pytorch.checks.trainable import TrainableWatch
 from tdbg_lab.capture.pytorch.checks.turns import TurnWatch
 from tdbg_lab.capture.pytorch.checks.weights import WeightWatch
+from tdbg_lab.capture.pytorch.values import tensors_in
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class CheckWatch:
         self.notes = Notes(engine)
         self._pace = pace = Pace()
         self._modes = ModeWatch(engine, self.notes, models.items())
-        self._batches = BatchWatch(engine)
+        self._gathering = GatherWatch(engine, self.notes)
+        self._batches = BatchWatch(engine, self._gathering.acted)
         self._trainable = TrainableWatch(self.notes, pace, models.items())
         self._weights = WeightWatch(self.notes, pace, several=several)
         self._schedules = ScheduleWatch(self.notes)
@@ -89,10 +92,19 @@ class CheckWatch:
                 self._usual = False
                 if (probe := "check/modes") not in off:
                     modes.forward(module)
+                if self._gathering.active and (probe := "check/gathering") not in off:
+                    self._gather(inputs)
             if (probe := "check/batch") not in off:
                 self._batches.forward(module, inputs)
         except Exception as error:  # noqa: BLE001
             engine.guard.failed(probe, error)
+
+    def _gather(self, inputs: Any) -> None:
+        """Rows are shown to a model, or trained on: at the steps that are looked at."""
+        if not torch.is_grad_enabled():
+            self._gathering.shows(tensors_in(inputs))
+        else:
+            self._gathering.trains(tensors_in(inputs))
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
         """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
