@@ -65,6 +65,10 @@ class OptimizerWatch:
         self._fresh = False
         """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
         self._owned: set[int] = set()
+        self._rivals: dict[str, set[str]] = {}
+        """Of each optimizer, with whom it takes turns."""
+        self._sizes: dict[str, int] = {}
+        """How many parameters each optimizer had when they were worked out."""
         self.checks: CheckWatch | None = None
         """Looks at the loop for rules on silent errors."""
         self.objectives: Objectives | None = None
@@ -222,9 +226,26 @@ class OptimizerWatch:
     def _note_player(self, name: str) -> None:
         """What ``backward`` was called on last was this optimizer's, and of those that move the same."""
         if self.objectives is not None and not self._alone:
+            self.objectives.stepped(name, self._rivals_of(name))
+
+    def _rivals_of(self, name: str) -> set[str]:
+        """An optimizer, and those that move the same parameters as it or none of them.
+
+        Asked at every step, and worked out only when an optimizer has come or was given more parameters.
+        """
+        sizes = {
+            other: sum(len(group["params"]) for group in one.param_groups)
+            for one, other in self._names.items()
+        }
+        if sizes != self._sizes:
+            self._sizes = sizes
+            self._rivals.clear()
+        if name not in self._rivals:
             moved = {other: _moved_by(one) for one, other in self._names.items()}
-            rivals = {other for other, ids in moved.items() if other == name or ids.isdisjoint(moved[name])}
-            self.objectives.stepped(name, rivals)
+            self._rivals[name] = {
+                other for other, ids in moved.items() if other == name or ids.isdisjoint(moved[name])
+            }
+        return self._rivals[name]
 
     def _concerns(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer is ours, or will be with its first step: it moves parameters of the model."""
