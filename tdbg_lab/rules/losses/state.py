@@ -51,7 +51,7 @@ class LossState(Enum):
     EARLY = "early"
     """Fewer than nine points."""
     UNKNOWN = "unknown"
-    """There is none, or there are several (GANs, reinforcement learning), which need not fall."""
+    """There is none, or it need not fall: of several (GANs), of a program that gathers its own data."""
 
 
 def loss_state(run: RunView, *, high_percent: float = 50.0, min_z: float = 2.0) -> LossState:
@@ -147,8 +147,7 @@ def is_game(run: RunView) -> bool:
 
 def gathers(run: RunView) -> bool:
     """Whether a batch was gathered by the program: by what its model did without gradients."""
-    found = run.scalars("check/gathers").values
-    return len(found) > 0 and bool(found[-1] > 0)
+    return _gathered(run) > 0
 
 
 def is_policy(run: RunView) -> bool:
@@ -156,10 +155,13 @@ def is_policy(run: RunView) -> bool:
 
     It is of other data each time: a better policy earns more, and the errors of what it expects are larger.
     """
+    return _gathered(run) >= _GATHERED and not any(sees_labels(run, loss) for loss in run.losses())
+
+
+def _gathered(run: RunView) -> float:
+    """Steps before which data were gathered, three at most; 0 where none were seen."""
     found = run.scalars("check/gathers").values
-    if not len(found) or found[-1] < _GATHERED:
-        return False
-    return not any(sees_labels(run, loss) for loss in run.losses())
+    return float(found[-1]) if len(found) else 0.0
 
 
 def no_single_loss(run: RunView, game: str) -> str:

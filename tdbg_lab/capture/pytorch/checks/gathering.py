@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import torch
-
-from tdbg_lab.capture.pytorch.values import readable
+from tdbg_lab.capture.pytorch.values import raw_array, readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import torch
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.notes import Notes
@@ -148,11 +148,7 @@ class GatherWatch:
 def _digests(rows: torch.Tensor) -> list[int]:
     """A checksum of each row, of values that are evenly spread over it."""
     flat = rows.detach().flatten(1)
-    some = flat[:, :: -(-flat.shape[1] // _VALUES) or 1].contiguous()
-    try:
-        values = some.numpy()
-    except TypeError:  # numpy does not know the type
-        values = some.view(torch.uint8).numpy()
+    values = raw_array(flat[:, :: -(-flat.shape[1] // _VALUES) or 1])
     size = values.shape[1] * values.itemsize
     whole = values.tobytes()
     return [crc32(whole[start : start + size]) for start in range(0, len(whole), size)] if size else []

@@ -101,10 +101,8 @@ class CheckWatch:
 
     def _gather(self, inputs: Any) -> None:
         """Rows are shown to a model, or trained on: at the steps that are looked at."""
-        if not torch.is_grad_enabled():
-            self._gathering.shows(tensors_in(inputs))
-        else:
-            self._gathering.trains(tensors_in(inputs))
+        take = self._gathering.trains if torch.is_grad_enabled() else self._gathering.shows
+        take(tensors_in(inputs))
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, first: bool) -> None:
         """Gradients are complete. `first` says that no optimizer has stepped in this step yet."""
