@@ -117,6 +117,21 @@ def test_players_of_a_game_have_a_loss_each(attach):
         assert losses_of(handle.run, f"{LOSS}/{player}") == pytest.approx(wanted)
 
 
+def test_who_takes_turns_is_worked_out_again_when_an_optimizer_is_given_more(attach):
+    """Two that move the same parameters have one loss, and no turns."""
+    one, two = nn.Linear(4, 1), nn.Linear(4, 1)
+    first, second = (torch.optim.SGD(model.parameters(), lr=0.01) for model in (one, two))
+    with attach({"one": one, "two": two}, optimizer={"first": first, "second": second}) as handle:
+        for step in range(4):
+            if step == 2:
+                first.add_param_group({"params": list(two.parameters())})
+            for model, optimizer in ((one, first), (two, second)):
+                (model(torch.ones(2, 4)).sum() * 0 + step).backward()
+                optimizer.step()
+    assert losses_of(handle.run, f"{LOSS}/first") == losses_of(handle.run, f"{LOSS}/second") == [0, 1]
+    assert set(losses_of(handle.run)) == {2, 3}
+
+
 def test_loss_goes_to_the_training_whose_model_ran_last(tmp_path):
     pairs = [made() for _ in range(2)]
     handles = [

@@ -10,6 +10,7 @@ import torch
 
 import tdbg_lab as tdbg
 from tdbg_lab.records import Severity
+from tests.rules.healthy_acting import ACTING
 from tests.rules.healthy_ways import WAYS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+@pytest.mark.parametrize("way", WAYS + ACTING, ids=[way.__name__ for way in WAYS + ACTING])
 def test_no_alarm(way: Callable[..., None], tmp_path: Path) -> None:
     torch.manual_seed(0)
     store = tmp_path / "run"
