@@ -4,7 +4,8 @@ Every weight, every gradient and every leaf output is captured (tdbg-watch: no o
 loop, which is what wandb.watch takes). Each arm is measured in pairs: a
 block of bare steps and a block of its own steps take turns, so that a noisy neighbour hits both
 alike; the figure is the median of the paired differences over the median bare step. Wall time,
-time on the CPU of the training thread and of the whole process are measured.
+time on the CPU of the training thread and of the whole process are measured. The arm control installs
+nothing: what it shows is what this measurement cannot tell from nothing.
 
     python benchmarks/overhead.py                      # all models and arms, writes results/
     python benchmarks/overhead.py --models mlp --arms tdbg-1,tdbg-10 --pairs 20
@@ -29,24 +30,22 @@ from torch import nn
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = ("mlp", "cnn", "gpt")
-ARMS = ("tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-never", "tensorboard", "wandb", "numpy")
-EVERY = {"tdbg-1": 1, "tdbg-watch": 1, "tdbg-10": 10, "tdbg-never": 10**9}
+ARMS = ("control", "tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-never", "tensorboard", "wandb", "numpy")
+PEERS = ("tensorboard", "wandb", "numpy", "smdebug")
+EVERY = {"control": 10, "tdbg-1": 1, "tdbg-watch": 1, "tdbg-10": 10, "tdbg-never": 10**9}
 """Steps between two that are saved; never: only the first is, before the clocks start."""
 PAIRS = {"mlp": 48, "cnn": 12, "gpt": 6}
-ROUNDS = 6
+FINE = {"mlp": 96, "cnn": 48, "gpt": 12}
+"""Pairs of blocks for arms that differ little from nothing."""
+ROUNDS = 12
+"""Most pairs of models that an arm is measured on."""
 WATCHED = {"tdbg-watch": {"collections": ["weights", "biases", "gradients"], "config": {"checks": False}}}
 """How an arm captures less."""
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
-FEWER = {
-    "tdbg-watch": 0.4,
-    "tdbg-10": 0.4,
-    "tdbg-never": 0.4,
-    "tensorboard": 0.4,
-    "numpy": 0.5,
-    "wandb": 0.5,
-    "smdebug": 0.4,
-}
+FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
+SHARE = {"tensorboard": 0.4, "numpy": 0.5, "wandb": 0.5, "smdebug": 0.4}
+"""Pairs of a slow peer over those of its model."""
 TARGETS = {
     ("gpt", "tdbg-1"): 0.08,
     ("cnn", "tdbg-1"): 0.15,
@@ -243,6 +242,8 @@ def arm_smdebug(training, folder):
 
 
 def install(arm, training, folder):
+    if arm == "control":
+        return
     if arm.startswith("tdbg-"):
         arm_tdbg(training, folder, arm)
     else:
@@ -268,11 +269,11 @@ def timed(training, n):
     return (clocks() - start) / n
 
 
-def alternating(bare, seen, block, pairs):
+def alternating(bare, seen, block, pairs, turn):
     """Seconds a step of so many blocks of each; who comes first takes turns."""
     rows = []
     for pair in range(pairs):
-        first, second = (bare, seen) if pair % 2 else (seen, bare)
+        first, second = (bare, seen) if (pair + turn // 2) % 2 else (seen, bare)
         a, b = timed(first, block), timed(second, block)
         rows.append((a, b) if first is bare else (b, a))
     return rows
@@ -293,6 +294,7 @@ def measure(model, arm, threads, pairs):
     without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
     base = np.median(without, axis=0)
     extra = np.median(with_ - without, axis=0)
+    error = standard_error((with_ - without)[:, 0])
     spread = np.median(np.abs(without - base), axis=0)
     quiet, quiet_with = (np.quantile(one, 0.1, axis=0) for one in (without, with_))
     return {
@@ -304,6 +306,7 @@ def measure(model, arm, threads, pairs):
         "bare_ms": base[0] * 1e3,
         "extra_ms": extra[0] * 1e3,
         "overhead": extra[0] / base[0],
+        "standard_error": error / base[0],
         "noise": spread[0] / base[0],
         "bare_thread_cpu_ms": base[1] * 1e3,
         "extra_thread_cpu_ms": extra[1] * 1e3,
@@ -316,6 +319,14 @@ def measure(model, arm, threads, pairs):
     }
 
 
+def standard_error(differences):
+    """Of their median, from the median deviation, as if they were normal; nan for a single one."""
+    if len(differences) < 2:
+        return float("nan")
+    deviation = np.median(np.abs(differences - np.median(differences)))
+    return 1.2533 * 1.4826 * deviation / np.sqrt(len(differences))
+
+
 def paired(model, arm, block, pairs, turn):
     """Seconds a step, without and with the arm, of so many blocks of each."""
     folder = Path(tempfile.mkdtemp(prefix="overhead-"))
@@ -323,9 +334,9 @@ def paired(model, arm, block, pairs, turn):
     bare, seen = models if turn % 2 else models[::-1]
     install(arm, seen, folder)
     try:
-        bare.steps(2)
+        bare.steps(max(2, block))
         seen.steps(max(2, block))
-        rows = alternating(bare, seen, block, pairs)
+        rows = alternating(bare, seen, block, pairs, turn)
     finally:
         seen.close()
     shutil.rmtree(folder, ignore_errors=True)
@@ -333,7 +344,9 @@ def paired(model, arm, block, pairs, turn):
 
 
 def pairs_for(model, arm, given):
-    return given or max(3, round(PAIRS[model] * FEWER.get(arm, 1.0)))
+    if given:
+        return given
+    return FINE[model] if arm in FINE_ARMS else max(3, round(PAIRS[model] * SHARE.get(arm, 1.0)))
 
 
 def measured_elsewhere(python, model, threads, pairs):
@@ -372,7 +385,7 @@ def ratios(rows):
     for row in rows:
         for arm in ("tdbg-1", LIKE.get(row["arm"])):
             ours = own.get((row["model"], row["threads"], arm))
-            if ours and not row["arm"].startswith("tdbg"):
+            if ours and row["arm"] in PEERS:
                 found.append(compared(row, ours))
     return found
 
@@ -394,7 +407,12 @@ def as_markdown(result):
         [
             *(row["model"], str(row["threads"]), row["arm"]),
             *(f"{row['bare_ms']:.2f}", f"{row['extra_ms']:.2f}", f"{row['overhead']:+.1%}"),
-            *(f"±{row['noise']:.0%}", *(f"{row[name]:+.1%}" for name in clock), verdict(row)),
+            *(
+                f"±{row['standard_error']:.1%}",
+                f"±{row['noise']:.0%}",
+                *(f"{row[name]:+.1%}" for name in clock),
+                verdict(row),
+            ),
         ]
         for row in result["rows"]
     ]
@@ -414,12 +432,13 @@ def as_markdown(result):
             loads(result),
             "Every weight, gradient and leaf output (wandb.watch: no outputs; smdebug: no histogram).",
             "tdbg-watch: weights and gradients only, and no facts about the loop: what wandb.watch takes.",
-            "Medians of paired blocks; noise is the median deviation of the bare step. The quietest tenth",
-            "compares the thread CPU time of the fastest blocks: the fairest figure on a busy machine.",
+            "Medians of paired blocks, with the standard error of the median (from the median deviation);",
+            "noise is the median deviation of the bare step. control: nothing is installed.",
+            "The quietest tenth is the thread CPU time of the fastest blocks: fairest on a busy machine.",
             "tdbg-never: steps that are not saved, judged by that figure.\n",
             *table(
                 [
-                    *("model", "threads", "arm", "bare step ms", "extra ms", "overhead", "noise"),
+                    *("model", "threads", "arm", "bare step ms", "extra ms", "overhead", "error", "noise"),
                     *("thread CPU", "process CPU", "quietest tenth", "target"),
                 ],
                 rows,
@@ -466,7 +485,8 @@ def report(result, row):
     result["rows"].append(row)
     print(
         f"{row['model']:4} {row['threads']} {row['arm']:12} bare {row['bare_ms']:8.2f} ms"
-        f"  extra {row['extra_ms']:8.2f} ms  {row['overhead']:+8.1%}  (noise {row['noise']:.0%};"
+        f"  extra {row['extra_ms']:8.2f} ms  {row['overhead']:+8.1%}"
+        f" ±{row['standard_error']:.1%}  (noise {row['noise']:.0%};"
         f" thread cpu {row['overhead_thread_cpu']:+.1%}, process cpu {row['overhead_process_cpu']:+.1%})"
         f" quiet {row['overhead_quiet']:+.1%} {verdict(row)}",
         flush=True,
