@@ -35,7 +35,7 @@ PEERS = ("tensorboard", "wandb", "numpy", "smdebug")
 EVERY = {"control": 10, "tdbg-1": 1, "tdbg-watch": 1, "tdbg-10": 10, "tdbg-never": 10**9}
 """Steps between two that are saved; never: only the first is, before the clocks start."""
 PAIRS = {"mlp": 48, "cnn": 12, "gpt": 6}
-FINE = {"mlp": 96, "cnn": 48, "gpt": 12}
+FINE = {"mlp": 96, "cnn": 24, "gpt": 8}
 """Pairs of blocks for arms that differ little from nothing."""
 ROUNDS = 12
 """Most pairs of models that an arm is measured on."""
@@ -282,8 +282,8 @@ def alternating(bare, seen, block, pairs, turn):
 def measure(model, arm, threads, pairs):
     """Paired blocks of bare steps and steps of the arm, on several pairs of equal models.
 
-    Where in memory a model happens to lie can slow its steps by half: with one pair that would
-    count for or against the arm.
+    Where in memory a model happens to lie can slow its steps by half: with one pair of models that
+    would count for or against the arm.
     """
     torch.set_num_threads(threads)
     block = min(EVERY.get(arm, 1), 10)
@@ -328,19 +328,32 @@ def standard_error(differences):
 
 
 def paired(model, arm, block, pairs, turn):
-    """Seconds a step, without and with the arm, of so many blocks of each."""
+    """Seconds a step, without and with the arm, of so many blocks of each.
+
+    What can be taken off again is then put on the other of the two models, and the mean of both is told:
+    where in memory they lie no longer counts.
+    """
+    one, other = Training(model), Training(model)
+    if turn % 2:
+        one, other = other, one
+    rows = blocks(arm, one, other, block, pairs, turn)
+    if arm in PEERS:
+        return rows
+    crossed = blocks(arm, other, one, block, pairs, turn)
+    return [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in zip(rows, crossed, strict=True)]
+
+
+def blocks(arm, bare, seen, block, pairs, turn):
+    """The rows of one model without and the other with the arm, which is taken off again."""
     folder = Path(tempfile.mkdtemp(prefix="overhead-"))
-    models = [Training(model), Training(model)]
-    bare, seen = models if turn % 2 else models[::-1]
     install(arm, seen, folder)
     try:
         bare.steps(max(2, block))
         seen.steps(max(2, block))
-        rows = alternating(bare, seen, block, pairs, turn)
+        return alternating(bare, seen, block, pairs, turn)
     finally:
         seen.close()
-    shutil.rmtree(folder, ignore_errors=True)
-    return rows
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pairs_for(model, arm, given):
