@@ -29,6 +29,8 @@ RAW_QUEUE_BYTES: Final = 256 * 2**20
 
 COLUMN_CACHE_BYTES: Final = 64 * 2**20
 """Decoded columns of sealed segments that one `Run` keeps."""
+HISTOGRAM_COLUMN_BYTES: Final = 32 * 2**20
+"""Merged histograms of growing tensors that one `Run` keeps."""
 
 MAX_JSON_BYTES: Final = 8 * 2**20
 MAX_NAME_CHARS: Final = 1024

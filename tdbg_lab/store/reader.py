@@ -12,6 +12,7 @@ import numpy as np
 from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.store.events import TIME
+from tdbg_lab.store.histogram_columns import HistogramColumns
 from tdbg_lab.store.parts import Part, Query
 from tdbg_lab.store.raw_index import RawIndex
 from tdbg_lab.store.results import Overview
@@ -102,6 +103,7 @@ class Reader:
         self.state: State
         self.raw: Raw
         self.state, self.raw = self._make()
+        self.columns = HistogramColumns()
 
     def _open(self) -> tuple[State, Raw]:
         return RunState(self.path), RawIndex(self.path)
@@ -110,6 +112,7 @@ class Reader:
         """Forget everything: another run took the place of this one."""
         with self.lock:
             self.state, self.raw = self._make()
+            self.columns = HistogramColumns()
 
     def refresh(self) -> bool:
         """Read what is new; True when anything changed."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.errors import StepNotFoundError
-from tdbg_lab.stats.block import concat, merge
+from tdbg_lab.stats.block import concat, merge, take
+from tdbg_lab.store.histogram_columns import KeptColumns
 from tdbg_lab.store.parts import LISTS, REASON, Part
 from tdbg_lab.store.raw import LABELS
 from tdbg_lab.store.results import HistogramSeries
@@ -148,6 +149,57 @@ class Tensor:
                 blocks.append(merge(block_of(part), np.searchsorted(some, part.step), len(some)))
                 first = int(some[-1]) + 1
         return concat(blocks)
+
+    def histogram_columns(
+        self, most: int, *, mode: Mode | str | None = None, rank: int | None = None
+    ) -> tuple[NDArray[np.int64], StatsBlock]:
+        """All its histograms in at most `most` columns, for one who asks again and again while it grows.
+
+        Each column merges equally many saved steps, a power of two, except the last; of one rank, what is
+        complete is kept and only what came since is read.
+
+        Returns
+        -------
+        The last step of each column, ascending, shape ``(C,)``, and a row for each.
+
+        Raises
+        ------
+        ValueError
+            If `most` is below 1.
+        """
+        if most < 1:
+            raise ValueError(f"most must be at least 1, not {most}")
+        reader = self._reader
+        with reader.lock:
+            code = reader.code(mode, self.name)
+            written = reader.state.steps(rank)
+            written = written[written[:, 0] == code]
+            place = (self.name, code, rank, most)
+            kept = reader.columns.get(place, written)
+            after = self._after(kept, mode, rank)
+            width = kept.fitting(len(after), most)
+            wide = kept.wide(width)
+            if len(wide.ends) * width < len(kept.ends) * kept.width:  # the rest of them is read again
+                after = self._after(wide, mode, rank)
+            kept = wide
+            if not len(after):
+                return kept.ends, kept.block
+            # the last step may still be written to: its column is never kept
+            full = (len(after) - 1) // width
+            ends = np.r_[after[: full * width][width - 1 :: width], after[-1]]
+            first = int(after[0])
+            new = self.histograms_until(ends, mode=mode, steps=(first, None), rank=rank)
+            columns = KeptColumns(width, np.r_[kept.ends, ends], concat([kept.block, new]))
+            whole = len(columns.ends) - 1
+            if full and (rank is not None or len(reader.state.ranks) < 2):
+                done = KeptColumns(width, columns.ends[:whole], take(columns.block, slice(whole)))
+                reader.columns.put(place, done, written)
+        return columns.ends, columns.block
+
+    def _after(self, kept: KeptColumns, mode: Mode | str | None, rank: int | None) -> NDArray[np.int64]:
+        """Its saved steps after these columns."""
+        first = int(kept.ends[-1]) + 1 if len(kept.ends) else None
+        return self.steps(mode, steps=(first, None), rank=rank)
 
     def _known(self) -> bool:
         return self.name in self._reader.state.names.ids

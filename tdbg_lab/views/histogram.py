@@ -136,6 +136,9 @@ def _read(
 ) -> tuple[StatsBlock, NDArray[np.int64]]:
     """At most `n_out` histograms, each of a step and those since the one before it, and their steps."""
     tensor = run.tensor(name)
+    if steps is None:
+        x, block = tensor.histogram_columns(n_out, mode=mode, rank=rank)
+        return block, x
     x = tensor.steps(mode, steps=steps, rank=rank)
     kept = spaced(len(x), n_out)
     if len(kept) < len(x):
