@@ -100,6 +100,8 @@ class TorchFinder:
             self._meet_loss(module)
         elif any(session.covers(module) for session in _sessions()):
             self._remember(module.modules())
+        elif self._watch.left_alone:  # a search over hyper-parameters makes model after model
+            self._remember(module.modules())
         elif module.training and torch.is_grad_enabled() and not _of_keras(module):
             self._consider(module)
 
@@ -147,7 +149,8 @@ class TorchFinder:
             if session.moves(moved):
                 session.meet(optimizer)
                 return
-        self._attach(Living.now(), [optimizer], called=None)
+        if not self._watch.left_alone:
+            self._attach(Living.now(), [optimizer], called=None)
 
     def _attach(self, living: Living, own: list[Optimizer], *, called: nn.Module | None) -> None:
         others = [one for one in living.companions(own) if one not in own and one not in self._met]

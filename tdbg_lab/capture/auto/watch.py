@@ -78,7 +78,8 @@ class AutoWatch:
         configured = CaptureConfig.build(self._settings.get("config")).store
         self._store = _placed(self._settings.pop("store", None) or configured or _default_store())
         self._most = most
-        self._left_alone = False
+        self.left_alone = False
+        """A training has begun beyond the most that are captured: no other is looked for."""
         self._failed = False
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
@@ -134,7 +135,7 @@ class AutoWatch:
             first = f"{len(self.run_paths)} trainings: {first} to {more[-1]}"
         elif more:
             first = f"{first} and {more[0]}"
-        if self._left_alone:
+        if self.left_alone:
             return f"captured {first}; that is the most to capture, later trainings were left alone."
         return f"captured {first}."
 
@@ -142,8 +143,8 @@ class AutoWatch:
 
     def takes_another(self) -> bool:
         """Whether the training that begins now is to be captured; `summary` tells when one is not."""
-        self._left_alone = self._left_alone or len(self.run_paths) >= self._most
-        return not self._left_alone
+        self.left_alone = self.left_alone or len(self.run_paths) >= self._most
+        return not self.left_alone
 
     def next_settings(self) -> dict[str, Any]:
         """Settings of the training that begins now; it gets a directory of its own."""

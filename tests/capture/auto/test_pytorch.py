@@ -16,6 +16,7 @@ from torch.optim import optimizer as optimizers
 import tdbg_lab as tdbg
 from tdbg_lab.capture import open_handles
 from tdbg_lab.capture.auto import AutoWatch
+from tdbg_lab.capture.auto.living import Living
 
 
 def net(width=8):
@@ -98,6 +99,22 @@ def test_run_of_a_model_that_is_gone_is_closed_before_the_end(watched):
         assert tdbg.open_run("runs/auto").status == "finished"
 
     watched(program)
+
+
+def test_program_that_makes_model_after_model_is_not_searched_for_ever(tmp_path, monkeypatch):
+    """Each search looks at every object of the process."""
+    searches, now = [], Living.now
+    monkeypatch.setattr(Living, "now", lambda: searches.append(1) or now())
+    watch = AutoWatch({"store": tmp_path / "run", "profiler": False, "strict": True}, most=2)
+    watch.start()
+    try:
+        for _ in range(8):
+            train(n=5)
+    finally:
+        watch.stop()
+    assert len(watch.run_paths) == 2
+    assert "later trainings were left alone" in watch.summary()
+    assert len(searches) == 3  # one for each that is captured, and one for the first beyond
 
 
 def test_both_models_of_a_gan_are_one_run_under_their_names(watched):
