@@ -103,8 +103,8 @@ class Engine:
         """The hooks of the layers, where they can be taken off."""
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
-        self.last_forward_ns = 0
-        """When a root was called last, by `time.perf_counter_ns`."""
+        self.last_forward_ns = self.step_began_ns = 0
+        """When a root was called last, and first in this step to train, by `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
         self.loss_visit = -1
@@ -131,11 +131,13 @@ class Engine:
         if self.depth > 1:
             return
         self.forwards_ever += 1
-        self.last_forward_ns = perf_counter_ns()
+        self.last_forward_ns = now = perf_counter_ns()
         mode = self.override or (_TRAIN if training else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
         if mode is _TRAIN:
+            if not self.forwards:
+                self.step_began_ns = now
             self.forwards += 1
         else:
             self.meter.skip()

@@ -14,6 +14,7 @@ from tdbg_lab.capture.stopping import StopReason, save_first
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.errors import CaptureError, ConflictError, TrainingStopped
 from tdbg_lab.profiler.interludes import Interludes
+from tdbg_lab.profiler.turns import Turns
 from tdbg_lab.profiler.window import PROFILE, ProfileWindow
 from tdbg_lab.records import Kind, Mode, RunStatus
 from tdbg_lab.store.control import request
@@ -77,7 +78,8 @@ class Handle:
         """Filled by `adopt`; a list, so that the finalizer sees it without holding the handle."""
         self._profiling = Profiling(self._engine)
         self._interludes = Interludes(self._engine)
-        self._sessions: list[Session] = [self._profiling, self._interludes]
+        self._turns = Turns(self._engine)
+        self._sessions: list[Session] = [self._profiling, self._interludes, self._turns]
         return self._sessions
 
     def adopt(self, session: Session) -> None:
@@ -341,6 +343,7 @@ class Handle:
         """
         if self._engine.phases is not None:
             self._interludes.at_step_end()
+            self._turns.at_step_end()
         request = self._engine.poll() if self._engine.control.due() else None
         if request is not None and self._engine.open:
             if request.kind == SET:
@@ -378,6 +381,7 @@ class Handle:
             self._engine.guard.run("detach", self._session.detach)
         self._engine.guard.run("profile", self._profiling.detach)
         self._engine.guard.run("interludes", self._interludes.detach)
+        self._engine.guard.run("turns", self._turns.detach)
         self._engine.finish(status, error)
         self._finalizer.detach()
 
@@ -385,6 +389,7 @@ class Handle:
         """Forget the run without writing: this is a forked child, the run is the parent's."""
         self._engine.abandon()
         self._interludes.detach()
+        self._turns.forget()
         self._finalizer.detach()
 
     def __enter__(self) -> Self:

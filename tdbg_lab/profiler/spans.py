@@ -83,6 +83,11 @@ class PhaseRecorder:
         """Phase of the innermost open span, or None."""
         return self._open[-1][1] if self._open else None
 
+    @property
+    def since(self) -> int:
+        """When the innermost open span began, by `time.perf_counter_ns`; 0 without any."""
+        return self._open[-1][2] if self._open else 0
+
     def begin(self, phase: str, step: int = -1, *, name: str = "") -> None:
         """Begin a span; `step` -1 says it is not known, `name` defaults to the phase."""
         if self.error is not None:

@@ -98,9 +98,7 @@ class TorchFinder:
             return
         if is_loss(module):
             self._meet_loss(module)
-        elif any(session.covers(module) for session in _sessions()):
-            self._remember(module.modules())
-        elif self._watch.left_alone:  # a search over hyper-parameters makes model after model
+        elif any(session.covers(module) for session in _sessions()) or self._watch.left_alone:
             self._remember(module.modules())
         elif module.training and torch.is_grad_enabled() and not _of_keras(module):
             self._consider(module)
