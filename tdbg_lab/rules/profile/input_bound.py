@@ -83,9 +83,8 @@ class InputBound(PhaseRule):
             evidence |= {"advised_workers_count": advice.workers, "gain_percent": 100 * advice.gain}
         return self.finding(
             run.step,
-            f"Data loading is {share:.0%} of step time ({wait_s * 1e3:.3g} of {(wait_s + busy_s) * 1e3:.3g} "
-            f"ms)"
-            f"{self._promise(run, advice)}.",
+            f"{_subject(run)} {share:.0%} of step time ({wait_s * 1e3:.3g} of "
+            f"{(wait_s + busy_s) * 1e3:.3g} ms){self._promise(run, advice)}.",
             evidence=evidence,
             advice=self._advice(run, advice),
             view=ViewRef("data_loading", {}),
@@ -95,8 +94,8 @@ class InputBound(PhaseRule):
     def _promise(run: RunView, advice: LoadingAdvice | None) -> str:
         if advice is None:
             return "" if not run.loaders else "; more workers would not help"
-        loader = "" if run.loaders else "a DataLoader with "
-        return f": {loader}num_workers={advice.workers} would save about {advice.gain:.0%}"
+        loader = "" if run.loaders else " if it loads data, a DataLoader with"
+        return f":{loader} num_workers={advice.workers} would save about {advice.gain:.0%}"
 
     @staticmethod
     def _advice(run: RunView, advice: LoadingAdvice | None) -> tuple[str, ...]:
@@ -105,6 +104,8 @@ class InputBound(PhaseRule):
         if advice is not None:
             more = ", persistent_workers=True" if first is None or not first.persistent_workers else ""
             told.append(f"Load in other processes: DataLoader(..., num_workers={advice.workers}{more}).")
+        if first is None:
+            told.append("A program that acts to gather its data: act in several environments at once.")
         told.append("Make loading itself cheaper: decode and resize once, cache what fits in memory.")
         if first is not None and first.num_workers and (first.prefetch_factor or 2) <= 2:
             told.append("When loading times vary, let workers get further ahead: prefetch_factor=4.")
@@ -113,3 +114,8 @@ class InputBound(PhaseRule):
         if first is None:
             told.append("If the loop does something else there, name it: with handle.phase('checkpoint').")
         return tuple(told)
+
+
+def _subject(run: RunView) -> str:
+    """What takes the time; without a loader it is not known to be loading."""
+    return "Data loading is" if run.loaders else "What the loop does between two steps is"

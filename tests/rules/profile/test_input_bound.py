@@ -97,6 +97,18 @@ def test_workers_that_cannot_keep_up_are_reckoned_with(tmp_path: Path) -> None:
     assert "num_workers=4 would save about 50%" in finding.message
 
 
+def test_without_a_loader_it_is_not_called_loading(tmp_path: Path) -> None:
+    made = Recorded(tmp_path / "run").steps([STARVED] * 100)
+    made.load({("cpu", f"cpu{core}"): [20.0] * 4 for core in range(8)})
+    finding = made.find(InputBound())
+    assert finding is not None
+    assert finding.message == (
+        "What the loop does between two steps is 44% of step time (30 of 68 ms): if it loads data, "
+        "a DataLoader with num_workers=1 would save about 44%."
+    )
+    assert "several environments" in finding.advice[1]
+
+
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
