@@ -11,6 +11,7 @@ import torch
 import tdbg_lab as tdbg
 from tdbg_lab.records import Severity
 from tests.rules.healthy_acting import ACTING
+from tests.rules.healthy_equations import EQUATIONS
 from tests.rules.healthy_ways import WAYS
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("way", WAYS + ACTING, ids=[way.__name__ for way in WAYS + ACTING])
+ALL = WAYS + ACTING + EQUATIONS
+
+
+@pytest.mark.parametrize("way", ALL, ids=[way.__name__ for way in ALL])
 def test_no_alarm(way: Callable[..., None], tmp_path: Path) -> None:
     torch.manual_seed(0)
     store = tmp_path / "run"

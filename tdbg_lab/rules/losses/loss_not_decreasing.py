@@ -68,7 +68,7 @@ class LossNotDecreasing(Rule):
     fall of `min_z` standard errors within the last two thirds of what was recorded.
     Of boosting whose rounds are over: less than `min_drop_boosted` percent since the first of them.
     *Rising*: above its best by more than `max_rise` percent of all it had fallen, beyond the noise, at
-    every one of the last `patience_rise` recorded points.
+    every one of the last `patience_rise` recorded points, of at least three times as many.
     *Worse than nothing*: however far it fell, after `patience_ended` steps predictions are worse than those
     of a model that knows the labels and not the inputs, by more than `worse` times.
 
@@ -285,7 +285,8 @@ class LossNotDecreasing(Rule):
 
     def _rising(self, name: str, loss: Scalars, run: RunView) -> Finding | None:
         values = loss.values[np.isfinite(loss.values)]
-        if len(values) < self.min_points + self.patience_rise:
+        # early losses come and go: a codebook or a penalty begins to count once there is something to it
+        if len(values) < max(self.min_points, 2 * self.patience_rise) + self.patience_rise:
             return None
         trend = trend_of(values)
         if trend is None:

@@ -118,6 +118,19 @@ def test_reward_that_goes_up_and_down_is_no_rising_loss(made: Made) -> None:
     assert made.check(LossNotDecreasing(patience=1000))[0] == []
 
 
+def test_loss_that_rises_early_and_comes_down_again_is_left_alone(made: Made) -> None:
+    """As of an autoencoder through codes, of which there is nothing to miss at first."""
+    write(made, lambda step: 0.08 + 0.1 * 0.9**step + 0.4 * np.exp(-(((step - 33) / 8) ** 2)), noise=0.005)
+    assert made.check(LossNotDecreasing())[0] == []
+
+
+def test_loss_that_rises_early_and_stays_is_found(made: Made) -> None:
+    write(made, lambda step: 0.1 + 0.1 * 0.9**step + 0.4 * (step > 25), noise=0.005)
+    (finding,), _ = made.check(LossNotDecreasing())
+    assert finding.severity is Severity.CRITICAL
+    assert finding.step_first < 80
+
+
 def test_several_losses_are_not_judged_unless_one_is_named(made: Made) -> None:
     for step in range(200):
         made.step(step, {"loss/generator": 1.0, "loss/discriminator": 1.0})
