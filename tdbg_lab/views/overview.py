@@ -48,11 +48,13 @@ class _Table:
     """The tensor has no row at this step."""
     bad: NDArray[np.bool_]
     """The tensor holds a NaN or an infinity."""
+    saved: int
+    """Saved steps, of which these are some."""
 
     def take(self, rows: list[int]) -> _Table:
         """Only these tensors."""
         names = [self.names[row] for row in rows]
-        return _Table(names, self.steps, self.values[rows], self.missing[rows], self.bad[rows])
+        return _Table(names, self.steps, self.values[rows], self.missing[rows], self.bad[rows], self.saved)
 
 
 @view(
@@ -132,13 +134,14 @@ def _read(run: Run, kind: str, column: Column, mode: Mode, n_out: int) -> _Table
     nan, inf = found.others["nan_count"], found.others["inf_count"]
     steps = np.asarray(found.steps)
     bad = (nan > 0) | (inf > 0)
-    kept = spaced(len(steps), n_out)
-    if len(kept) < len(steps):  # what is not finite is never dropped: it marks the next step that is drawn
+    saved = len(steps)
+    kept = spaced(saved, n_out)
+    if len(kept) < saved:  # what is not finite is never dropped: it marks the next step that is drawn
         bad = np.logical_or.reduceat(bad, np.concatenate(([0], kept[:-1] + 1)), axis=1)
         nan, values, steps = nan[:, kept], found.values[:, kept], steps[kept]
     else:
         values = found.values
-    return _Table(list(found.names), steps, np.asarray(values, dtype=np.float64), np.isnan(nan), bad)
+    return _Table(list(found.names), steps, np.asarray(values, dtype=np.float64), np.isnan(nan), bad, saved)
 
 
 def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
@@ -239,7 +242,9 @@ def _round_values(low: float, high: float, *, is_log: bool) -> list[float]:
 
 def _caption(table: _Table, column: Column, kind: str) -> str:
     """How many layers, and which ones have the smallest and largest value at the last step."""
-    tensors, steps = count(len(table.names), "tensor"), count(len(table.steps), "saved step")
+    tensors, steps = count(len(table.names), "tensor"), count(table.saved, "saved step")
+    if len(table.steps) < table.saved:
+        steps = f"{len(table.steps):,} of {steps}"
     text = f"{column.label} of {tensors} ({KIND_TITLES[Kind(kind)]}) over {steps}"
     if table.bad.any():
         row = int(np.flatnonzero(table.bad.any(axis=1))[0])

@@ -114,6 +114,15 @@ def test_overview_cells_are_what_run_stats_says(plain, statistic):
         )
 
 
+def test_overview_says_how_many_of_the_saved_steps_it_draws(plain, long):
+    few = call_view(long, "overview", {"kind": "gradient", "n_out": 100})
+    drawn = len(few.data[0].x)
+    assert 50 < drawn <= 100
+    assert f"1 tensor (gradients) over {drawn} of 10,000 saved steps" in few.layout.meta["tdbg"]["caption"]
+    every = call_view(plain, "overview", {"kind": "gradient"})
+    assert f"over {len(every.data[0].x)} saved steps" in every.layout.meta["tdbg"]["caption"]
+
+
 def test_overview_colours_grow_with_the_value(plain):
     heat = call_view(plain, "overview", {"kind": "gradient"}).data[0]
     order = np.argsort(np.asarray(heat.customdata).ravel())
