@@ -39,6 +39,9 @@ __all__ = ["TorchFinder"]
 _MAX_KNOWN = 100_000
 _MAX_PASSES = 64
 """Backward passes that a model waits for gradients of its own."""
+_MAX_FRUITLESS = 32
+"""Models in a row that nobody was found to train, after which the step of an optimizer is waited for: a
+program that makes a layer anew in each forward would be searched at each."""
 _ABOUT_OUR_HOOK = "Using .torch.compile.module.. when there are global hooks on modules"
 """PyTorch warns about the hook, of which the program knows nothing."""
 
@@ -55,6 +58,7 @@ class TorchFinder:
         """Models that nobody trains so far, by id."""
         self._met: WeakSet[Optimizer] = WeakSet()
         self._losses: list[RemovableHandle] = []
+        self._fruitless = 0
 
     def start(self) -> None:
         """Look from now on."""
@@ -111,7 +115,7 @@ class TorchFinder:
             candidate = self._waiting[id(module)] = _Candidate(module)
         candidate.calls += 1
         trainable = [one for one in module.parameters() if one.requires_grad]
-        if not trainable or candidate.calls & (candidate.calls - 1):
+        if not trainable or candidate.calls & (candidate.calls - 1) or self._fruitless >= _MAX_FRUITLESS:
             return
         living = Living.now()
         own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
@@ -119,6 +123,8 @@ class TorchFinder:
             self._attach(living, own, called=module)
         elif candidate.moved and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
+        else:
+            self._fruitless += 1
 
     # -- backward passes, as a `Follower` ---------------------------------------------------------
 
@@ -135,8 +141,9 @@ class TorchFinder:
 
     def _note_gradients(self) -> None:
         """Which of the models that wait have got gradients; they may be set to None before the next call."""
-        for candidate in self._waiting.values():
-            candidate.passed()
+        gone = [key for key, candidate in self._waiting.items() if not candidate.passed()]
+        for key in gone:
+            del self._waiting[key]
 
     def _meet_optimizer(self, optimizer: Optimizer) -> None:
         """An optimizer steps for the first time, and nothing it moves was attached to as it was called."""
@@ -174,6 +181,7 @@ class TorchFinder:
             **self._watch.next_settings(),
         )
         self._watch.begun(handle)
+        self._fruitless = 0
         self._met.update(optimizers or ())
         for root in roots:
             self._remember(root.modules())
@@ -210,12 +218,13 @@ class _Candidate:
         """Whether a backward has reached it."""
         self._passes = 0
 
-    def passed(self) -> None:
-        """A backward is over: look for gradients, a few times."""
+    def passed(self) -> bool:
+        """A backward is over: look for gradients, a few times. False when the model is gone."""
         module = self.module()
         if module is not None and not self.moved and self._passes < _MAX_PASSES:
             self._passes += 1
             self.moved = any(one.grad is not None for one in module.parameters())
+        return module is not None
 
 
 class _LossHook:

@@ -101,6 +101,32 @@ def test_run_of_a_model_that_is_gone_is_closed_before_the_end(watched):
     watched(program)
 
 
+class Renewed(nn.Module):
+    """Makes a layer anew in each forward, which is no good idea and often done."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = net()
+
+    def forward(self, x):
+        return nn.LayerNorm(3)(self.layers(x))
+
+
+def test_layer_that_is_made_anew_in_each_forward_is_not_searched_for_each_time(watched, monkeypatch):
+    searches, now = [], Living.now
+    monkeypatch.setattr(Living, "now", lambda: searches.append(1) or now())
+
+    def program():
+        model = Renewed()
+        steps(model, torch.optim.SGD(model.parameters(), lr=0.1), nn.CrossEntropyLoss(), n=100)
+        other = net()  # a later training is found all the same
+        steps(other, torch.optim.SGD(other.parameters(), lr=0.1), nn.CrossEntropyLoss())
+
+    first, second = watched(program)
+    assert (first.last_step, second.last_step) == (99, 3)
+    assert len(searches) < 40
+
+
 def test_program_that_makes_model_after_model_is_not_searched_for_ever(tmp_path, monkeypatch):
     """Each search looks at every object of the process."""
     searches, now = [], Living.now
