@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from threading import get_ident
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 from weakref import WeakSet
 
-if TYPE_CHECKING:
-    from tdbg_lab.profiler.spans import PhaseRecorder
+from tdbg_lab.profiler import interludes
 
 __all__ = ["Turns"]
 
@@ -18,15 +17,11 @@ _MOST = 32
 _all: WeakSet[Turns] = WeakSet()
 
 
-class Training(Protocol):
+class Training(interludes.Training, Protocol):
     """The training, as its turns know it: `tdbg_lab.capture.engine.Engine`."""
 
-    open: bool
-    step: int
     step_began_ns: int
     """When the first forward of the step began, by `time.perf_counter_ns`; 0 when none was seen."""
-    phases: PhaseRecorder | None
-    guard: Any
 
 
 class Turns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,8 +83,7 @@ class HistogramColumns:
 
     def put(self, place: Place, columns: KeptColumns, written: NDArray[np.int64]) -> None:
         """Keep columns, at least one, as of what was written."""
-        mark = mark_of(written, int(columns.ends[-1]))
-        self._kept[place] = KeptColumns(columns.width, columns.ends, columns.block, mark)
+        self._kept[place] = replace(columns, mark=mark_of(written, int(columns.ends[-1])))
         self._kept.move_to_end(place)
         while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._limit:
             self._kept.popitem(last=False)

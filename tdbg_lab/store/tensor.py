@@ -189,12 +189,11 @@ class Tensor:
             ends = np.r_[after[: full * width][width - 1 :: width], after[-1]]
             first = int(after[0])
             new = self.histograms_until(ends, mode=mode, steps=(first, None), rank=rank)
-            columns = KeptColumns(width, np.r_[kept.ends, ends], concat([kept.block, new]))
-            whole = len(columns.ends) - 1
+            ends, block = np.r_[kept.ends, ends], concat([kept.block, new])
             if full and (rank is not None or len(reader.state.ranks) < 2):
-                done = KeptColumns(width, columns.ends[:whole], take(columns.block, slice(whole)))
-                reader.columns.put(place, done, written)
-        return columns.ends, columns.block
+                whole = slice(len(ends) - 1)
+                reader.columns.put(place, KeptColumns(width, ends[whole], take(block, whole)), written)
+        return ends, block
 
     def _after(self, kept: KeptColumns, mode: Mode | str | None, rank: int | None) -> NDArray[np.int64]:
         """Its saved steps after these columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import fields
 
 import numpy as np
@@ -116,8 +117,6 @@ def test_ranks_are_read_together_and_apart(path):
 
 
 def test_another_run_in_the_same_place_is_read_anew(path):
-    import shutil
-
     written(path, 0, 100)
     run = open_run(path)
     run.tensor("a.weight").histogram_columns(MOST)
