@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described, loads, machine, publish, table
-from overhead import RESULTS, Training, timed
+from overhead import RESULTS, timed
+from small_models import Training
 from torch._dynamo.utils import counters
 
 import tdbg_lab as tdbg

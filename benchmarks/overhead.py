@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -26,21 +25,18 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described, loads, machine, publish, table
-from torch import nn
+from overhead_arms import EVERY, install
+from small_models import Training
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = ("mlp", "cnn", "gpt")
 ARMS = ("control", "tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-never", "tensorboard", "wandb", "numpy")
 PEERS = ("tensorboard", "wandb", "numpy", "smdebug")
-EVERY = {"control": 10, "tdbg-1": 1, "tdbg-watch": 1, "tdbg-10": 10, "tdbg-never": 10**9}
-"""Steps between two that are saved; never: only the first is, before the clocks start."""
 PAIRS = {"mlp": 48, "cnn": 12, "gpt": 6}
 FINE = {"mlp": 96, "cnn": 24, "gpt": 8}
 """Pairs of blocks for arms that differ little from nothing."""
 ROUNDS = 12
 """Most pairs of models that an arm is measured on."""
-WATCHED = {"tdbg-watch": {"collections": ["weights", "biases", "gradients"], "config": {"checks": False}}}
-"""How an arm captures less."""
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
 FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
@@ -55,207 +51,6 @@ TARGETS = {
 }
 UNSAVED_US = 100
 """CPU time that a step which is not saved may cost, microseconds."""
-
-
-# -- models ---------------------------------------------------------------------------------------
-
-
-class Attention(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
-
-    def forward(self, x):
-        n, t, c = x.shape
-        q, k, v = self.qkv(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(y.transpose(1, 2).reshape(n, t, c))
-
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm1, self.attention = nn.LayerNorm(width), Attention(width, 8)
-        self.norm2 = nn.LayerNorm(width)
-        self.up, self.act, self.down = nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        x = x + self.attention(self.norm1(x))
-        return x + self.down(self.act(self.up(self.norm2(x))))
-
-
-class Gpt(nn.Module):
-    def __init__(self, vocabulary=1024, width=256, depth=6, length=128):
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
-        self.blocks = nn.Sequential(*(Block(width) for _ in range(depth)))
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
-
-    def forward(self, x):
-        return self.head(self.norm(self.blocks(self.tokens(x) + self.places(torch.arange(x.shape[1])))))
-
-
-def make(model):
-    """Model, optimizer and one batch, always the same."""
-    torch.manual_seed(0)
-    if model == "mlp":
-        net = nn.Sequential(
-            nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)
-        )
-        x, y = torch.randn(64, 784), torch.randint(0, 10, (64,))
-    elif model == "cnn":
-        net = nn.Sequential(
-            *(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Dropout(0.25), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10)),
-        )
-        x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
-    else:
-        net = Gpt()
-        x = torch.randint(0, 1024, (8, 128))
-        y = torch.randint(0, 1024, (8, 128))
-    return net, torch.optim.Adam(net.parameters(), lr=1e-4), x, y
-
-
-class Training:
-    """A model that trains on one batch, step by step."""
-
-    def __init__(self, model):
-        self.net, self.optimizer, self.x, self.y = make(model)
-        self.criterion = nn.CrossEntropyLoss()
-        self.after = lambda: None
-        self.close = lambda: None
-
-    def steps(self, n):
-        for _ in range(n):
-            self.optimizer.zero_grad()
-            out = self.net(self.x)
-            loss = self.criterion(out.flatten(0, -2), self.y.flatten())
-            loss.backward()
-            self.optimizer.step()
-            self.after()
-
-
-# -- arms -----------------------------------------------------------------------------------------
-
-
-def leaves(net):
-    return [(name, one) for name, one in net.named_modules() if not list(one.children())]
-
-
-def arm_tdbg(training, folder, arm):
-    import tdbg_lab as tdbg
-    from tdbg_lab.stats import cpu
-
-    cpu.warm_up()
-    handle = tdbg.attach(
-        training.net,
-        optimizer=training.optimizer,
-        loss=training.criterion,
-        store=folder / "run",
-        save_every=EVERY[arm],
-        profiler=False,
-        **WATCHED.get(arm, {}),
-    )
-
-    def close():
-        handle.detach()
-        if handle.problems:
-            raise RuntimeError(handle.problems)
-
-    training.close = close
-    training.cost = lambda: handle.cost
-
-
-def arm_tensorboard(training, folder):
-    from torch.utils.tensorboard import SummaryWriter
-
-    writer = SummaryWriter(folder)
-    step = [0]
-    for name, module in leaves(training.net):
-        module.register_forward_hook(
-            lambda _m, _i, out, name=name: writer.add_histogram(f"activation/{name}", out.detach(), step[0])
-        )
-
-    def after():
-        for name, value in training.net.named_parameters():
-            writer.add_histogram(name, value.detach(), step[0])
-            writer.add_histogram(f"gradient/{name}", value.grad, step[0])
-        step[0] += 1
-
-    training.after, training.close = after, writer.close
-
-
-def arm_wandb(training, folder):
-    os.environ.update(WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DIR=str(folder))
-    import wandb
-
-    run = wandb.init(project="overhead", dir=str(folder), settings=wandb.Settings(silent=True))
-    run.watch(training.net, log="all", log_freq=1)
-    training.after = lambda: run.log({"step": 0})
-
-    def close():
-        run.unwatch(training.net)
-        run.finish()
-
-    training.close = close
-
-
-def arm_numpy(training, folder):
-    rows = (folder / "rows.bin").open("wb")
-
-    def reduce(tensor):
-        x = tensor.detach().numpy().ravel()
-        facts = [x.min(), x.max(), x.mean(), x.std(), np.abs(x).sum(), np.linalg.norm(x), (x == 0).sum()]
-        counts, edges = np.histogram(x, 64)
-        rows.write(np.asarray(facts, np.float64).tobytes() + counts.tobytes() + edges.tobytes())
-
-    for _, module in leaves(training.net):
-        module.register_forward_hook(lambda _m, _i, out: reduce(out))
-
-    def after():
-        for value in training.net.parameters():
-            reduce(value)
-            reduce(value.grad)
-
-    training.after, training.close = after, rows.close
-
-
-def arm_smdebug(training, folder):
-    """SageMaker Debugger with reductions instead of raw tensors (no histogram)."""
-    import smdebug.pytorch as smd
-
-    reductions = smd.ReductionConfig(
-        reductions=["min", "max", "mean", "std"], norms=["l1", "l2"], save_raw_tensor=False
-    )
-    hook = smd.Hook(
-        out_dir=str(folder / "smd"),
-        save_config=smd.SaveConfig(save_interval=1),
-        reduction_config=reductions,
-        include_regex=[r"^(?!.*input).*$"],  # integer inputs abort the training
-        save_all=False,
-    )
-    hook.register_module(training.net)
-    hook.register_loss(training.criterion)
-    training.close = hook.close
-
-
-def install(arm, training, folder):
-    if arm == "control":
-        return
-    if arm.startswith("tdbg-"):
-        arm_tdbg(training, folder, arm)
-    else:
-        {
-            "tensorboard": arm_tensorboard,
-            "wandb": arm_wandb,
-            "numpy": arm_numpy,
-            "smdebug": arm_smdebug,
-        }[arm](training, folder)
-
-
-# -- measuring ------------------------------------------------------------------------------------
 
 
 def clocks():
