@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import platform
@@ -9,6 +10,8 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+"""Of ``mallopt``, by malloc.h of the GNU C library."""
 _TOLD = {"cpu", "cores", "python", "load_average"}
 
 
@@ -36,6 +39,18 @@ def _version(package):
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def keep_memory():
+    """Have the C library keep what is freed, for all that follows; nothing where it is not GNU's.
+
+    It gives memory back to the system and asks for it again in every step, or in none, depending on where
+    blocks happen to lie: up to 8,000 page faults of a step of 55 ms, which are a fifth of it.
+    """
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_MMAP_MAX, 0)
+        library.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def described(facts):

@@ -61,7 +61,7 @@ def measure64(address: int, narrow: int, n: int, lanes: Any, keys: int, out: Any
     total, absolute = sums(x, n)
     center = total / n
     first, second = spread(x, n, center)
-    count_bins(bits, n, lanes)
+    count_bins(bits, n, lanes, address + 8 * n)
     integers, ends = carray(pointer(keys, np.int64), 4), carray(pointer(keys, np.float64), 4)
     integers[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
     integers[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
@@ -98,7 +98,7 @@ def _finite32(
     total, absolute = sums(x, n)
     center = np.float32(total / n)
     first, second = spread(x, n, center)
-    count_bins(bits, n, lanes)
+    count_bins(bits, n, lanes, address + 4 * n)
     integers, ends = carray(pointer(keys, np.int32), 2), carray(pointer(keys, np.float32), 2)
     integers[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
     integers[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))

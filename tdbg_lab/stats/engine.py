@@ -251,7 +251,7 @@ class CpuEngine:
 
 def _marker() -> Path | None:
     """The file that says that the cache has these kernels for this processor; None without a cache."""
-    from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
+    from llvmlite.binding import get_host_cpu_name
 
     from tdbg_lab.stats.jit import cache_path
     from tdbg_lab.stats.sweep import STAMP, call

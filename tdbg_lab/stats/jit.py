@@ -6,14 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from llvmlite import ir
 from numba import cfunc, njit, types
+from numba.core import cgutils
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["REASSOCIATE", "cache_path", "callback", "fetch_add", "kernel", "pointer", "source_stamp"]
+__all__ = [
+    "REASSOCIATE",
+    "cache_path",
+    "callback",
+    "fetch_add",
+    "kernel",
+    "pointer",
+    "prefetch",
+    "source_stamp",
+]
 
 REASSOCIATE = frozenset({"reassoc", "nsz", "contract", "nnan"})
 """Float freedoms for sums over blocks known to be finite: any order, signs of zeros ignored. A block
@@ -84,3 +95,18 @@ def fetch_add(_context: Any, _address: Any, _amount: Any) -> Any:
         return builder.atomic_rmw("add", place, args[1], "seq_cst")
 
     return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def prefetch(_context: Any, _address: Any) -> Any:
+    """``prefetch(address)``: have the cache line at the address fetched; it may lie beyond what is ours."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        to_read, nearest, data = number(0), number(3), number(1)
+        builder.call(function, [builder.inttoptr(args[0], byte), to_read, nearest, data])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
