@@ -1,14 +1,17 @@
-"""Parameters that multiply what they meet, and begin with one."""
+"""Parameters that may begin all alike: units differ by others."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from tdbg_lab.records import Kind
+
 if TYPE_CHECKING:
     from tdbg_lab.records import TensorKey
+    from tdbg_lab.rules.frame import Frame
 
-__all__ = ["is_scale"]
+__all__ = ["goes_with_another", "is_scale"]
 
 _WEIGHT = re.compile(r"(^|[./])(weight|kernel|embeddings?)\w*$")
 
@@ -19,3 +22,16 @@ def is_scale(key: TensorKey, value: float) -> bool:
     What a layer calls its weight is none: units with equal weights stay alike.
     """
     return value == 1.0 and not _WEIGHT.search(key.name)
+
+
+def goes_with_another(key: TensorKey, frame: Frame) -> bool:
+    """Whether a parameter of the same module and shape is not all one value: by it, units differ already.
+
+    So it is where weights are drawn anew in each step, with a mean and a deviation each (Blundell et al.,
+    2015, "Weight Uncertainty in Neural Networks").
+    """
+    return any(
+        other.module == key.module and other.shape == key.shape and row.min != row.max
+        for other, row in frame.items(Kind.WEIGHT)
+        if other is not key
+    )

@@ -11,6 +11,7 @@ import torch
 import tdbg_lab as tdbg
 from tdbg_lab.records import Severity
 from tests.rules.healthy_acting import ACTING
+from tests.rules.healthy_drawn import DRAWN
 from tests.rules.healthy_equations import EQUATIONS
 from tests.rules.healthy_ways import WAYS
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-ALL = WAYS + ACTING + EQUATIONS
+ALL = WAYS + ACTING + DRAWN + EQUATIONS
 
 
 @pytest.mark.parametrize("way", ALL, ids=[way.__name__ for way in ALL])

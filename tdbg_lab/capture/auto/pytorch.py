@@ -118,9 +118,14 @@ class TorchFinder:
         if not trainable or candidate.calls & (candidate.calls - 1) or self._fruitless >= _MAX_FRUITLESS:
             return
         living = Living.now()
-        own = [one for one in living.holders({id(one) for one in trainable}) if one not in self._met]
+        holders = living.holders({id(one) for one in trainable})
+        own = [one for one in holders if one not in self._met]
         if own:
             self._attach(living, own, called=module)
+        elif holders:  # a model that is trained has got it since
+            self._remember([module])
+            for session in _sessions():
+                session.note_gained(module, holders)
         elif candidate.moved and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
         else:
@@ -165,9 +170,10 @@ class TorchFinder:
             roots.append(called)
         if not roots:
             self._watch.missed = (
-                f"{type(own[0]).__name__} moves tensors that are parameters of no model of the program, such "
-                "as the copies that functional_call is given; tdbg_lab.attach(model) in the script captures "
-                "what the layers of the model return"
+                f"{type(own[0]).__name__} moves tensors that are parameters of no model of the program: "
+                "tensors of its own are seen once they are parameters of a torch.nn.Module; with copies that "
+                "functional_call is given, tdbg_lab.attach(model) in the script captures what the layers "
+                "return"
             )
         elif self._watch.takes_another():
             self._begin(roots, optimizers, called=called)

@@ -32,7 +32,7 @@ from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from torch import nn
     from torch.utils.hooks import RemovableHandle
@@ -285,6 +285,15 @@ class TorchSession:
     def meet(self, optimizer: Optimizer) -> None:
         """Adopt an optimizer that moves the models' parameters, if it is not known."""
         self._meet(optimizer, (), {})
+
+    def note_gained(self, module: nn.Module, optimizers: Iterable[Optimizer]) -> None:
+        """Say that a module has come to a model since capture began, where an optimizer of ours moves it."""
+        if self.engine.open and any(one in self.watch for one in optimizers):
+            self.engine.guard.notice(
+                "gained",
+                f"a layer ({type(module).__name__}) was added to the model after capture had begun: what it "
+                "holds and returns is not seen; expected: all layers there when capture begins",
+            )
 
     def catch_up(self, module: nn.Module) -> None:
         """A call of `module` is under way that began before the hooks were there."""

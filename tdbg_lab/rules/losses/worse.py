@@ -87,7 +87,7 @@ def _of_classes(run: RunView, loss: str, name: str, points: int, times: float) -
     nothing = max(float(np.median(entropy)), _LEAST_ENTROPY)
     summed = losses[0] > _SUMMED * np.median(samples) * nothing
     told = np.median(hits) - np.median(chance) > _TOLD * (1.0 - np.median(chance))
-    if summed or told or len(facts_of(run, name, "weight_slope")):
+    if summed or told or len(facts_of(run, name, "weight_slope")) or _are_places(run, name, points):
         return None
     if not float(losses[-points:].min()) > times * nothing:
         return None
@@ -96,3 +96,13 @@ def _of_classes(run: RunView, loss: str, name: str, points: int, times: float) -
         f"is {now:.4g}, where knowing how frequent each label is, and no inputs, makes it {nothing:.3g}",
         {"loss_now": now, "loss_of_knowing_nothing": nothing, "saved_steps_count": points},
     )
+
+
+def _are_places(run: RunView, name: str, points: int) -> bool:
+    """Whether all labels of a batch are one: the place of the right one among rows drawn at random.
+
+    So do losses of contrast that keep a queue of others (He et al., 2020, "Momentum Contrast"). What knows no
+    inputs knows no rows either.
+    """
+    labels = facts_of(run, name, "labels")[-points:]
+    return len(labels) > 0 and bool((labels == 1).all())

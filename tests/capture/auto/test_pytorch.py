@@ -608,6 +608,6 @@ def test_training_of_copies_that_belong_to_no_model_is_told_at_the_end(tmp_path,
         watch.stop()
     assert watch.run_paths == []
     assert watch.summary().startswith(
-        "nothing to attach to: SGD moves tensors that are parameters of no model of the program, such as"
+        "nothing to attach to: SGD moves tensors that are parameters of no model of the program: tensors of"
     )
     assert "tdbg_lab.attach(model)" in watch.summary()
