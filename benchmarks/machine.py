@@ -45,7 +45,7 @@ def keep_memory():
     """Have the C library keep what is freed, for all that follows; nothing where it is not GNU's.
 
     It gives memory back to the system and asks for it again in every step, or in none, depending on where
-    blocks happen to lie: up to 8,000 page faults of a step of 55 ms, which are a fifth of it.
+    blocks happen to lie: thousands of page faults, that no arm is to blame for.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)

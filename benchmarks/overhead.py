@@ -248,7 +248,7 @@ def as_markdown(result):
             "noise is the median deviation of the bare step. control: nothing is installed.",
             "The quietest tenth is the thread CPU time of the fastest blocks: fairest on a busy machine.",
             "tdbg-never: steps that are not saved, judged by that figure.",
-            "Freed memory is kept by the process, for every arm: page faults are most of the noise else.\n",
+            "Freed memory is kept by the process, for every arm: no page faults by where blocks lie.\n",
             *table(
                 [
                     *("model", "threads", "arm", "bare step ms", "extra ms", "overhead", "error", "noise"),

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from tdbg_lab.records import TensorKey
     from tdbg_lab.rules.frame import Frame
 
-__all__ = ["goes_with_another", "is_scale"]
+__all__ = ["begins_alike"]
 
 _WEIGHT = re.compile(r"(^|[./])(weight|kernel|embeddings?)\w*$")
 
 
-def is_scale(key: TensorKey, value: float) -> bool:
+def _is_scale(key: TensorKey, value: float) -> bool:
     """Whether a parameter that is all `value` leaves what it meets as it is, as far as a name tells.
 
     What a layer calls its weight is none: units with equal weights stay alike.
@@ -24,7 +24,7 @@ def is_scale(key: TensorKey, value: float) -> bool:
     return value == 1.0 and not _WEIGHT.search(key.name)
 
 
-def goes_with_another(key: TensorKey, frame: Frame) -> bool:
+def _goes_with_another(key: TensorKey, frame: Frame) -> bool:
     """Whether a parameter of the same module and shape is not all one value: by it, units differ already.
 
     So it is where weights are drawn anew in each step, with a mean and a deviation each (Blundell et al.,
@@ -35,3 +35,8 @@ def goes_with_another(key: TensorKey, frame: Frame) -> bool:
         for other, row in frame.items(Kind.WEIGHT)
         if other is not key
     )
+
+
+def begins_alike(key: TensorKey, value: float, frame: Frame) -> bool:
+    """Whether a parameter may begin with one value for all, `value`, which is not zero."""
+    return _is_scale(key, value) or _goes_with_another(key, frame)

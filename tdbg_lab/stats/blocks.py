@@ -28,29 +28,33 @@ _FIRST64 = np.float64(2.0**-125).view(np.int64)
 
 
 @kernel()
-def measure32(address: int, n: int, spare: int, lanes: Any, keys: int, out: Any, counts: Any) -> bool:
+def measure32(
+    address: int, n: int, ahead: int, spare: int, lanes: Any, keys: int, out: Any, counts: Any
+) -> bool:
     """Measure `n` float32 at an address; False when they hold NaN or infinities.
 
-    `spare` is the address of another such block, `keys` of 32 bytes.
+    `ahead` is where the next ones are read, `spare` the address of another such block, `keys` of 32 bytes.
     """
     bits = carray(pointer(address, np.int32), n)
     zeros, near, low, high = bits32(bits, n)
     far: Any = max(high, np.int32(~low))
     if far < _INF:
-        _finite32(address, n, zeros, near, low, high, lanes, keys, out, counts)
+        _finite32(address, n, ahead, zeros, near, low, high, lanes, keys, out, counts)
         return True
     kept, above, below = keep_finite(bits, n, carray(pointer(spare, np.int32), BLOCK))
     counts[:] = 0
     counts[7] = 1023 << 32
     if kept:
         zeros, near, low, high = bits32(carray(pointer(spare, np.int32), BLOCK), kept)
-        _finite32(spare, kept, zeros, near, low, high, lanes, keys, out, counts)
+        _finite32(spare, kept, ahead, zeros, near, low, high, lanes, keys, out, counts)
     counts[1], counts[2], counts[3] = n - kept - above - below, above, below
     return False
 
 
 @kernel()
-def measure64(address: int, narrow: int, n: int, lanes: Any, keys: int, out: Any, counts: Any) -> bool:
+def measure64(
+    address: int, narrow: int, n: int, ahead: int, lanes: Any, keys: int, out: Any, counts: Any
+) -> bool:
     """Measure `n` float64 at an address, float32 at another; False when they may hold NaN or infinities."""
     x, bits = carray(pointer(address, np.float64), n), carray(pointer(narrow, np.uint32), n)
     zeros, near, low, high = bits64(carray(pointer(address, np.int64), n), n)
@@ -61,7 +65,7 @@ def measure64(address: int, narrow: int, n: int, lanes: Any, keys: int, out: Any
     total, absolute = sums(x, n)
     center = total / n
     first, second = spread(x, n, center)
-    count_bins(bits, n, lanes, address + 8 * n)
+    count_bins(bits, n, lanes, ahead)
     integers, ends = carray(pointer(keys, np.int64), 4), carray(pointer(keys, np.float64), 4)
     integers[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
     integers[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
@@ -80,6 +84,7 @@ def measure64(address: int, narrow: int, n: int, lanes: Any, keys: int, out: Any
 def _finite32(
     address: int,
     n: int,
+    ahead: int,
     zeros: int,
     near: int,
     low: int,
@@ -98,7 +103,7 @@ def _finite32(
     total, absolute = sums(x, n)
     center = np.float32(total / n)
     first, second = spread(x, n, center)
-    count_bins(bits, n, lanes, address + 4 * n)
+    count_bins(bits, n, lanes, ahead)
     integers, ends = carray(pointer(keys, np.int32), 2), carray(pointer(keys, np.float32), 2)
     integers[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
     integers[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))

@@ -146,7 +146,7 @@ def count_bins(bits: Any, n: int, lanes: Any, ahead: int) -> None:
     """Add ``(n,) uint32`` float bits to the histogram `lanes`, shape ``(2048 * LANES,) uint32``.
 
     Blocks up to `ONE_LANE` use the first counter of each bin only, so that emptying them is short.
-    Counting hardly uses the memory: meanwhile what lies `ahead`, the address of the next block, is fetched.
+    Counting hardly uses the memory: meanwhile what lies `ahead`, where the next block is read, is fetched.
     """
     whole = n // 16 * 16 if n > ONE_LANE else 0
     for i in range(0, whole, 16):

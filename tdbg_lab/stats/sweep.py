@@ -164,18 +164,19 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
         for at in range(start, stop, BLOCK):
             n = min(BLOCK, stop - at)
             address = pieces[p, 0] + at * size
+            ahead = address + n * size
             if code < _WIDE or code >= _FLOAT8:
                 if code != _FLOAT32:
                     widen32(address, code, n, tables, narrow)
                     address = narrow
-                finite = measure32(address, n, spare, lanes, keys, block, block_counts)
+                finite = measure32(address, n, ahead, spare, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
                     x32 = carray(pointer(address, np.float32), n)
                     finite &= max(abs(block[0]), abs(block[1])) < _LARGE
                     _channels(x32, n, at, finite, block_counts[4], pieces[p], space)
             else:
                 widen64(address, code, n, wide, narrow)
-                finite = measure64(wide, narrow, n, lanes, keys, block, block_counts)
+                finite = measure64(wide, narrow, n, ahead, lanes, keys, block, block_counts)
                 if pieces[p, 4]:
                     x64 = carray(pointer(wide, np.float64), n)
                     _channels(x64, n, at, finite, block_counts[4], pieces[p], space)

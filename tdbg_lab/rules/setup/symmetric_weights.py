@@ -9,7 +9,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.scales import goes_with_another, is_scale
+from tdbg_lab.rules.scales import begins_alike
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, TensorKey
@@ -58,11 +58,12 @@ class SymmetricWeights(Rule):
             if len(key.shape) < 2 or min(key.shape[:2]) < 2:
                 continue
             matrices += 1
-            if row.count > 3 and row.min == row.max and not is_scale(key, float(row.max)):
-                if row.max == 0:
-                    zero.append(key)
-                elif not goes_with_another(key, frame):
-                    constant.append(key)
+            if row.count <= 3 or row.min != row.max:
+                continue
+            if row.max == 0:
+                zero.append(key)
+            elif not begins_alike(key, float(row.max), frame):
+                constant.append(key)
         bad = constant or (zero if len(zero) > 1 and len(zero) >= self.zero_share * matrices else [])
         if not bad:
             return None

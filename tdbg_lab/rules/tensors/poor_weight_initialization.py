@@ -14,7 +14,7 @@ from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
 from tdbg_lab.rules.losses.state import LossState, knows_nothing, loss_state
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.scales import goes_with_another, is_scale
+from tdbg_lab.rules.scales import begins_alike
 from tdbg_lab.rules.schedule import warming_up
 from tdbg_lab.rules.setup.given import kind_of
 from tdbg_lab.rules.tensors.recurrent_gain import recurrent_gains
@@ -131,8 +131,7 @@ class PoorWeightInitialization(Rule):
             trains = gradients is None or f"gradient/{key.name}" in gradients.index
             wide = len(key.shape) > 1 and sorted(key.shape)[-2] > 1
             flat_row = row.mean != 0 and row.std <= self.max_constant * abs(row.mean)
-            spared = is_scale(key, row.mean) or goes_with_another(key, frame) if flat_row else False
-            if trains and wide and flat_row and not spared:
+            if trains and wide and flat_row and not begins_alike(key, row.mean, frame):
                 flat.append(key)
         if not flat:
             return None

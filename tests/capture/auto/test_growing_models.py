@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import nn
 
@@ -23,29 +22,33 @@ class Growing(nn.Module):
         return self.between[-1].parameters()
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["told the optimizer", "of an optimizer of its own"])
-def test_layer_that_is_added_is_no_training_of_its_own(watched, caplog, told):
-    def program():
-        torch.manual_seed(0)
-        model, criterion = Growing(), nn.CrossEntropyLoss()
-        optimizers = [torch.optim.SGD(model.parameters(), lr=0.1)]
-        for step in range(24):
-            if step in {8, 16} and told:
-                optimizers[0].add_param_group({"params": model.grow()})
-            elif step == 8:
-                optimizers = [torch.optim.SGD([*model.parameters(), *model.grow()], lr=0.1)]
-            x, y = torch.randn(6, 4), torch.randint(0, 3, (6,))
-            for one in optimizers:
-                one.zero_grad()
-            criterion(model(x), y).backward()
-            for one in optimizers:
-                one.step()
+def grown(before):
+    """Train a model; `before` is called before each step and gives the optimizer of it."""
+    torch.manual_seed(0)
+    model, criterion = Growing(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(24):
+        optimizer = before(step, model, optimizer)
+        x, y = torch.randn(6, 4), torch.randint(0, 3, (6,))
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
 
-    runs = watched(program)
-    if told:
-        (run,) = runs
-        assert run.last_step == 23
-        assert run.scalars("loss/CrossEntropyLoss").steps.tolist() == list(range(24))
-        assert caplog.text.count("added to the model after capture had begun") == 1
-    else:  # another optimizer over more of it: a training of all of it
-        assert "between.0.weight" in runs[-1].tensor_names(kind="weight")
+
+def test_layer_that_is_added_is_no_training_of_its_own(watched, caplog):
+    def before(step, model, optimizer):
+        if step in {8, 16}:
+            optimizer.add_param_group({"params": model.grow()})
+        return optimizer
+
+    (run,) = watched(lambda: grown(before))
+    assert run.last_step == 23
+    assert run.scalars("loss/CrossEntropyLoss").steps.tolist() == list(range(24))
+    assert caplog.text.count("added to the model after capture had begun") == 1
+
+
+def test_optimizer_for_the_grown_model_begins_a_run_of_all_of_it(watched):
+    def before(step, model, optimizer):
+        return torch.optim.SGD([*model.parameters(), *model.grow()], lr=0.1) if step == 8 else optimizer
+
+    assert "between.0.weight" in watched(lambda: grown(before))[-1].tensor_names(kind="weight")
