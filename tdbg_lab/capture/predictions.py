@@ -11,6 +11,7 @@ import numpy as np
 from tdbg_lab.capture.effective_rank import effective_rank
 from tdbg_lab.records import LossKind
 from tdbg_lab.stats import summarize
+from tdbg_lab.stats.scores import class_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,9 @@ def facts_of(
     """
     classes = kind.of_classes
     numbers = {"kind": float(kind), "samples": float(len(x))}
+    if classes and same and len(x) > 1 and (scores := class_scores(x, y, ignored)) is not None:
+        known = scores.items() if whole else [one for one in scores.items() if "batch_sum" not in one[0]]
+        return numbers | {"classes": float(x.shape[1])} | dict(known)
     rows = {"prediction": x, "target": y}
     with np.errstate(all="ignore"):
         if classes and x.ndim > 1:

@@ -11,12 +11,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CALL", "COMPARE", "COPY", "JOIN", "MEASURE", "NUMBERS", "PLAN", "SWEEP", "TARGET", "Call"]
+__all__ = [
+    "CALL",
+    "COMPARE",
+    "COPY",
+    "JOIN",
+    "MEASURE",
+    "NUMBERS",
+    "PLAN",
+    "SCORE",
+    "SWEEP",
+    "TARGET",
+    "Call",
+]
 
-PLAN, SWEEP, JOIN, MEASURE, NUMBERS, COPY, COMPARE = range(7)
+PLAN, SWEEP, JOIN, MEASURE, NUMBERS, COPY, COMPARE, SCORE = range(8)
 """What to do: cut tensors into pieces; measure pieces, in as many threads as call it; join the pieces
 into rows; all of it in the calling thread, tensors uncut. Rows of one number each; copies of samples of
-tensors, and how far they have moved since."""
+tensors, and how far they have moved since; facts about predictions and labels."""
 CALL = ("what", "memory", "rows", "cut", "space", "target", "extreme", "pieces", "next", "thread")
 """Arguments and results of a call, int64 each.
 
@@ -25,7 +37,8 @@ buffers, and of the header of the rows that the new ones are added to. ``cut``: 
 ``extreme``: result, rows too extreme for float64 squares. ``pieces``: result of ``PLAN``, taken by ``SWEEP``
 and ``JOIN``. ``next``, ``thread``: counters of ``SWEEP``, 0 before.
 
-``NUMBERS``: ``memory`` is the address of `rows` float64. ``COPY``, ``COMPARE``: `tdbg_lab.stats.moves`."""
+``NUMBERS``: ``memory`` is the address of `rows` float64. ``COPY``, ``COMPARE``: `tdbg_lab.stats.moves`.
+``SCORE``: `tdbg_lab.stats.scoring`."""
 TARGET = (
     *("counts", "floats", "offsets", "bins", "found", "channels"),
     *("row_room", "bin_room", "channel_room", "rows", "fill", "n_channels"),

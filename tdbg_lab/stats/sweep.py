@@ -17,11 +17,12 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
-from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, NUMBERS, PLAN, SWEEP, TARGET
+from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, NUMBERS, PLAN, SCORE, SWEEP, TARGET
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.jit import callback, fetch_add, kernel, pointer, source_stamp
 from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow, channel_zeros
 from tdbg_lab.stats.moves import compare_samples, copy_samples
+from tdbg_lab.stats.scoring import score
 from tdbg_lab.stats.widen import widen32, widen64
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def _run(address: int, arguments: Any) -> None:
         return
     if what == COMPARE:
         compare_samples(carray(pointer(memory, np.int64), (rows, 5)), arguments[4], arguments[5])
+        return
+    if what == SCORE:
+        score(memory, arguments[4], arguments[5])
         return
     target = carray(pointer(arguments[5], np.int64), (len(TARGET),))
     if what == NUMBERS:
@@ -410,7 +414,7 @@ def _join_histograms(
     return fill
 
 
-STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "moves", "call", "jit", "dtypes")
+STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "moves", "scoring", "call", "jit", "dtypes")
 """Of the sources that the entry is compiled from."""
 
 

@@ -108,7 +108,7 @@ class BatchWatch:
             some = some[:, ~((some >= 0) & (some == some.round())).all(0)]
             if not some.numel():
                 return
-        block = summarize_tensors([some])
+        block = summarize_tensors([some.contiguous()])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
             self._engine.recorder.add_scalar(key, value)
