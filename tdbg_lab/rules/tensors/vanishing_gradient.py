@@ -12,7 +12,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.frame import Row
-from tdbg_lab.rules.losses.state import LossState, loss_state
+from tdbg_lab.rules.losses.state import LossState, is_game, loss_state
 from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import warming_up
@@ -54,7 +54,8 @@ class VanishingGradient(Rule):
     used do not count) *relative* to the strongest layer, which knows no scale, over `patience`
     recorded steps, and only while the loss is stuck high. When no layer at all has a gradient worth the
     name, that is found, too. Queries and keys of attention get next to none while each sample still attends
-    to everything alike: they are left alone where a layer before them gets its share.
+    to everything alike: they are left alone where a layer before them gets its share. Each of several models
+    with losses of their own (a policy and its critic) is compared with itself.
 
     With `classic`, the condition of SageMaker Debugger to the letter: mean(abs(gradient)) of any gradient
     below `threshold` (AWS developer guide, VanishingGradient).
@@ -139,20 +140,31 @@ class VanishingGradient(Rule):
         memo = (self.name, self.ratio, self.floor)
         if memo not in frame.memo:
             rows, strength, scale = _strengths(frame, run)
-            ordinary = scale >= _LEAST_SCALE * (np.median(scale) if len(scale) else 0.0)
-            top = float(strength[ordinary].max(initial=0.0))
-            weak = strength < (np.inf if top < self.floor else self.ratio * top)
-            first = int(weak.argmin()) if len(weak) else 0  # the first that gets its share, if any does
+            players = _players(frame, rows) if is_game(run) else np.zeros(len(rows), np.int64)
             found: dict[str, tuple[_Layer, float]] = {}
-            for place in np.flatnonzero(weak):
-                key, size = frame.keys[rows[place]], float(strength[place])
-                if place > first and not weak[first] and _ASKING.search(key.name):
-                    continue
-                layer = _Layer(key, size, Row(frame.block, int(rows[place])).mean_abs)
-                found[key.name] = (layer, size / top if top else 0.0)
+            for player in np.unique(players):
+                own = players == player
+                found |= self._weak(frame, rows[own], strength[own], scale[own])
             frame.memo[memo] = found
         vanished: dict[str, tuple[_Layer, float]] = frame.memo[memo]
         return vanished
+
+    def _weak(
+        self, frame: Frame, rows: NDArray[np.int64], strength: NDArray[np.float64], scale: NDArray[np.float64]
+    ) -> dict[str, tuple[_Layer, float]]:
+        """Layers of one model that get next to nothing of what the strongest of them gets."""
+        ordinary = scale >= _LEAST_SCALE * (np.median(scale) if len(scale) else 0.0)
+        top = float(strength[ordinary].max(initial=0.0))
+        weak = strength < (np.inf if top < self.floor else self.ratio * top)
+        first = int(weak.argmin()) if len(weak) else 0  # the first that gets its share, if any does
+        found: dict[str, tuple[_Layer, float]] = {}
+        for place in np.flatnonzero(weak):
+            key, size = frame.keys[rows[place]], float(strength[place])
+            if place > first and not weak[first] and _ASKING.search(key.name):
+                continue
+            layer = _Layer(key, size, Row(frame.block, int(rows[place])).mean_abs)
+            found[key.name] = (layer, size / top if top else 0.0)
+        return found
 
     def _is_own_trouble(self, run: RunView) -> bool:
         """Gradients that are exactly zero come from dead units: first see whether that is found."""
@@ -239,6 +251,12 @@ def _strengths(
     scale = weights.block.l2[places] / np.sqrt(np.maximum(1, weights.block.count[places]))
     scale = np.where((places >= 0) & (scale > 0), scale, 1.0)
     return rows, size / scale, scale
+
+
+def _players(frame: Frame, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for the model that each gradient belongs to."""
+    names = [frame.keys[row].name.removeprefix("gradient/").partition(".")[0] for row in rows]
+    return np.unique(names, return_inverse=True)[1]
 
 
 @remembered

@@ -143,3 +143,19 @@ def test_queries_and_keys_are_left_alone_while_a_layer_before_them_has_a_gradien
         made.step(step, tensors | {"loss/x": 2.3 + noise[0, 0] * 0.01})
     findings, _ = made.check(VanishingGradient())
     assert [one.evidence["layers_count"] for one in findings] == ([] if early == 1.0 else [3])
+
+
+@pytest.mark.parametrize(("early", "found"), [(1e-6, False), (1e-12, True)], ids=["small", "vanished"])
+def test_a_policy_is_compared_with_itself_and_not_with_its_critic(
+    made: Made, early: float, *, found: bool
+) -> None:
+    gradients = {"policy.a": early, "policy.b": 1e-6, "critic.a": 1.0, "critic.b": 1.0}
+    weight = np.random.default_rng(0).normal(size=(8, 8))
+    for step in range(60):
+        noise = np.random.default_rng(step).normal(size=(8, 8))
+        tensors: dict[str, Any] = {f"optimizer/lr/{name}.0": 1e-3 for name in ("policy", "critic")}
+        for name, size in gradients.items():
+            tensors |= {f"{name}.weight": weight, f"gradient/{name}.weight": noise * size}
+        made.step(step, tensors)
+    findings, _ = made.check(VanishingGradient())
+    assert [one.tensor for one in findings] == (["gradient/policy.a.weight"] if found else [])
