@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from machine import described, loads, machine, publish, table
+from machine import described, keep_memory, loads, machine, publish, table
 from overhead import RESULTS, timed
 from small_models import Training
 from torch._dynamo.utils import counters
@@ -195,6 +195,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=0, help="by default it depends on the model")
     parser.add_argument("--out", type=Path, default=RESULTS / "compiled")
     options = parser.parse_args()
+    keep_memory()
     result = {"machine": machine("torch"), "rows": []}
     for model in options.models.split(","):
         for form in options.forms.split(",") if options.forms else FEW_FORMS.get(model, FORMS):

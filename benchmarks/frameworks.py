@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from machine import described, loads, machine, publish, table
+from machine import described, keep_memory, loads, machine, publish, table
 from trainings import CANNOT, CLOCKS, OURS, PEERS, SMDEBUG_RUNS, TRAININGS, WHAT
 
 RESULTS = Path(__file__).parent / "results"
@@ -276,6 +276,7 @@ def options_of():
 def main():
     options = options_of()
     if options.one:
+        keep_memory()
         measure(options.one, options.arms.split(","), options.rounds, options.steps, options.folder)
         return
     from tdbg_lab.stats import cpu
