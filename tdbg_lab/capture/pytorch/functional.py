@@ -111,14 +111,18 @@ class FunctionalProbe:
         wanted = engine.plan.config.functional
         self.mask = engine.plan.mask_of(Kind.ACTIVATION) if wanted else 0
         """Collections that may want something of what is seen here."""
-        self._sites: dict[int, tuple[ref[nn.Module], ModuleSite]] = {
-            id(module): (site.module, site) for site in sites if (module := site.module()) is not None
-        }
+        self.place(sites)
         self._calls: dict[tuple[str, str], int] = {}
         self._visit = -1
         self._mode: _Watching | None = None
         self.active = False
         """Whether it looks at function calls now."""
+
+    def place(self, sites: Sequence[ModuleSite]) -> None:
+        """From now on these are the modules."""
+        self._sites: dict[int, tuple[ref[nn.Module], ModuleSite]] = {
+            id(module): (site.module, site) for site in sites if (module := site.module()) is not None
+        }
 
     def begin(self) -> None:
         """Look at function calls from now on."""

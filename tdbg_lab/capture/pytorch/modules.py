@@ -8,7 +8,6 @@ from torch import nn
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
-from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.plan import Membership
+    from tdbg_lab.capture.pytorch.last_measured import LastMeasured
     from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
@@ -32,9 +32,8 @@ _MAX_CALLS = 64
 _MAX_SHAPES = 64
 
 
-def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks) -> None:
+def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks, last: LastMeasured) -> None:
     """Hook every module whose outputs or inputs some collection wants."""
-    last = LastMeasured(engine.recorder)
     for site in sites:
         module = site.module()
         if module is None or site.is_loss or not (site.leaf or engine.plan.wants_module(site.path, module)):

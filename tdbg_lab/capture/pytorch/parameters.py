@@ -49,7 +49,6 @@ class ParameterProbe:
 
     def __init__(self, engine: Engine, sites: Sequence[ParameterSite]) -> None:
         self._engine = engine
-        self.sites = list(sites)
         plan = engine.plan
         self.mask = plan.mask_of(Kind.WEIGHT, Kind.BIAS, Kind.BUFFER, Kind.GRADIENT)
         """Collections that may want something of what is read here."""
@@ -59,10 +58,16 @@ class ParameterProbe:
         self.sharded = False
         """Whether parameters are spread over ranks, so that sums over them hold for this rank only."""
         self._frozen_versions: dict[str, tuple[int, int]] = {}
+        self.place(sites)
+
+    def place(self, sites: Sequence[ParameterSite]) -> None:
+        """From now on these are the parameters: models may get others while they are trained."""
+        self.sites = list(sites)
+        plan = self._engine.plan
         for site in self.sites:  # so that patterns know all names from the start
-            engine.plan.membership(site.name, site.kind, site.path)
+            plan.membership(site.name, site.kind, site.path)
             if site.kind is not Kind.BUFFER:
-                engine.plan.membership(f"gradient/{site.name}", Kind.GRADIENT, site.path)
+                plan.membership(f"gradient/{site.name}", Kind.GRADIENT, site.path)
 
     def live(self) -> Live:
         """The parameters and buffers as they are now."""

@@ -16,6 +16,7 @@ from tdbg_lab.capture.pytorch.copies import CopyWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.graphs import GraphWatch
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
+from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
 from tdbg_lab.capture.pytorch.loaders import LoaderWatch
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.naming import ModuleSite
 
 __all__ = ["Owner", "TorchSession", "aliases", "describe"]
 
@@ -121,6 +123,7 @@ class TorchSession:
         self._stance = EagerStance(allowed=engine.plan.config.run_eager)
         self._layers = LayerHooks(fixed=not self._stance.allowed)  # compiled code is called with them
         engine.layers = ref(self._layers)
+        self._last = LastMeasured(engine.recorder)
         self._resting = LayerHooks(fixed=not self._stance.allowed)
         """Hooks of roots that must not hang where nothing of a layer is due."""
         self._rested = False
@@ -129,20 +132,22 @@ class TorchSession:
         self._given_losses: WeakSet[nn.Module] = WeakSet(losses.values())
         self._loss_probes: dict[str, LossProbe] = {}
         sites = self._sites = module_sites(models)
-        engine.plan.place_modules({id(m): s.path for s in sites if (m := s.module()) is not None})
+        self._place(sites)
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
         self.settings = TorchSettings(engine, self.watch)
         if engine.plan.config.checks and not isinstance(engine.writer, SilentWriter):
             several = default_place().world_size > 1
-            self.watch.checks = CheckWatch(engine, models, self.parameters, several=several)
+            self.watch.checks = CheckWatch(
+                engine, models, self.parameters, several=several, changed=self._take_in
+            )
         self._functional = FunctionalProbe(engine, sites)
         self._loaders = LoaderWatch(engine)
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
         self._owner = ref(owner)
         try:
-            hook_modules(engine, sites, self._layers)
+            hook_modules(engine, sites, self._layers, self._last)
             self._losses, handles = hook_losses(owner, engine, losses, sites, self._is_sure)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
@@ -286,14 +291,42 @@ class TorchSession:
         """Adopt an optimizer that moves the models' parameters, if it is not known."""
         self._meet(optimizer, (), {})
 
+    def _take_in(self, models: Mapping[str, nn.Module]) -> None:
+        """Look at the layers as they are now: some may have come since, moved, or taken another's place."""
+        sites, layers = module_sites(models), self._layers
+        if sites != self._sites:
+            self._sites = sites
+            self._place(sites)
+            hung = layers.hung
+            layers.remove()
+            layers.hang()
+            hook_modules(self.engine, sites, layers, self._last)
+            if not hung:
+                layers.take_off()
+            self._functional.place(sites)
+        self.parameters.place(parameter_sites(models))
+
+    def _place(self, sites: Iterable[ModuleSite]) -> None:
+        """Tell the plan where modules are that collections name."""
+        self.engine.plan.place_modules(
+            {id(m): site.path for site in sites if (m := site.module()) is not None}
+        )
+
     def note_gained(self, module: nn.Module, optimizers: Iterable[Optimizer]) -> None:
-        """Say that a module has come to a model since capture began, where an optimizer of ours moves it."""
-        if self.engine.open and any(one in self.watch for one in optimizers):
-            self.engine.guard.notice(
-                "gained",
-                f"a layer ({type(module).__name__}) was added to the model after capture had begun: what it "
-                "holds and returns is not seen; expected: all layers there when capture begins",
-            )
+        """Say that a module is not seen that an optimizer of ours moves: it is no part of the models.
+
+        Layers that come to a model while it is trained are taken in, where the loop is looked at.
+        """
+        looked_at = self.watch.checks is not None
+        if not self.engine.open or not any(one in self.watch for one in optimizers):
+            return
+        if looked_at and any(part is module for model in self._roots for part in model.modules()):
+            return
+        self.engine.guard.notice(
+            "gained",
+            f"a layer ({type(module).__name__}) was added after capture had begun: what it holds and returns "
+            "is not seen; expected: all layers there when capture begins",
+        )
 
     def catch_up(self, module: nn.Module) -> None:
         """A call of `module` is under way that began before the hooks were there."""

@@ -23,7 +23,7 @@ from tdbg_lab.capture.pytorch.values import tensors_in
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from torch import nn
     from torch.optim import Optimizer
@@ -44,13 +44,22 @@ class CheckWatch:
     ----------
     several
         Whether other processes train replicas of the models.
+    changed
+        Is called with the models when they have other parameters than before.
     """
 
     def __init__(
-        self, engine: Engine, models: Mapping[str, nn.Module], parameters: ParameterProbe, *, several: bool
+        self,
+        engine: Engine,
+        models: Mapping[str, nn.Module],
+        parameters: ParameterProbe,
+        *,
+        several: bool,
+        changed: Callable[[dict[str, nn.Module]], None],
     ) -> None:
         self._engine = engine
         self._parameters = parameters
+        self._changed = changed
         self._models = [(name, ref(model)) for name, model in models.items()]
         self.notes = Notes(engine)
         self._pace = pace = Pace()
@@ -66,6 +75,8 @@ class CheckWatch:
         self._places: dict[int, int] = {}
         """Which of them an optimizer is, by its ``id``."""
         self._begun = False
+        self._there: tuple[int, ...] = ()
+        """Parameters of the models, by ``id``."""
         self._usual = True
         """Whether all forwards since the last step were ordinary ones of training."""
 
@@ -211,6 +222,10 @@ class CheckWatch:
         """Compare models and optimizers; choose what is watched."""
         if self._trainable.look(self._live()):
             self._modes.find()
-            live = [(name, model) for name, weak in self._models if (model := weak()) is not None]
-            self._weights.find(live)
+            live = {name: model for name, weak in self._models if (model := weak()) is not None}
+            self._weights.find(list(live.items()))
+            there = tuple(self._trainable.names)  # whether they train does not matter here
+            if there != self._there and self._begun:
+                self._engine.guard.run("gained", self._changed, live)
+            self._there = there
         self._gradients[index].choose(optimizer, self._trainable.names)
