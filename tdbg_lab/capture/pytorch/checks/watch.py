@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import ref
+from weakref import WeakMethod, ref
 
 import torch
 
@@ -45,7 +45,8 @@ class CheckWatch:
     several
         Whether other processes train replicas of the models.
     changed
-        Is called with the models when they have other parameters than before.
+        A method that is called with the models when they have other parameters than before; its owner, which
+        owns the checks, is held weakly.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class CheckWatch:
     ) -> None:
         self._engine = engine
         self._parameters = parameters
-        self._changed = changed
+        self._changed = WeakMethod(changed)
         self._models = [(name, ref(model)) for name, model in models.items()]
         self.notes = Notes(engine)
         self._pace = pace = Pace()
@@ -225,7 +226,8 @@ class CheckWatch:
             live = {name: model for name, weak in self._models if (model := weak()) is not None}
             self._weights.find(list(live.items()))
             there = tuple(self._trainable.names)  # whether they train does not matter here
-            if there != self._there and self._begun:
-                self._engine.guard.run("gained", self._changed, live)
+            changed = self._changed()
+            if there != self._there and self._begun and changed is not None:
+                self._engine.guard.run("gained", changed, live)
             self._there = there
         self._gradients[index].choose(optimizer, self._trainable.names)
