@@ -95,18 +95,18 @@ def _softmax(
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = scale * query[:, :, first:].float() @ key.float().transpose(2, 3)
     if causal:
-        seen = torch.ones(queries, places, dtype=torch.bool, device=scores.device).tril()[first:]
-        scores = scores.masked_fill(~seen, -torch.inf)
-    for mask in masks:
-        if mask is None:
-            continue
+        to_come = torch.full((queries - first, places), -torch.inf, device=scores.device).triu_(first + 1)
+        scores = scores + to_come
+    given = [mask for mask in masks if mask is not None]
+    for mask in given:
         part = mask[:samples] if mask.ndim == 4 else mask
         part = part.expand(samples, heads, queries, places)[:, :, first:]
         if part.dtype == torch.bool:
             scores = scores.masked_fill(~part if shows else part, -torch.inf)
         else:
             scores = scores + part
-    return torch.softmax(scores.float(), -1).nan_to_num(0.0)
+    weights = torch.softmax(scores.float(), -1)
+    return weights.nan_to_num(0.0) if given else weights  # only a mask leaves a query without any place
 
 
 FUSED: dict[Any, Callable[..., torch.Tensor | None]] = {
