@@ -70,6 +70,14 @@ def test_layer_in_the_place_of_another_goes_on_under_its_name(attach):
     assert set(range(9, 24)) <= set(run.steps(tensor="activation/2").tolist())
 
 
+def test_layer_without_parameters_in_the_place_of_another_is_seen(attach):
+    def change_activation(model, _optimizer):
+        model[1] = nn.GELU()
+
+    _, handle = trained(change_activation, attach)
+    assert set(range(9, 24)) <= set(handle.run.steps(tensor="activation/1").tolist())
+
+
 @pytest.mark.parametrize("change", [add_block, change_head])
 def test_training_is_the_same_and_nothing_is_left_behind(attach, change):
     bare, _ = trained(change)

@@ -78,6 +78,8 @@ class TrainableWatch:
         self._orphans: list[_Orphan] = []
         self.names: dict[int, tuple[str, str]] = {}
         """Path and module of the parameters of the models by their ``id``, as of the last look."""
+        self.parts: list[int] = []
+        """Modules and parameters of the models, by ``id``, as of the last look."""
         self._foreign: list[ref[torch.Tensor]] = []
         self._without: dict[int, int] = {}
         self._told: dict[int, set[str]] = {}
@@ -111,16 +113,19 @@ class TrainableWatch:
             yield from (len(group["params"]) for group in optimizer.param_groups)
 
     def _walk(self) -> list[int]:
-        """``id`` of every parameter, and whether it is trainable."""
+        """``id`` of every module and parameter, and whether that is trainable."""
+        modules: list[nn.Module] = []
         values: list[torch.Tensor | None] = []
         stack: list[nn.Module | None] = [model() for _, model in self._models]
         while stack:
             module = stack.pop()
             if module is not None:
+                modules.append(module)
                 values += module._parameters.values()  # noqa: SLF001
                 stack += module._modules.values()  # noqa: SLF001
         there = [one for one in values if one is not None]
-        return [*map(id, there), *map(_trains, there)]
+        self.parts = [*map(id, modules), *map(id, there)]
+        return [*self.parts, *map(_trains, there)]
 
     def _compare(self, optimizers: list[Optimizer]) -> None:
         held = {id(one): one for opt in optimizers for group in opt.param_groups for one in group["params"]}

@@ -45,8 +45,8 @@ class CheckWatch:
     several
         Whether other processes train replicas of the models.
     changed
-        A method that is called with the models when they have other parameters than before; its owner, which
-        owns the checks, is held weakly.
+        A method that is called with the models when they have other modules or parameters than before; its
+        owner, which owns the checks, is held weakly.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class CheckWatch:
         self._places: dict[int, int] = {}
         """Which of them an optimizer is, by its ``id``."""
         self._begun = False
-        self._there: tuple[int, ...] = ()
-        """Parameters of the models, by ``id``."""
+        self._parts: list[int] = []
+        """Modules and parameters of the models, by ``id``."""
         self._usual = True
         """Whether all forwards since the last step were ordinary ones of training."""
 
@@ -225,9 +225,9 @@ class CheckWatch:
             self._modes.find()
             live = {name: model for name, weak in self._models if (model := weak()) is not None}
             self._weights.find(list(live.items()))
-            there = tuple(self._trainable.names)  # whether they train does not matter here
+            parts = self._trainable.parts  # whether they train does not matter here
             changed = self._changed()
-            if there != self._there and self._begun and changed is not None:
+            if parts != self._parts and self._begun and changed is not None:
                 self._engine.guard.run("gained", changed, live)
-            self._there = there
+            self._parts = parts
         self._gradients[index].choose(optimizer, self._trainable.names)
