@@ -56,3 +56,20 @@ def test_optimizer_for_the_grown_model_begins_a_run_of_all_of_it(watched):
         return torch.optim.SGD([*model.parameters(), *model.grow()], lr=0.1) if step == 8 else optimizer
 
     assert "between.0.weight" in watched(lambda: grown(before))[-1].tensor_names(kind="weight")
+
+
+def test_added_layer_is_seen_after_one_that_is_no_part_of_the_model_was_told_of(watched, caplog):
+    other = nn.Linear(4, 4)
+
+    def before(step, model, optimizer):
+        if step == 4:
+            optimizer.add_param_group({"params": other.parameters()})
+        if step == 12:
+            optimizer.add_param_group({"params": model.grow()})
+        if step >= 4:
+            other(torch.randn(2, 4)).sum().backward()
+        return optimizer
+
+    (run,) = watched(lambda: grown(before))
+    assert caplog.text.count("was added after capture had begun") == 1
+    assert "activation/between.0" in run.tensor_names()

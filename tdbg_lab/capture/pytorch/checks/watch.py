@@ -228,6 +228,6 @@ class CheckWatch:
             parts = self._trainable.parts  # whether they train does not matter here
             changed = self._changed()
             if parts != self._parts and self._begun and changed is not None:
-                self._engine.guard.run("gained", changed, live)
+                self._engine.guard.run("check/layers", changed, live)
             self._parts = parts
         self._gradients[index].choose(optimizer, self._trainable.names)
