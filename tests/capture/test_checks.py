@@ -426,3 +426,23 @@ def test_hooks_on_parameters_are_gone_after_detach(attach, net, sgd):
     assert any(one._post_accumulate_grad_hooks for one in net.parameters())
     handle.detach()
     assert not any(one._post_accumulate_grad_hooks for one in net.parameters())
+
+
+def test_sparse_inputs_turn_no_check_off(attach):
+    class Features(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(8, 3))
+
+        def forward(self, x):
+            return torch.sparse.mm(x, self.weight)
+
+    net = Features()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with attach(net, optimizer=optimizer, strict=False) as handle:
+        for step in range(3):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            F.cross_entropy(net(x.relu().to_sparse()), y).backward()
+            optimizer.step()
+    assert handle.problems == []

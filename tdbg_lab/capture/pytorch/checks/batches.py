@@ -78,6 +78,8 @@ class BatchWatch:
                 self._seen = True
 
     def _look(self, module: nn.Module, tensor: torch.Tensor) -> None:
+        if tensor.layout is not torch.strided:
+            return  # rows of a sparse one cannot be picked
         if tensor.is_floating_point():
             self._describe(tensor, embeds=tensor.ndim == 2 and self._reads(module))
         elif tensor.dtype in _TOKEN_TYPES and tensor.ndim > 1 and readable(tensor) and self._reads(module):
