@@ -67,8 +67,8 @@ def facts_of(
     classes = kind.of_classes
     numbers = {"kind": float(kind), "samples": float(len(x))}
     if classes and same and len(x) > 1 and (scores := class_scores(x, y, ignored)) is not None:
-        known = scores.items() if whole else [one for one in scores.items() if "batch_sum" not in one[0]]
-        return numbers | {"classes": float(x.shape[1])} | dict(known)
+        numbers["classes"] = float(x.shape[1])
+        return numbers | {name: one for name, one in scores.items() if whole or "batch_sum" not in name}
     rows = {"prediction": x, "target": y}
     with np.errstate(all="ignore"):
         if classes and x.ndim > 1:

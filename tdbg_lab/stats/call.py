@@ -6,11 +6,10 @@ Shared by the kernels, which need numba, and by those who call them, who do not.
 from __future__ import annotations
 
 from array import array
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 __all__ = [
     "CALL",
@@ -66,17 +65,13 @@ class Call:
         Address of a header, with room for the rows.
     """
 
-    def __init__(self, entry: Any, memories: Sequence[Sequence[int]], target: int) -> None:
+    def __init__(self, entry: Any, memories: Iterable[int], target: int) -> None:
         self._entry = entry.ctypes
         self.function: int = entry.address
-        self.rows = len(memories)
-        if self.rows == 1:  # the output of a layer: most calls of a training
-            (one,) = memories
-            self._table = table = array("q", one)
-            self.elements, self.n_channels = one[2], one[3]
-        else:
-            self._table = table = array("q", chain.from_iterable(memories))
-            self.elements, self.n_channels = sum(table[2::5]), sum(table[3::5])
+        self._table = table = array("q", memories)
+        self.rows = len(table) // 5
+        self.elements = sum(table[2::5])
+        self.n_channels = sum(table[3::5])
         memory = table.buffer_info()[0]
         self._arguments = array("q", (0, memory, self.rows, 0, 0, target, 0, 0, 0, 0))
         self.address: int = self._arguments.buffer_info()[0]

@@ -12,6 +12,7 @@ from array import array
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,7 +182,7 @@ class CpuEngine:
         team: Team | None = None,
     ) -> None:
         """`measure`, with the rows added to `target`."""
-        call = Call(self._call or _load(), memories, target.address)
+        call = Call(self._call or _load(), chain.from_iterable(memories), target.address)
         first = len(target)
         target.reserve(call.rows, min(call.elements, call.rows * _MOST_BINS), call.n_channels)
         most = self._threads if threads is None else min(threads, _MOST_THREADS)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "NAMES", "class_scores"]
 
-COLUMNS = 6
+COLUMNS = 5
 """Numbers that the kernel keeps for each class."""
 NAMES = (
     *("hits", "chance", "majority", "labels", "entropy", "rest", "rest_hits", "ignored", "spread"),

@@ -13,6 +13,7 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.jit import REASSOCIATE, kernel, pointer
+from tdbg_lab.stats.kernels import bits32
 from tdbg_lab.stats.scores import COLUMNS
 
 __all__ = ["score"]
@@ -21,13 +22,15 @@ _i32: Any = np.int32
 _TOP = np.int32(0x7FFFFFFF)
 _INF = np.int32(0x7F800000)
 _NEGATIVE_INF = np.int32(~0x7F800000)
-"""Keys of the infinities, see `tdbg_lab.stats.kernels.bits32`."""
+"""Keys of the infinities, see `bits32`."""
 _SIGN = np.int32(31)
-_ZERO = np.int32(0)
 _NEVER = -40.0
 """What is so far below the largest of a row adds nothing to the sum of exponentials."""
-_SCORES, _DESCRIBED = 10, 5
+_SCORES = 10
 _HITS, _CHANCE, _MAJORITY, _LABELS, _ENTROPY, _REST, _REST_HITS, _IGNORED, _SPREAD = range(1, _SCORES)
+_PREDICTION, _TARGET, _ROW_SUM, _ROW_LOGSUMEXP, _BATCH_SUM = range(5)
+_MIN, _MAX, _SIZE, _ZEROS = range(4)
+"""And a count of broken values, which is 0 here."""
 
 
 @kernel()
@@ -40,7 +43,7 @@ def score(memory: int, space: int, target: int) -> None:
         Address of int64: of the predictions ``(n, classes) float32``, `n`, `classes`, address of the labels
         ``(n,) int64``, the label that does not count.
     space
-        Address of ``(6, classes) float64``, anything.
+        Address of ``(COLUMNS, classes) float64``, anything.
     target
         Address of the results: 1 if this is the ordinary case, else 0; see `scores.NAMES` for the others.
     """
@@ -50,32 +53,33 @@ def score(memory: int, space: int, target: int) -> None:
     bits = carray(pointer(given[0], np.int32), (n, classes))
     y = carray(pointer(given[3], np.int64), n)
     columns = carray(pointer(space, np.float64), (COLUMNS, classes))
-    out = carray(pointer(target, np.float64), 1 << 30)
+    out = carray(pointer(target, np.float64), _SCORES)
+    described = carray(pointer(target + 8 * _SCORES, np.float64), (5, 5))
     out[0] = 0.0
     columns[:] = 0.0
-    wanted, told, right, moved, square, totals = columns
-    described = out[_SCORES:]
-    for k in range(4):
-        _begin(described[_DESCRIBED * k :])
-    counted, zeros, lowest = 0, 0, _TOP
-    low, high, energy = np.inf, -np.inf, 0.0
+    wanted, told, right, moved, square = columns
+    described[:] = 0.0
+    described[:, _MIN], described[:, _MAX] = np.inf, -np.inf
+    predicted = described[_PREDICTION]
+    counted, lowest = 0, _TOP
     for i in range(n):
-        none, least, most = _keys(bits[i], classes)
+        none, _, least, most = bits32(bits[i], classes)
         if most >= _INF or least <= _NEGATIVE_INF:
             return
-        zeros += none
         best = _place(bits[i], most)
         largest = np.float64(x[i, best])
-        high = max(high, largest)
-        if least < lowest:
-            lowest, low = least, np.float64(x[i, _place(bits[i], least)])
         total, squares, exponentials = _row(x[i], classes, largest)
-        energy += squares
-        _add(described[2 * _DESCRIBED :], total)
-        _add(described[3 * _DESCRIBED :], largest + np.log(exponentials))
+        predicted[_MAX] = max(predicted[_MAX], largest)
+        predicted[_SIZE] += squares
+        predicted[_ZEROS] += none
+        if least < lowest:
+            lowest = least
+            predicted[_MIN] = x[i, _place(bits[i], least)]
+        _add(described[_ROW_SUM], total)
+        _add(described[_ROW_LOGSUMEXP], largest + np.log(exponentials))
         _add_columns(x[i], x[0], classes, moved, square)
         label = y[i]
-        _add(described[_DESCRIBED:], np.float64(label))
+        _add(described[_TARGET], np.float64(label))
         if label == ignored:
             continue
         if label < 0 or label >= classes:
@@ -86,33 +90,18 @@ def score(memory: int, space: int, target: int) -> None:
         right[label] += np.float64(label == best)
     if not counted:
         return
-    described[0], described[1] = low, high
-    described[2], described[3] = energy, zeros
-    _begin(described[4 * _DESCRIBED :])
     spread = 0.0
     for j in range(classes):
-        totals[j] = n * np.float64(x[0, j]) + moved[j]
-        _add(described[4 * _DESCRIBED :], totals[j])
+        _add(described[_BATCH_SUM], n * np.float64(x[0, j]) + moved[j])
         spread = max(spread, square[j] - moved[j] * moved[j] / n)
     out[_SPREAD] = np.sqrt(spread / n)
-    for k in range(5):
-        _end(described[_DESCRIBED * k :], classes if k == 4 else n * classes if k == 0 else n)
+    _end(predicted, n * classes)
+    _end(described[_BATCH_SUM], classes)
+    for k in (_TARGET, _ROW_SUM, _ROW_LOGSUMEXP):
+        _end(described[k], n)
     _luck(wanted, told, right, classes, counted, out)
     out[_IGNORED] = 1.0 - counted / n
     out[0] = 1.0
-
-
-@kernel()
-def _keys(bits: Any, n: int) -> Any:
-    """Zeros, smallest and largest key: integers of the same order as the floats."""
-    none, low, high = _ZERO, _TOP, _i32(-2147483648)
-    for j in range(n):
-        v = bits[j]
-        none = _i32(none + _i32(_i32(v & _TOP) == _ZERO))
-        key = _i32(v ^ _i32(_i32(v >> _SIGN) & _TOP))
-        low = key if key < low else low
-        high = key if key > high else high
-    return none, low, high
 
 
 @kernel()
@@ -162,23 +151,19 @@ def _add_columns(x: Any, first: Any, n: int, moved: Any, square: Any) -> None:
 
 
 @kernel()
-def _begin(described: Any) -> None:
-    described[0], described[1], described[2], described[3], described[4] = np.inf, -np.inf, 0.0, 0.0, 0.0
-
-
-@kernel()
 def _add(described: Any, value: float) -> None:
     """One more value: least, largest, sum of squares, zeros."""
-    described[0] = min(described[0], value)
-    described[1] = max(described[1], value)
-    described[2] += value * value
-    described[3] += np.float64(value == 0)
+    described[_MIN] = min(described[_MIN], value)
+    described[_MAX] = max(described[_MAX], value)
+    described[_SIZE] += value * value
+    described[_ZEROS] += np.float64(value == 0)
 
 
 @kernel()
 def _end(described: Any, count: int) -> None:
-    described[2] = np.sqrt(described[2] / count)
-    described[3] /= count
+    """The root mean square and the share of zeros of so many values."""
+    described[_SIZE] = np.sqrt(described[_SIZE] / count)
+    described[_ZEROS] /= count
 
 
 @kernel()

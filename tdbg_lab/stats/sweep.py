@@ -414,7 +414,9 @@ def _join_histograms(
     return fill
 
 
-STAMP = source_stamp("kernels", "widen", "blocks", "sweep", "moves", "scoring", "call", "jit", "dtypes")
+STAMP = source_stamp(
+    *("kernels", "widen", "blocks", "sweep", "moves", "scoring", "scores", "call", "jit", "dtypes")
+)
 """Of the sources that the entry is compiled from."""
 
 

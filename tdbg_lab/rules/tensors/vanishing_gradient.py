@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class VanishingGradient(Rule):
         memo = (self.name, self.ratio, self.floor)
         if memo not in frame.memo:
             rows, strength, scale = _strengths(frame, run)
-            players = _players(frame, rows) if is_game(run) else np.zeros(len(rows), np.int64)
+            players = _players(frame, rows) if is_game(run) else np.zeros(len(rows))
             found: dict[str, tuple[_Layer, float]] = {}
             for player in np.unique(players):
                 own = players == player
@@ -253,10 +253,9 @@ def _strengths(
     return rows, size / scale, scale
 
 
-def _players(frame: Frame, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for the model that each gradient belongs to."""
-    names = [frame.keys[row].name.removeprefix("gradient/").partition(".")[0] for row in rows]
-    return np.unique(names, return_inverse=True)[1]
+def _players(frame: Frame, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """The name of the model that each gradient belongs to."""
+    return np.array([frame.keys[row].name.removeprefix("gradient/").partition(".")[0] for row in rows])
 
 
 @remembered
