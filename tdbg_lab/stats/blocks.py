@@ -13,18 +13,31 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.jit import kernel, pointer
-from tdbg_lab.stats.kernels import BLOCK, bits32, bits64, count_bins, exact, keep_finite, spread, sums
+from tdbg_lab.stats.kernels import (
+    BLOCK,
+    count_bins,
+    exact,
+    keep_finite,
+    look32,
+    look64,
+    spread,
+    take_zeros,
+)
 
 __all__ = ["MOMENTS", "add", "measure32", "measure64"]
 
 MOMENTS = 5
-_FIRST_BIN = np.int32(1 << 21)
-_INF = np.int32(0x7F800000)
+_OFF = 0.9
+"""Share of the squares of the differences to the first value that is due to its distance from the mean, from
+which precision is lost: then the mean is taken instead. By the first value itself it is below 1 - 1 / n."""
+_FIRST_BIN = np.uint32(1 << 21)
+_SIGN32, _TOP32, _INF = np.uint32(0x80000000), np.uint32(0x7FFFFFFF), np.uint32(0x7F800000)
+_SIGN64, _TOP64 = np.uint64(0x8000000000000000), np.uint64(0x7FFFFFFFFFFFFFFF)
 
 # Sums of squares of a float32 block neither overflow nor vanish within these magnitudes.
-_SMALL32, _LARGE32 = np.float32(1e-12).view(np.int32), np.float32(1e15).view(np.int32)
-_SMALL64, _LARGE64 = np.float64(1e-120).view(np.int64), np.float64(1e30).view(np.int64)
-_FIRST64 = np.float64(2.0**-125).view(np.int64)
+_SMALL32, _LARGE32 = np.float32(1e-12).view(np.uint32), np.float32(1e15).view(np.uint32)
+_SMALL64, _LARGE64 = np.float64(1e-120).view(np.uint64), np.float64(1e30).view(np.uint64)
+_FIRST64 = np.float64(2.0**-125).view(np.uint64)
 
 
 @kernel()
@@ -35,20 +48,47 @@ def measure32(
 
     `ahead` is where the next ones are read, `spare` the address of another such block, `keys` of 32 bytes.
     """
-    bits = carray(pointer(address, np.int32), n)
-    zeros, near, low, high = bits32(bits, n)
-    far: Any = max(high, np.int32(~low))
-    if far < _INF:
-        _finite32(address, n, ahead, zeros, near, low, high, lanes, keys, out, counts)
+    if _finite32(address, n, ahead, lanes, keys, out, counts):
         return True
-    kept, above, below = keep_finite(bits, n, carray(pointer(spare, np.int32), BLOCK))
+    bits = carray(pointer(address, np.uint32), n)
+    kept, above, below = keep_finite(bits, n, carray(pointer(spare, np.uint32), BLOCK))
     counts[:] = 0
     counts[7] = 1023 << 32
     if kept:
-        zeros, near, low, high = bits32(carray(pointer(spare, np.int32), BLOCK), kept)
-        _finite32(spare, kept, ahead, zeros, near, low, high, lanes, keys, out, counts)
+        _finite32(spare, kept, ahead, lanes, keys, out, counts)
     counts[1], counts[2], counts[3] = n - kept - above - below, above, below
     return False
+
+
+@kernel()
+def _finite32(address: int, n: int, ahead: int, lanes: Any, keys: int, out: Any, counts: Any) -> bool:
+    """Measure `n` float32 if all are finite; whether they are."""
+    x, bits = carray(pointer(address, np.float32), n), carray(pointer(address, np.uint32), n)
+    center = x[0]
+    near, high, low, first, second, absolute = look32(x, bits, n, center)
+    far: Any = max(np.uint32(max(high, np.int32(0))), np.uint32(low & _TOP32))
+    if far >= _INF:
+        return False
+    if far >= _LARGE32 or (far > 0 and (far < _SMALL32 or near < _FIRST_BIN)):
+        exact(x, bits, n, lanes, out, counts)
+        return True
+    if first * first > _OFF * n * second:
+        center = np.float32(center + first / n)
+        first, second = spread(x, n, center)
+    count_bins(bits, n, lanes, ahead)
+    zeros = take_zeros(lanes)
+    edge, ends = carray(pointer(keys, np.uint32), 2), carray(pointer(keys, np.float32), 2)
+    least = np.uint32(0) if zeros else np.uint32(near + np.uint32(1))
+    edge[0] = low if low & _SIGN32 else least
+    edge[1] = np.uint32(high) if high >= 0 else np.uint32(least | _SIGN32)
+    low_end, high_end = np.float64(ends[0]), np.float64(ends[1])
+    _store(
+        n, zeros, low_end, high_end, np.float64(center), np.float64(first), np.float64(second), out, counts
+    )
+    out[4] = absolute
+    nearest = np.int64(near) + 1 if far > 0 else np.int64(1023 << 21)
+    counts[7] = (nearest >> 21) << 32 | (np.int64(far) >> 21)
+    return True
 
 
 @kernel()
@@ -57,62 +97,29 @@ def measure64(
 ) -> bool:
     """Measure `n` float64 at an address, float32 at another; False when they may hold NaN or infinities."""
     x, bits = carray(pointer(address, np.float64), n), carray(pointer(narrow, np.uint32), n)
-    zeros, near, low, high = bits64(carray(pointer(address, np.int64), n), n)
-    far: Any = max(high, ~low)
+    center = x[0]
+    near, high, low, first, second, absolute = look64(x, carray(pointer(address, np.uint64), n), n, center)
+    far: Any = max(np.uint64(max(high, np.int64(0))), low & _TOP64)
     if far >= _LARGE64 or (far > 0 and (far < _SMALL64 or near < _FIRST64)):
         exact(x, bits, n, lanes, out, counts)
         return False
-    total, absolute = sums(x, n)
-    center = total / n
-    first, second = spread(x, n, center)
+    if first * first > _OFF * n * second:
+        center += first / n
+        first, second = spread(x, n, center)
     count_bins(bits, n, lanes, ahead)
-    integers, ends = carray(pointer(keys, np.int64), 4), carray(pointer(keys, np.float64), 4)
-    integers[0] = low if low >= 0 else low ^ 0x7FFFFFFFFFFFFFFF
-    integers[1] = high if high >= 0 else high ^ 0x7FFFFFFFFFFFFFFF
-    integers[2], integers[3] = near + 1 if far > 0 else 0, far
+    zeros = take_zeros(lanes)
+    integers, ends = carray(pointer(keys, np.uint64), 4), carray(pointer(keys, np.float64), 4)
+    least = np.uint64(0) if zeros else near + np.uint64(1)
+    integers[0] = low if low & _SIGN64 else least
+    integers[1] = np.uint64(high) if high >= 0 else least | _SIGN64
+    integers[2], integers[3] = near + np.uint64(1), far
     _store(n, zeros, ends[0], ends[1], center, first, second, out, counts)
     out[4] = absolute
-    least, most = np.float32(ends[2]), np.float32(ends[3])
-    magnitudes, edge = carray(pointer(keys, np.float32), 2), carray(pointer(keys, np.int32), 2)
-    magnitudes[0], magnitudes[1] = least, most
-    nearest = np.int64(edge[0] >> 21) if far > 0 else np.int64(1023)
-    counts[7] = nearest << 32 | np.int64(edge[1] >> 21)
+    nearest, farthest = np.float32(ends[2]), np.float32(ends[3])
+    magnitudes, edge = carray(pointer(keys, np.float32), 2), carray(pointer(keys, np.uint32), 2)
+    magnitudes[0], magnitudes[1] = nearest, farthest
+    counts[7] = (np.int64(edge[0] >> 21) if far > 0 else np.int64(1023)) << 32 | np.int64(edge[1] >> 21)
     return True
-
-
-@kernel()
-def _finite32(
-    address: int,
-    n: int,
-    ahead: int,
-    zeros: int,
-    near: int,
-    low: int,
-    high: int,
-    lanes: Any,
-    keys: int,
-    out: Any,
-    counts: Any,
-) -> None:
-    """A finite float32 block, after `bits32`."""
-    x, bits = carray(pointer(address, np.float32), n), carray(pointer(address, np.uint32), n)
-    far: Any = max(high, np.int32(~low))
-    if far >= _LARGE32 or (far > 0 and (far < _SMALL32 or near < _FIRST_BIN)):
-        exact(x, bits, n, lanes, out, counts)
-        return
-    total, absolute = sums(x, n)
-    center = np.float32(total / n)
-    first, second = spread(x, n, center)
-    count_bins(bits, n, lanes, ahead)
-    integers, ends = carray(pointer(keys, np.int32), 2), carray(pointer(keys, np.float32), 2)
-    integers[0] = low if low >= 0 else np.int32(low ^ np.int32(0x7FFFFFFF))
-    integers[1] = high if high >= 0 else np.int32(high ^ np.int32(0x7FFFFFFF))
-    low_end, high_end = np.float64(ends[0]), np.float64(ends[1])
-    _store(
-        n, zeros, low_end, high_end, np.float64(center), np.float64(first), np.float64(second), out, counts
-    )
-    out[4] = absolute
-    counts[7] = (np.int64(near + 1 if far > 0 else 1023 << 21) >> 21) << 32 | (np.int64(far) >> 21)
 
 
 @kernel()

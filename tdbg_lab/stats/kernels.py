@@ -1,8 +1,8 @@
 """numba kernels over one block: up to `BLOCK` elements, small enough to stay in the L1 cache.
 
-A block goes through separate short loops (bits, sums, spread, histogram) because each of them then
-becomes vector code; the data come from memory once. Minimum and maximum are taken over integer keys
-of the same order as the floats, because float reductions of them do not vectorise.
+A block goes through two loops, one look at all values and the histogram, because the former then becomes
+vector code; the data come from memory once. Minimum and maximum are taken over the bits, because float
+reductions of them do not vectorise: those of positive floats have their order, of negative ones the reverse.
 
 The histogram has `LANES` counters per bin, side by side: neighbouring elements often share a bin, and
 eight counters keep them from waiting for each other, while no two lie 4096 bytes apart.
@@ -22,96 +22,86 @@ __all__ = [
     "BLOCK",
     "LANES",
     "ONE_LANE",
-    "bits32",
-    "bits64",
     "channel_runs",
     "channel_slow",
     "channel_zeros",
     "count_bins",
     "exact",
     "keep_finite",
+    "look32",
+    "look64",
     "spread",
-    "sums",
+    "take_zeros",
 ]
 
 BLOCK = 2048
 LANES = 8
 ONE_LANE = 256
-_RUN = 512
 _WIDE_ROW = 32
 _i32: Any = np.int32
 _u32: Any = np.uint32
-_TOP = np.int32(0x7FFFFFFF)
-_INF = np.int32(0x7F800000)
-_NEGATIVE_INF = np.float32(-np.inf).view(np.int32)
-_SIGN = np.int32(31)
-_ONE = np.int32(1)
+_TOP = np.uint32(0x7FFFFFFF)
+_INF = np.uint32(0x7F800000)
+_NEGATIVE_INF = np.uint32(0xFF800000)
+_ALL = np.uint32(0xFFFFFFFF)
+_LOWEST = np.int32(-0x80000000)
 _ZERO = np.int32(0)
+_U0 = np.uint32(0)
 _U1 = np.uint32(1)
 _SHIFT = np.uint32(21)
 _EIGHT = np.uint32(8)
 
 
-@kernel()
-def bits32(bits: Any, n: int) -> Any:
-    """(zeros, smallest non-zero magnitude - 1, smallest key, largest key) of ``(n,) int32`` bits.
+@kernel(fastmath=REASSOCIATE)
+def look32(x: Any, bits: Any, n: int, center: Any) -> Any:
+    """One look at ``(n,) float32`` and their bits, uint32.
 
-    The key of a non-negative float is its bits, of a negative one ``~magnitude``.
+    All of it in one loop, whose integers come out right whatever the values are. The sums are of no use
+    when some are NaN, and miss a few millionths at most when all are finite.
+
+    Returns
+    -------
+    near : uint32
+        Smallest magnitude that is not zero, less one; the largest uint32 when all are zero.
+    high : int32
+        Bits of the largest value; negative when none is positive or 0.0.
+    low : uint32
+        Bits of the smallest value, if its sign bit is set; otherwise no sign bit is.
+    first, second, absolute : float32
+        Sum of the differences to `center`, of their squares, and of the magnitudes.
     """
-    zeros, near = _ZERO, _TOP
-    low, high = _TOP, _i32(-2147483648)
+    near, high, low = _ALL, _LOWEST, _U0
+    first = second = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
     for i in range(n):
         v = bits[i]
-        magnitude = _i32(v & _TOP)
-        before = _i32(_i32(magnitude - _ONE) & _TOP)  # a zero wraps to the largest
+        before = _u32(_u32(v & _TOP) - _U1)  # a zero wraps to the largest
         near = before if before < near else near
-        zeros = _i32(zeros + _i32(magnitude == _ZERO))
-        key = _i32(v ^ _i32(_i32(v >> _SIGN) & _TOP))
-        low = key if key < low else low
-        high = key if key > high else high
-    return zeros, near, low, high
-
-
-@kernel()
-def bits64(bits: Any, n: int) -> Any:
-    """`bits32` for ``(n,) int64`` bits of float64."""
-    top = np.int64(0x7FFFFFFFFFFFFFFF)
-    zeros, near, low, high = np.int64(0), top, top, np.int64(~top)
-    for i in range(n):
-        v = bits[i]
-        magnitude = v & top
-        before = (magnitude - 1) & top
-        near = before if before < near else near
-        zeros += np.int64(magnitude == 0)
-        key = v ^ ((v >> 63) & top)
-        low = key if key < low else low
-        high = key if key > high else high
-    return zeros, near, low, high
+        high = _i32(v) if _i32(v) > high else high
+        low = v if v > low else low
+        difference = x[i] - center
+        first += difference
+        second += difference * difference
+        absolute += abs(x[i])
+    return near, high, low, first, second, absolute
 
 
 @kernel(fastmath=REASSOCIATE)
-def _run_sums(x: Any, n: int) -> Any:
-    total = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
+def look64(x: Any, bits: Any, n: int, center: Any) -> Any:
+    """`look32` for ``(n,) float64`` and their bits, uint64."""
+    one, top = np.uint64(1), np.uint64(0x7FFFFFFFFFFFFFFF)
+    near, high, low = np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(-0x8000000000000000), np.uint64(0)
+    first = second = absolute = x[0] - x[0]
     for i in range(n):
-        total += x[i]
+        v = bits[i]
+        before = (v & top) - one
+        near = before if before < near else near
+        high = np.int64(v) if np.int64(v) > high else high
+        low = v if v > low else low
+        difference = x[i] - center
+        first += difference
+        second += difference * difference
         absolute += abs(x[i])
-    return total, absolute
-
-
-@kernel()
-def sums(x: Any, n: int) -> Any:
-    """(sum, sum of magnitudes) of ``(n,)`` finite floats, float64.
-
-    Runs of `_RUN` are added in the precision of the values: so short that float32 loses a millionth
-    at most, and so long that hardly anything is converted.
-    """
-    total, absolute = 0.0, 0.0
-    for i in range(0, n, _RUN):
-        run = min(_RUN, n - i)
-        part, part_absolute = _run_sums(x[i : i + run], run)
-        total += part
-        absolute += part_absolute
-    return total, absolute
+    return near, high, low, first, second, absolute
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -158,8 +148,20 @@ def count_bins(bits: Any, n: int, lanes: Any, ahead: int) -> None:
 
 
 @kernel()
+def take_zeros(lanes: Any) -> int:
+    """How many zeros were counted in `lanes`, where no other value is in their bins; none are left there."""
+    zeros: Any = 0
+    for sign in range(2):
+        first = sign * 1024 * LANES
+        for lane in range(first, first + LANES):
+            zeros += np.int64(lanes[lane])
+            lanes[lane] = _U0
+    return zeros
+
+
+@kernel()
 def keep_finite(bits: Any, n: int, out: Any) -> Any:
-    """Copy the finite of ``(n,) int32`` float bits to the front of `out`: (kept, +inf, -inf)."""
+    """Copy the finite of ``(n,) uint32`` float bits to the front of `out`: (kept, +inf, -inf)."""
     kept: Any = 0
     above, below = _ZERO, _ZERO
     for i in range(n):
@@ -169,7 +171,7 @@ def keep_finite(bits: Any, n: int, out: Any) -> Any:
     for i in range(n):
         v = bits[i]
         out[kept] = v
-        kept += np.int64(_i32(v & _TOP) < _INF)
+        kept += np.int64(_u32(v & _TOP) < _INF)
     return kept, above, below
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.jit import REASSOCIATE, kernel, pointer
-from tdbg_lab.stats.kernels import bits32
 from tdbg_lab.stats.scores import COLUMNS
 
 __all__ = ["score"]
@@ -22,7 +21,7 @@ _i32: Any = np.int32
 _TOP = np.int32(0x7FFFFFFF)
 _INF = np.int32(0x7F800000)
 _NEGATIVE_INF = np.int32(~0x7F800000)
-"""Keys of the infinities, see `bits32`."""
+"""Keys of the infinities, see `_extent`."""
 _SIGN = np.int32(31)
 _NEVER = -40.0
 """What is so far below the largest of a row adds nothing to the sum of exponentials."""
@@ -63,7 +62,7 @@ def score(memory: int, space: int, target: int) -> None:
     predicted = described[_PREDICTION]
     counted, lowest = 0, _TOP
     for i in range(n):
-        none, _, least, most = bits32(bits[i], classes)
+        none, least, most = _extent(bits[i], classes)
         if most >= _INF or least <= _NEGATIVE_INF:
             return
         best = _place(bits[i], most)
@@ -102,6 +101,22 @@ def score(memory: int, space: int, target: int) -> None:
     _luck(wanted, told, right, classes, counted, out)
     out[_IGNORED] = 1.0 - counted / n
     out[0] = 1.0
+
+
+@kernel()
+def _extent(bits: Any, n: int) -> Any:
+    """(zeros, smallest key, largest key) of ``(n,) int32`` bits of float32, in the order of the floats.
+
+    The key of a non-negative float is its bits, of a negative one ``~magnitude``.
+    """
+    none, low, high = _i32(0), _TOP, _i32(~_TOP)
+    for j in range(n):
+        v = bits[j]
+        none = _i32(none + _i32(_i32(v & _TOP) == 0))
+        key = _i32(v ^ _i32(_i32(v >> _SIGN) & _TOP))
+        low = key if key < low else low
+        high = key if key > high else high
+    return none, low, high
 
 
 @kernel()

@@ -234,8 +234,6 @@ def _flush(
     lanes: Any, used: int, counts: Any, nearest: int, farthest: int, bins: Any, found: Any, fill: int
 ) -> int:
     """Empty `lanes` into the sparse histogram from `fill` on; the new fill."""
-    lanes[0:LANES] = 0
-    lanes[1024 * LANES : 1025 * LANES] = 0
     for sign in range(2):
         tiny = counts[5 + sign]
         if tiny:
