@@ -38,8 +38,9 @@ FINE = {"mlp": 96, "cnn": 24, "gpt": 8}
 """Pairs of blocks for arms that differ little from nothing."""
 ROUNDS = 4
 """Most pairs of models that an arm is measured on."""
-WARM = 6
-"""Steps at least before the clocks start: the first ones of an arm fill its caches."""
+WARM, PEER_WARM = 20, 6
+"""Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at the
+first 16 of a run."""
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
 FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
@@ -146,9 +147,10 @@ def blocks(arm, bare, seen, block, pairs, turn):
     """The rows of one model without and the other with the arm, which is taken off again."""
     folder = Path(tempfile.mkdtemp(prefix="overhead-"))
     install(arm, seen, folder)
+    warm = PEER_WARM if arm in PEERS else WARM
     try:
-        bare.steps(max(WARM, block))
-        seen.steps(max(WARM, block))
+        bare.steps(warm)
+        seen.steps(warm)
         return alternating(bare, seen, block, pairs, turn)
     finally:
         seen.close()

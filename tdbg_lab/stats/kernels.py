@@ -148,7 +148,7 @@ def count_bins(bits: Any, n: int, lanes: Any, ahead: int) -> None:
 
 
 @kernel()
-def take_zeros(lanes: Any) -> int:
+def take_zeros(lanes: Any) -> Any:
     """How many zeros were counted in `lanes`, where no other value is in their bins; none are left there."""
     zeros: Any = 0
     for sign in range(2):

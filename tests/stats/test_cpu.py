@@ -101,6 +101,26 @@ def test_cpu_std_is_right_for_neighbouring_floats(value, assert_agree):
     assert_agree(cpu.summarize([array]), reference.summarize([array]), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("first", [1e3, 1e14, -1e-3])
+def test_cpu_moments_are_right_where_the_first_value_is_far_from_the_others(dtype, first, assert_agree):
+    array = (RNG.standard_normal(10_000) * 1e-3 + 0.5).astype(dtype)
+    array[::2048] = first
+    assert_agree(cpu.summarize([array]), reference.summarize([array]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "values",
+    [[0.0], [-0.0], [-1, -2], [1, 2], [-0.0, -2], [0.0, -2], [0.0, 2], [-0.0, 2], [-1, 2], [-0.0, 0.0]],
+)
+def test_cpu_finds_the_ends_whatever_the_signs(dtype, values):
+    block = cpu.summarize([np.tile(values, 300).astype(dtype)])
+    assert (block.min[0], block.max[0]) == (min(values), max(values))
+    assert block.zero_count[0] == 300 * values.count(0)
+    assert not np.signbit([block.min[0], block.max[0]])[np.array([min(values), max(values)]) == 0].any()
+
+
 def test_cpu_gives_the_exact_value_of_one_element():
     values = [0.1, -3.7, 0.0, -0.0, np.nan, np.inf, -np.inf, 1e-30, 3e38]
     block = cpu.summarize([np.array(v, np.float32) for v in values])
