@@ -39,8 +39,8 @@ FINE = {"mlp": 96, "cnn": 24, "gpt": 8}
 ROUNDS = 4
 """Most pairs of models that an arm is measured on."""
 WARM, PEER_WARM = 20, 6
-"""Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at the
-first 16 of a run."""
+"""Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at
+the first 16 of a run."""
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
 FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
