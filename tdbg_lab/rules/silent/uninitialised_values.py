@@ -26,11 +26,12 @@ _PREFIX = "check/initial/"
 class UninitialisedValues(LoopRule):
     """Parameters or buffers held arbitrary memory before the first step: ``torch.empty`` was never filled.
 
-    Known by values that are not finite, or by sizes that no initialisation and no training makes.
+    Known by NaN, or by sizes that no initialisation and no training makes. Infinities alone are meant, as those
+    that a smallest value so far begins with, and so is one large negative number: both mask attention.
     """
 
     largest: float = 1e8
-    """Absolute value above which a number cannot be meant."""
+    """Absolute value above which a number cannot be meant, but for a mask's."""
     smallest: float = 1e-25
     """Absolute value (not 0) below which a number cannot be meant."""
     small_share: float = 0.01
@@ -73,15 +74,14 @@ class UninitialisedValues(LoopRule):
 
     def _strange(self, block: StatsBlock, row: int) -> str:
         """What is strange about a tensor, or ``""``."""
-        broken = int(block.nan_count[row] + block.pos_inf_count[row] + block.neg_inf_count[row])
-        if broken:
-            return f"{broken} values that are not finite"
-        size = max(abs(float(block.min[row])), abs(float(block.max[row])))
-        if size > self.largest:
-            return f"values up to {size:.2g}"
+        if broken := int(block.nan_count[row]):
+            return f"{broken} values that are NaN"
         span = slice(int(block.hist_offsets[row]), int(block.hist_offsets[row + 1]))
-        counts = block.hist_counts[span]
-        small = int(counts[np.abs(CENTER[block.hist_bins[span]]) < self.smallest].sum())
+        counts, centers = block.hist_counts[span], CENTER[block.hist_bins[span]]
+        low, high = float(block.min[row]), float(block.max[row])
+        if high > self.largest or (centers < -self.largest).sum() > 1:
+            return f"values up to {max(high, -low):.2g}"
+        small = int(counts[np.abs(centers) < self.smallest].sum())
         total = int(counts.sum())
         if total and small / total > self.small_share and small > 1:
             return f"{small} of {total} values below {self.smallest:.0e}"

@@ -99,6 +99,15 @@ def test_checkpoints_of_a_real_training_are_found_and_saving_in_a_thread_gains_w
             [{**USUAL, "forward": 90.0, "capture": 5.0} if step % 5 == 0 else USUAL for step in range(200)],
             None,
         ),
+        (
+            [
+                {**USUAL, "forward": 180.0, "capture": 5.0}
+                if step % 5 == 0
+                else {**USUAL, "forward": 180.0 if step % 20 == 7 else USUAL["forward"]}
+                for step in range(200)
+            ],
+            None,
+        ),
         ([*healthy(60), {**USUAL, "forward": 400.0}, *healthy(60)], None),
         ([{**USUAL, "forward": 10.0 + step % 30} for step in range(200)], None),
         ([{**USUAL, "eval": 900.0} if step % 20 == 0 else USUAL for step in range(200)], None),

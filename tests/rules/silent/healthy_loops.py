@@ -177,7 +177,26 @@ class PartFrozen(Loop):
         self.model[:4].eval()
 
 
+class Masking(Loop):
+    """Masks of attention, and the range seen so far, as they begin."""
+
+    def make_model(self):
+        model = super().make_model()
+        above = torch.ones(8, 8).triu(1).bool()
+        buffers = {
+            "mask": torch.zeros(8, 8).masked_fill(above, -torch.inf),
+            "large_mask": torch.zeros(8, 8).masked_fill(above, -1e9),
+            "masked": torch.tensor(torch.finfo(torch.float32).min),
+            "least_seen": torch.tensor(torch.inf),
+            "largest_seen": torch.tensor(-torch.inf),
+        }
+        for name, value in buffers.items():
+            model.register_buffer(name, value)
+        return model
+
+
 HEALTHY = (
     *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
     *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, NormsHeld, PartFrozen, LastOfAStack),
+    Masking,
 )
