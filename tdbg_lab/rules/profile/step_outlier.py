@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.analysis.phases import OWN
 from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
 from tdbg_lab.rules.profile.machine import other_programs
 from tdbg_lab.rules.registry import rule
@@ -41,8 +42,9 @@ class StepOutlier(PhaseRule):
     """Some steps take several times as long as the typical one, and together cost a good part of the time.
 
     The finding says in which phase the extra time went, and whether the slow steps come at even distances, as
-    checkpoints, logging and new epochs do. Evaluation does not count: its time is its own. It is a warning
-    when they do, or when a phase is to blame that the user named, and costs much; else it may be the machine:
+    checkpoints, logging and new epochs do. Evaluation does not count: its time is its own; nor does what a
+    program that gathers its own data does before it trains on them, unless it names it. It is a warning when
+    they do, or when a phase is to blame that the user named, and costs much; else it may be the machine:
     a notice, which says how much of a full processor other programs take.
 
     With `classic`, the condition of SageMaker Debugger to the letter: after 100 steps, more than `n_outliers`
@@ -97,6 +99,8 @@ class StepOutlier(PhaseRule):
         is_odd = every > 0 or phase not in OWN
         if not self.classic:
             if phase in _COMPUTED and _is_capture(times, slow):
+                return None
+            if phase in OWN and gathers(run):
                 return None
             burst = not is_odd and np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
             if burst or cost < self.max_cost * (_HELD if run.active else 1.0):

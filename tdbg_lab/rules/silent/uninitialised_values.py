@@ -26,8 +26,8 @@ _PREFIX = "check/initial/"
 class UninitialisedValues(LoopRule):
     """Parameters or buffers held arbitrary memory before the first step: ``torch.empty`` was never filled.
 
-    Known by NaN, or by sizes that no initialisation and no training makes. Infinities alone are meant, as those
-    that a smallest value so far begins with, and so is one large negative number: both mask attention.
+    Known by NaN, or by sizes that no initialisation and no training makes. Infinities alone are meant, and
+    so is one large negative number: attention is masked with both, and a smallest value so far begins so.
     """
 
     largest: float = 1e8

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.capture.notes import check_key
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.rules import check_run
 from tdbg_lab.store import RankWriter, SystemWriter, create_run
@@ -66,6 +67,12 @@ class Recorded:
         for row, values in enumerate(zip(*series.values(), strict=True)):
             writer.append(self.zero_ns + int((row + 1) * every_s * 1e9), metrics, devices, values)
         writer.close()
+        return self
+
+    def fact(self, name: str, value: float, *, rank: int = 0) -> Recorded:
+        """Add a fact of the loop, at the step to come."""
+        place = [self.step[rank]], [self.now_ns[rank]]
+        self._writers[rank].append_scalars(*place, [check_key(name)], [value], mode=Mode.TRAIN)
         return self
 
     def loader(self, *, rank: int = 0, **facts: Any) -> Recorded:

@@ -120,6 +120,14 @@ def test_slow_steps_are_those_that_cost(
     assert (None if finding is None else finding.severity) == severity
 
 
+@pytest.mark.parametrize(("phase", "times"), [("forward", 0), ("data", 0), ("checkpoint", 1)])
+def test_a_program_that_gathers_its_own_data_does_so_between_two_steps(
+    tmp_path: Path, phase: str, times: int
+) -> None:
+    recorded = Recorded(tmp_path / "run").fact("gathers", 3.0).steps(periodic(200, 20, phase))
+    assert len(recorded.check(StepOutlier())[0]) == times
+
+
 @pytest.mark.parametrize(("own", "others"), [(90.0, 50.0), (180.0, None)])
 def test_irregular_slow_steps_tell_of_other_programs_on_a_full_machine(
     tmp_path: Path, own: float, others: float | None
