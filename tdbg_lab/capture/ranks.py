@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from tdbg_lab.store.info import read_info
 if TYPE_CHECKING:
     from tdbg_lab.records import Mode, StatsRows
 
-__all__ = ["Meeting", "Place", "Ranks", "Role", "SilentWriter", "default_place", "role"]
+__all__ = ["Meeting", "Place", "Ranks", "Role", "SilentWriter", "default_place", "made_since", "role"]
 
 Ranks = Literal["all", "first"] | Sequence[int]
 """Which ranks write: all of them, the first, or those listed."""
@@ -171,6 +172,16 @@ def _group_store() -> Any:
         return None
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     return c10d._get_default_store() if c10d is not None else None  # noqa: SLF001 - there is no other way to it
+
+
+def made_since(path: Path, since_ns: int) -> list[Path]:
+    """The runs of that name, as in `_same_name`, that were made since a moment."""
+    found = []
+    for one in _same_name(path):
+        with suppress(OSError, ValueError):
+            if read_info(one).created_ns >= since_ns:
+                found.append(one)
+    return found
 
 
 def _same_name(path: Path) -> list[Path]:

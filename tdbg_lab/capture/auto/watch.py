@@ -28,6 +28,7 @@ _log = logging.getLogger("tdbg_lab")
 
 FINDERS: Mapping[str, str] = {
     "torch": "tdbg_lab.capture.auto.pytorch:TorchFinder",
+    "torch.multiprocessing.spawn": "tdbg_lab.capture.auto.processes:ProcessFinder",
     "keras": "tdbg_lab.capture.auto.fitting:KerasFinder",
     "xgboost": "tdbg_lab.capture.auto.fitting:BoostingFinder",
     "lightgbm": "tdbg_lab.capture.auto.fitting:BoostingFinder",
@@ -80,7 +81,7 @@ class AutoWatch:
         self._most = most
         self.left_alone = False
         """A training has begun beyond the most that are captured: no other is looked for."""
-        self._failed = False
+        self._failed = self._has_processes = False
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
@@ -108,6 +109,11 @@ class AutoWatch:
             handle = known()
             if handle is not None:
                 handle.__exit__(type(error) if error is not None else None, error, None)
+        if self._has_processes and "://" not in self._store:
+            from tdbg_lab.capture.ranks import made_since  # loads the store, which a program may not need
+
+            made = made_since(Path(self._store), self._began_ns)
+            self.run_paths += [one for one in made if one not in self.run_paths]
 
     @property
     def active(self) -> bool:
@@ -127,7 +133,8 @@ class AutoWatch:
         if self.missed:
             return f"nothing to attach to: {self.missed}."
         names = " and ".join(dict.fromkeys(self.seen))
-        return f"nothing to attach to: the program imported {names}, but trained no model in this process."
+        where = "this process, nor in those that it started" if self._has_processes else "this process"
+        return f"nothing to attach to: the program imported {names}, but trained no model in {where}."
 
     def _captured(self) -> str:
         first, *more = map(str, self.run_paths)
@@ -150,6 +157,11 @@ class AutoWatch:
         """Settings of the training that begins now; it gets a directory of its own."""
         number = len(self.run_paths) + 1
         return {**self._settings, "store": self._store if number == 1 else f"{self._store}-{number}"}
+
+    def settings_of_processes(self) -> tuple[dict[str, Any], int]:
+        """Settings of a watch in a process that the program starts, and the trainings to attach to there."""
+        self._has_processes = True
+        return {**self._settings, "store": self._store}, self._most
 
     def begun(self, handle: Handle) -> None:
         """A training is captured by `handle` from now on."""

@@ -1,0 +1,86 @@
+"""Processes that the program starts with ``torch.multiprocessing``, to train in, are watched on their own."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tdbg_lab.capture.auto.watch import AutoWatch
+
+__all__ = ["ProcessFinder", "Watched"]
+
+_NAME = "start_processes"
+"""What starts them all, ``spawn`` too. Workers that load data are started otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The function that a process is started with, and how to watch what it trains there."""
+
+    function: Callable[..., Any]
+    settings: Mapping[str, Any]
+    most: int
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function, watched."""
+        from tdbg_lab.capture.auto.watch import AutoWatch
+
+        watch = AutoWatch(self.settings, most=self.most)
+        watch.start()
+        try:
+            result = self.function(*args)
+        except BaseException as error:
+            watch.stop(error)
+            raise
+        watch.stop()
+        return result
+
+
+class ProcessFinder:
+    """Puts itself around ``torch.multiprocessing.start_processes``, until `stop`."""
+
+    def __init__(self, watch: AutoWatch, module: str) -> None:
+        self._watch = watch
+        self._places = [sys.modules[module], sys.modules[module.rpartition(".")[0]]]
+        """Who has it: the module that defines it, and the package, perhaps not yet."""
+        self._original: Callable[..., Any] | None = None
+        self._around: Callable[..., Any] | None = None
+
+    def start(self) -> None:
+        """Put it around."""
+        original = self._original = getattr(self._places[0], _NAME)
+
+        @wraps(original)
+        def around(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            watched = self._watch.guarded(self._watched, fn) if self._watch.active else None
+            return original(watched or fn, *args, **kwargs)
+
+        self._around = around
+        self._replace(original, around)
+
+    def stop(self) -> None:
+        """Take it off. Idempotent."""
+        if self._original is not None:
+            self._replace(self._around, self._original)
+            self._original = None
+
+    def _replace(self, old: object, new: object) -> None:
+        for place in self._places:
+            if getattr(place, _NAME, None) is old:
+                setattr(place, _NAME, new)
+
+    def _watched(self, function: Callable[..., Any]) -> Watched | None:
+        """The function with its watch; None where a process cannot be told how to watch."""
+        settings, most = self._watch.settings_of_processes()
+        try:
+            pickle.dumps(settings)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            self._watch.missed = f"the settings cannot be handed to the processes that it started ({error})"
+            return None
+        return Watched(function, settings, most)

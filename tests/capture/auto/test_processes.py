@@ -1,0 +1,113 @@
+"""``tdbg run`` captures what a program trains in processes that it starts with ``torch.multiprocessing``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from torch import multiprocessing
+
+import tdbg_lab as tdbg
+from tdbg_lab.capture.auto import AutoWatch
+
+ROOT = Path(tdbg.__file__).parent.parent
+PROGRAM = """
+import os, sys
+import torch
+from torch import distributed, multiprocessing, nn
+from torch.nn.parallel import DistributedDataParallel
+
+def train(rank, how):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    if how != "alone":
+        place = f"file://{os.getcwd()}/meeting"
+        distributed.init_process_group("gloo", init_method=place, rank=rank, world_size=2)
+        model = DistributedDataParallel(model)
+    optimizer, criterion = torch.optim.SGD(model.parameters(), lr=0.1), nn.CrossEntropyLoss()
+    for step in range(6):
+        optimizer.zero_grad()
+        criterion(model(torch.randn(6, 4)), torch.randint(0, 3, (6,))).backward()
+        optimizer.step()
+        if how == "fails" and step == 3:
+            raise ValueError(f"bad step on rank {rank}")
+    if rank == 0:
+        print("weights", sum(float(one.detach().double().sum()) for one in model.parameters()))
+    if how != "alone":
+        distributed.destroy_process_group()
+
+if __name__ == "__main__":
+    method, how = sys.argv[1:]
+    multiprocessing.start_processes(train, (how,), nprocs=2, start_method=method)
+"""
+
+
+def done(tmp_path, *command):
+    (tmp_path / "meeting").unlink(missing_ok=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def watched(tmp_path, *arguments):
+    options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
+    return done(tmp_path, "-m", "tdbg_lab.run", *options, "train.py", *arguments)
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    return tmp_path
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_ranks_that_the_program_starts_write_one_run(program, method):
+    plain, result = done(program, "train.py", method, "together"), watched(program, method, "together")
+    assert result.returncode == 0, result.stderr
+    assert plain.stdout == result.stdout
+    assert f"tdbg: captured {program / 'run'}." in result.stderr
+    run = tdbg.open_run(program / "run")
+    assert run.status == "finished"
+    assert run.ranks() == [0, 1]
+    for rank in run.ranks():
+        assert len(run.scalars("loss/CrossEntropyLoss", rank=rank).steps) == 6
+    assert run.tensor("activation/0").steps(mode="train").tolist() == [0, 2, 4]
+
+
+def test_processes_that_train_alone_write_a_run_each(program):
+    result = watched(program, "fork", "alone")
+    assert result.returncode == 0, result.stderr
+    assert f"tdbg: captured {program / 'run'} and {program / 'run'}-2." in result.stderr
+    assert all(tdbg.open_run(path).status == "finished" for path in (program / "run", program / "run-2"))
+
+
+def test_a_process_that_fails_says_so_as_without_us(program):
+    result = watched(program, "fork", "fails")
+    assert result.returncode == 1
+    assert "ValueError: bad step on rank" in result.stderr
+    assert f"tdbg: captured {program / 'run'}." in result.stderr
+    assert tdbg.open_run(program / "run").status in {"failed", "crashed"}  # the other may end the first
+
+
+def test_settings_that_no_process_can_be_told_leave_the_program_alone(tmp_path):
+    original = multiprocessing.start_processes
+    watch = AutoWatch({"store": tmp_path / "run", "checkpoint": lambda reason: None})
+    watch.start()
+    try:
+        assert multiprocessing.start_processes is not original
+        multiprocessing.spawn(abs, (), nprocs=1)
+    finally:
+        watch.stop()
+    assert multiprocessing.start_processes is original
+    assert "the settings cannot be handed to the processes that it started" in watch.summary()
