@@ -18,15 +18,13 @@ __all__ = ["BoostingFinder", "KerasFinder"]
 class _FittingFinder:
     """Stands in for a function that takes ``callbacks=``, until `stop`."""
 
-    attribute = ""
-
     def __init__(self, watch: AutoWatch, module: str) -> None:
         self._watch = watch
         self._module = module
-        self._replaced: list[tuple[Any, Any]] = []
+        self._replaced: list[tuple[Any, str, Any]] = []
 
-    def places(self) -> list[Any]:
-        """What holds the function: modules or a class."""
+    def places(self) -> list[tuple[Any, str]]:
+        """What holds the functions, modules or a class, and under which name."""
         raise NotImplementedError
 
     def callback_class(self) -> Any:
@@ -35,16 +33,16 @@ class _FittingFinder:
 
     def start(self) -> None:
         """Stand in for it."""
-        for place in self.places():
-            original = vars(place)[self.attribute]
-            self._replaced.append((place, original))
-            setattr(place, self.attribute, self._followed(original))
+        for place, name in self.places():
+            original = vars(place)[name]
+            self._replaced.append((place, name, original))
+            setattr(place, name, self._followed(original))
 
     def stop(self) -> None:
         """Give it back."""
         while self._replaced:
-            place, original = self._replaced.pop()
-            setattr(place, self.attribute, original)
+            place, name, original = self._replaced.pop()
+            setattr(place, name, original)
 
     def _followed(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -82,15 +80,19 @@ class _FittingFinder:
 
 
 class BoostingFinder(_FittingFinder):
-    """Follows ``train`` of XGBoost or LightGBM, and the estimators that call it."""
+    """Follows ``train`` and ``cv`` of XGBoost or LightGBM, and the estimators that call them."""
 
-    attribute = "train"
-
-    def places(self) -> list[Any]:
-        """Every module of the package that holds the function."""
-        original = sys.modules[self._module].train  # type: ignore[attr-defined, unused-ignore]
-        found = [sys.modules[name] for name in list(sys.modules) if name.partition(".")[0] == self._module]
-        return [module for module in found if vars(module).get("train") is original]
+    def places(self) -> list[tuple[Any, str]]:
+        """Every module of the package that holds one of the functions."""
+        package = sys.modules[self._module]
+        parts = [sys.modules[name] for name in list(sys.modules) if name.partition(".")[0] == self._module]
+        functions = {name: getattr(package, name) for name in ("train", "cv")}
+        return [
+            (part, name)
+            for part in parts
+            for name, original in functions.items()
+            if vars(part).get(name) is original
+        ]
 
     def callback_class(self) -> Any:
         """`XGBoostCallback` or `LightGBMCallback`."""
@@ -101,12 +103,10 @@ class BoostingFinder(_FittingFinder):
 class KerasFinder(_FittingFinder):
     """Follows ``Model.fit`` of Keras."""
 
-    attribute = "fit"
-
-    def places(self) -> list[Any]:
+    def places(self) -> list[tuple[Any, str]]:
         """The class that has the method."""
         model = sys.modules["keras"].Model  # type: ignore[attr-defined, unused-ignore]
-        return [next(kind for kind in model.__mro__ if "fit" in vars(kind))]
+        return [(next(kind for kind in model.__mro__ if "fit" in vars(kind)), "fit")]
 
     def callback_class(self) -> Any:
         """`KerasCallback`."""

@@ -48,6 +48,29 @@ def test_lightgbm_training_is_a_run(watched, data):
     assert (run.status, run.last_step) == ("finished", 2)
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_cross_validation_is_a_run_of_means_over_the_folds(watched, data, library):
+    package = pytest.importorskip(library)
+    original, told = package.cv, []
+
+    def program():
+        if library == "xgboost":
+            settings = {"objective": "binary:logistic", "nthread": 1}
+            told.append(package.cv(settings, package.DMatrix(*data), 3, nfold=2, as_pandas=False))
+        else:
+            settings = {"objective": "binary", "metric": "binary_logloss", "verbose": -1, "num_threads": 1}
+            told.append(package.cv(settings, package.Dataset(*data), 3, nfold=2))
+
+    (run,) = watched(program)
+    assert (run.status, run.last_step) == ("finished", 2)
+    name, of = {
+        "xgboost": ("test-logloss", "test-logloss-mean"),
+        "lightgbm": ("valid-binary_logloss", "valid binary_logloss-mean"),
+    }[library]
+    np.testing.assert_allclose(run.scalars(name).values, told[0][of])
+    assert package.cv is original
+
+
 def test_search_is_captured_up_to_a_number_of_trainings_and_that_is_said(tmp_path, data):
     xgboost = pytest.importorskip("xgboost")
     watch = AutoWatch({"store": tmp_path / "search", "profiler": False, "strict": True}, most=3)
