@@ -39,6 +39,10 @@ class Attachment:
         self.handle: Handle | None = None
         """Of this training, or of the last one."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For a process that the library starts to train in: there nobody waits for the beginning."""
+        return {**vars(self), "began": None, "handle": None}
+
     @property
     def attached(self) -> bool:
         """Whether a training is being captured."""

@@ -102,7 +102,9 @@ class TorchFinder:
             return
         if is_loss(module):
             self._meet_loss(module)
-        elif any(session.covers(module) for session in _sessions()) or self._watch.left_alone:
+        elif self._watch.left_alone or any(
+            session.covers(module) or session.is_wrapped_by(module) for session in _sessions()
+        ):
             self._remember(module.modules())
         elif module.training and torch.is_grad_enabled() and not _of_keras(module):
             self._consider(module)

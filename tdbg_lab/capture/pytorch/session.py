@@ -283,6 +283,13 @@ class TorchSession:
         known = module in self._roots or module in self._given_losses
         return known or any(site.module() is module for site in self._sites)
 
+    def is_wrapped_by(self, module: nn.Module) -> bool:
+        """Whether the module is put around a model, as ``DistributedDataParallel``, and trains nothing else."""
+        if not any(part in self._roots for part in module.modules()):
+            return False
+        own = {id(value) for _, value in self.parameters.live()}
+        return all(id(one) in own for one in module.parameters() if one.requires_grad)
+
     def moves(self, parameters: set[int]) -> bool:
         """Whether one of these parameters (by id) belongs to the models."""
         return any(id(value) in parameters for _, value in self.parameters.live())

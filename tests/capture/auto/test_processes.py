@@ -45,6 +45,31 @@ if __name__ == "__main__":
     multiprocessing.start_processes(train, (how,), nprocs=2, start_method=method)
 """
 
+LIGHTNING = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+import lightning.pytorch as pl
+
+class Small(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        self.criterion = nn.CrossEntropyLoss()
+
+    def training_step(self, batch, index):
+        return self.criterion(self.net(batch[0]), batch[1])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+if __name__ == "__main__":
+    data = DataLoader(TensorDataset(torch.randn(24, 4), torch.randint(0, 3, (24,))), batch_size=4)
+    options = "logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"
+    quiet = dict.fromkeys(options, False)
+    pl.Trainer(max_epochs=1, accelerator="cpu", devices=2, strategy="ddp_spawn", **quiet).fit(Small(), data)
+"""
+
 
 def done(tmp_path, *command):
     (tmp_path / "meeting").unlink(missing_ok=True)
@@ -60,9 +85,9 @@ def done(tmp_path, *command):
     )
 
 
-def watched(tmp_path, *arguments):
+def watched(tmp_path, *program):
     options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
-    return done(tmp_path, "-m", "tdbg_lab.run", *options, "train.py", *arguments)
+    return done(tmp_path, "-m", "tdbg_lab.run", *options, *program)
 
 
 @pytest.fixture
@@ -73,7 +98,10 @@ def program(tmp_path):
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_ranks_that_the_program_starts_write_one_run(program, method):
-    plain, result = done(program, "train.py", method, "together"), watched(program, method, "together")
+    plain, result = (
+        done(program, "train.py", method, "together"),
+        watched(program, "train.py", method, "together"),
+    )
     assert result.returncode == 0, result.stderr
     assert plain.stdout == result.stdout
     assert f"tdbg: captured {program / 'run'}." in result.stderr
@@ -85,15 +113,26 @@ def test_ranks_that_the_program_starts_write_one_run(program, method):
     assert run.tensor("activation/0").steps(mode="train").tolist() == [0, 2, 4]
 
 
+def test_lightning_may_start_processes(tmp_path):
+    pytest.importorskip("lightning")
+    (tmp_path / "fit.py").write_text(LIGHTNING)
+    result = watched(tmp_path, "fit.py")
+    assert result.returncode == 0, result.stderr
+    assert f"tdbg: captured {tmp_path / 'run'}." in result.stderr
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.status, run.ranks(), run.last_step, run.problems) == ("finished", [0, 1], 2, [])
+    assert run.tensor("activation/net.0").steps(mode="train").tolist() == [0, 2]
+
+
 def test_processes_that_train_alone_write_a_run_each(program):
-    result = watched(program, "fork", "alone")
+    result = watched(program, "train.py", "fork", "alone")
     assert result.returncode == 0, result.stderr
     assert f"tdbg: captured {program / 'run'} and {program / 'run'}-2." in result.stderr
     assert all(tdbg.open_run(path).status == "finished" for path in (program / "run", program / "run-2"))
 
 
 def test_a_process_that_fails_says_so_as_without_us(program):
-    result = watched(program, "fork", "fails")
+    result = watched(program, "train.py", "fork", "fails")
     assert result.returncode == 1
     assert "ValueError: bad step on rank" in result.stderr
     assert f"tdbg: captured {program / 'run'}." in result.stderr

@@ -54,6 +54,28 @@ def test_plain_training_is_captured_from_its_first_step(watched):
     assert run.scalars("loss/CrossEntropyLoss").steps.tolist() == [0, 1, 2, 3]
 
 
+class Around(nn.Module):
+    """Put around a model, as ``DistributedDataParallel`` is."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        return self.module(x)
+
+
+def test_what_is_put_around_a_model_that_the_program_attaches_to_is_no_other_training(watched, tmp_path):
+    def program():
+        model, criterion = net(), nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with tdbg.attach(model, optimizer=optimizer, loss=criterion, store=tmp_path / "own", save_every=1):
+            steps(Around(model), optimizer, criterion)
+
+    assert watched(program) == []
+    everywhere(tdbg.open_run(tmp_path / "own"), "activation/0", "0.weight", "loss/CrossEntropyLoss")
+
+
 def test_weights_are_bitwise_the_same_with_and_without(watched):
     plain, kept = train(), []
     watched(lambda: kept.append(train()))
