@@ -284,7 +284,7 @@ class TorchSession:
         return known or any(site.module() is module for site in self._sites)
 
     def is_wrapped_by(self, module: nn.Module) -> bool:
-        """Whether the module is put around a model, as ``DistributedDataParallel``, and trains nothing else."""
+        """Whether the module is put around a model, as ``DataParallel`` is, and trains nothing else."""
         if not any(part in self._roots for part in module.modules()):
             return False
         own = {id(value) for _, value in self.parameters.live()}
