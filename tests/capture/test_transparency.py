@@ -153,6 +153,8 @@ def test_copies_and_pickles_of_a_model_carry_no_capture(attach):
     loaded = torch.load(buffer, weights_only=False)
     for one in (twin, thawed, loaded):
         one(batch()[0])
+    assert b"tdbg" not in pickle.dumps(model)  # it loads where we are not installed
+    assert b"tdbg" not in pickle.dumps(twin)
     train(model, optimizer, 1)
     handle.detach()
     names = handle.run.tensor_names(kind="activation")

@@ -21,7 +21,7 @@ from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, parameter_ids
 from tdbg_lab.capture.auto.names import named_as_in_program, visible
 from tdbg_lab.capture.pytorch.backward import follow, leave
-from tdbg_lab.capture.pytorch.hook import make_inert
+from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
 from tdbg_lab.capture.registry import open_handles
@@ -235,8 +235,8 @@ class _Candidate:
         return module is not None
 
 
-class _LossHook:
-    """Tells the training whose model ran last what a loss is given and returns; a copy of it does nothing."""
+class _LossHook(Fleeting):
+    """Tells the training whose model ran last what a loss is given and returns."""
 
     def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
         """A forward hook."""
@@ -245,9 +245,6 @@ class _LossHook:
         session = _newest_session()
         if session is not None:
             session.take_loss(module, args, output)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return make_inert, ()
 
 
 def _of_keras(module: nn.Module) -> bool:

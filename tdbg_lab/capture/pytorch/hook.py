@@ -9,6 +9,7 @@ import torch
 from torch._compile import _disable_dynamo
 
 from tdbg_lab.capture.guard import Guard
+from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import compiler, leave_out
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
@@ -20,31 +21,16 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.stance import EagerStance
 
-__all__ = ["BoundaryHook", "EndHook", "ModuleHook", "StepHook", "inert", "make_inert"]
+__all__ = ["BoundaryHook", "EndHook", "ModuleHook", "StepHook"]
 
 
-def inert(*_args: Any, **_kwargs: Any) -> None:
-    """What our hooks are on a copy of the model: nothing."""
-
-
-def make_inert() -> Callable[..., None]:
-    """What our hooks are unpickled as."""
-    return inert
-
-
-class _Hook:
+class _Hook(Fleeting):
     """Base: `owner` is kept alive as long as the hook hangs somewhere."""
 
     __slots__ = ("__weakref__", "owner")
 
     def __init__(self, owner: object) -> None:
         self.owner = owner
-
-    def __deepcopy__(self, _memo: dict[int, Any]) -> Callable[..., None]:
-        return inert
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return make_inert, ()
 
 
 class ModuleHook(_Hook):

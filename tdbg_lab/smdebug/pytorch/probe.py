@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tdbg_lab.capture.pytorch.hook import inert
+from tdbg_lab.capture.pytorch.fleeting import Fleeting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Probe"]
 
 
-def _make_inert() -> Callable[..., None]:
-    return inert
-
-
-class Probe:
+class Probe(Fleeting):
     """Calls a method of the hook inside its guard; on a copy of the model it does nothing."""
 
     __torch_unserializable__ = True  # a model with it is pickled without a warning
@@ -35,9 +31,3 @@ class Probe:
         """Whatever the framework passes is passed on."""
         if not torch.compiler.is_compiling():
             self._guard.run(self._name, self._function, *values)
-
-    def __deepcopy__(self, _memo: dict[int, Any]) -> Callable[..., None]:
-        return inert
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _make_inert, ()

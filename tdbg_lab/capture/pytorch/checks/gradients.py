@@ -13,11 +13,12 @@ from weakref import ref
 
 import torch
 
+from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.values import distributed
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from torch.optim import Optimizer
     from torch.utils.hooks import RemovableHandle
@@ -207,8 +208,8 @@ class GradientWatch:
             self._hook = None
 
 
-class _Telling:
-    """The hook on the parameter: keeps nothing alive, and is nothing in a copy."""
+class _Telling(Fleeting):
+    """The hook on the parameter: keeps nothing alive."""
 
     __slots__ = ("_weak",)
 
@@ -229,17 +230,3 @@ class _Telling:
             watch.passes += 1  # only counted
         else:
             engine.guard.run("check/gradients", watch.accumulated, parameter)
-
-    def __deepcopy__(self, _memo: dict[int, object]) -> Callable[[torch.Tensor], None]:
-        return _nothing
-
-    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
-        return _make_nothing, ()
-
-
-def _nothing(_parameter: torch.Tensor) -> None:
-    """What a copy of the hook does."""
-
-
-def _make_nothing() -> Callable[[torch.Tensor], None]:
-    return _nothing
