@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import wraps
+from functools import update_wrapper
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,7 +13,8 @@ from tdbg_lab.errors import MissingDependencyError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from types import MethodType
 
     from tdbg_lab.capture.handle import Handle
 
@@ -83,7 +84,7 @@ class LightningCallback(_pl.Callback):  # type: ignore[misc, name-defined]
         self._logger = _Logger(trainer, self.attachment)
         trainer.loggers = [*trainer.loggers, self._logger]
         for name, mode in _STEPS.items():
-            setattr(pl_module, name, _seen(getattr(pl_module, name), mode, self.attachment.handle))
+            setattr(pl_module, name, _Seen(getattr(pl_module, name), mode, self.attachment.handle))
 
     def on_fit_end(self, _trainer: Any, pl_module: Any) -> None:
         """Detach."""
@@ -114,19 +115,30 @@ class LightningCallback(_pl.Callback):  # type: ignore[misc, name-defined]
             self._trainer.should_stop = True
 
 
-def _seen(step: Callable[..., Any], mode: Mode, handle: Handle) -> Callable[..., Any]:
-    """A step of the module, as a forward: it calls the parts of the module, seldom the module."""
+class _Seen:
+    """A step of the module, as a forward: it calls the parts of the module, seldom the module.
 
-    @wraps(step)
-    def seen(*args: Any, **kwargs: Any) -> Any:
-        with handle.forward(mode):
-            output = step(*args, **kwargs)
+    A copy of the module, or one that is saved and loaded, has its own step again.
+    """
+
+    def __init__(self, step: MethodType, mode: Mode, handle: Handle) -> None:
+        update_wrapper(self, step)
+        self._step = step
+        self._mode = mode
+        self._handle = handle
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As the step."""
+        with self._handle.forward(self._mode):
+            output = self._step(*args, **kwargs)
             loss = output.get("loss") if isinstance(output, dict) else output
             if loss is not None and getattr(loss, "numel", int)() == 1:
-                handle.log_loss(step.__name__.removesuffix("_step"), loss)
+                self._handle.log_loss(self._step.__name__.removesuffix("_step"), loss)
         return output
 
-    return seen
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The step: of a copy, that of the copy."""
+        return getattr, (self._step.__self__, self._step.__name__)
 
 
 class _Logger(_pl.loggers.logger.Logger):  # type: ignore[misc, name-defined]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import time
 
 import pytest
@@ -201,6 +203,24 @@ def test_exception_detaches_and_passes(hooks):
     assert (run.status, run.info.error) == ("failed", "ZeroDivisionError: broken batch")
     assert hooks(made) == 0
     assert "training_step" not in vars(made)
+
+
+def test_copies_and_pickles_of_the_module_have_steps_of_their_own():
+    copies = []
+
+    class Copying(Callback):
+        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+            pl_module.trainer, trainer = None, pl_module.trainer
+            copies.extend([copy.deepcopy(pl_module), pickle.loads(pickle.dumps(pl_module))])
+            pl_module.trainer = trainer
+
+    callback = watch()
+    fit(module(), callback, Copying(), max_steps=1, max_epochs=1)
+    assert len(copies) == 2
+    for one in copies:
+        assert one.training_step.__self__ is one
+        assert one.validation_step.__self__ is one
+    assert callback.handle.run.last_step == 0
 
 
 def test_fit_from_a_checkpoint_counts_on_from_its_step(tmp_path):
