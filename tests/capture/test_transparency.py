@@ -162,6 +162,21 @@ def test_copies_and_pickles_of_a_model_carry_no_capture(attach):
     assert handle.run.tensor("activation/conv").stats(0).count[0] == 8 * 4 * 6 * 6
 
 
+def test_a_model_and_a_copy_of_it_can_be_scripted_as_without_capture(attach):
+    model = Net().eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = attach(model, optimizer=optimizer)
+    x = batch()[0]
+    twin = copy.deepcopy(model)
+    for one in (model, twin):
+        assert torch.equal(torch.jit.script(one)(x), model(x))
+    train(model.train(), optimizer, 2)
+    handle.detach()
+    assert handle.run.tensor("activation/conv").steps(mode="train").tolist() == [0, 1]
+    assert torch.equal(torch.jit.script(twin)(x), twin(x))
+    assert torch.jit.script(model).conv is not None
+
+
 def test_user_hooks_stay_after_detach(attach):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

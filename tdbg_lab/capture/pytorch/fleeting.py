@@ -1,18 +1,26 @@
-"""Hooks that may be copied and pickled together with the model they hang on, and do nothing there."""
+"""Hooks that may be copied, pickled and scripted with the model they hang on, and leave nothing there."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import torch
 
-__all__ = ["Fleeting"]
+from tdbg_lab.listening import forget, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tdbg_lab.listening import Listeners
+
+__all__ = ["Fleeting", "ScriptWatch"]
 
 _INERT: Callable[..., None] = nullcontext().__exit__
 """Takes anything and does nothing. It is none of ours: a model that was saved while it was captured must load
 where tdbg-lab is not installed."""
+_SCRIPT = (torch.jit, "script")
 
 
 class Fleeting:
@@ -21,7 +29,57 @@ class Fleeting:
     __slots__ = ()
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Callable[..., None]:
+        if not _for_copies:
+            _for_copies.append(ScriptWatch())
         return _INERT
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _INERT.__reduce__()
+
+
+class ScriptWatch:
+    """While it lives, ``torch.jit.script``, which compiles the hooks of a module, sees none of ours."""
+
+    def __init__(self) -> None:
+        listen(*_SCRIPT, self, _scripting)
+
+    def detach(self) -> None:
+        """No longer. Idempotent."""
+        forget(*_SCRIPT, self)
+
+
+_for_copies: list[ScriptWatch] = []
+"""Copies outlive the capture, and with them what has become of the hooks."""
+
+
+def _scripting(original: Callable[..., Any], _watches: Listeners[ScriptWatch]) -> Callable[..., Any]:
+    @wraps(original)
+    def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        with _put_aside(obj):
+            return original(obj, *args, **kwargs)
+
+    return script
+
+
+@contextmanager
+def _put_aside(obj: Any) -> Iterator[None]:
+    """Take our hooks off a module and its parts, and put all of them back in their order."""
+    modules = list(obj.modules()) if isinstance(obj, torch.nn.Module) else []
+    held = []
+    for module in modules:
+        for hooks in (module._forward_hooks, module._forward_pre_hooks):  # noqa: SLF001
+            ours = [key for key, hook in hooks.items() if _is_ours(hook)]
+            if ours:
+                held.append((hooks, list(hooks.items())))
+                for key in ours:
+                    del hooks[key]
+    try:
+        yield
+    finally:
+        for hooks, items in held:
+            hooks.clear()
+            hooks.update(items)
+
+
+def _is_ours(hook: Any) -> bool:
+    return isinstance(hook, Fleeting) or getattr(hook, "__func__", None) is nullcontext.__exit__

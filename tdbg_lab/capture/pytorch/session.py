@@ -13,6 +13,7 @@ from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.copies import CopyWatch
+from tdbg_lab.capture.pytorch.fleeting import ScriptWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.graphs import GraphWatch
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
@@ -145,6 +146,7 @@ class TorchSession:
         self._loaders = LoaderWatch(engine)
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
+        self._scripts = ScriptWatch()
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers, self._last)
@@ -399,6 +401,7 @@ class TorchSession:
         self._loaders.detach()
         self._copies.detach()
         self._graphs.detach()
+        self._scripts.detach()
         self._layers.remove()
         self._resting.remove()
         self._remove(self._removable)
