@@ -378,6 +378,18 @@ def test_a_traced_part_is_seen_from_outside_and_its_parameters_too(attach):
         assert handle.run.steps(tensor=name).tolist() == [0, 1], name
 
 
+def test_a_scripted_part_is_said_and_its_parameters_seen(attach):
+    model = nn.Sequential(nn.Flatten(), torch.jit.script(Small()))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model, optimizer=optimizer) as handle:
+        train(model, optimizer, 2)
+    for name in ("activation/0", "1.first.weight", "gradient/1.first.weight"):
+        assert handle.run.steps(tensor=name).tolist() == [0, 1], name
+    (problem,) = handle.problems
+    assert "compiled by TorchScript" in problem.message
+    assert "1.first" in problem.message
+
+
 def test_a_model_or_loss_of_torchscript_is_refused_with_what_to_do(attach):
     compiled = torch.jit.trace(nn.Linear(3, 2), torch.zeros(1, 3))
     with pytest.raises(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
+from torch.jit._script import RecursiveScriptModule
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
@@ -34,9 +35,13 @@ _MAX_SHAPES = 64
 
 def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks, last: LastMeasured) -> None:
     """Hook every module whose outputs or inputs some collection wants."""
+    scripted = []
     for site in sites:
         module = site.module()
         if module is None or site.is_loss or not (site.leaf or engine.plan.wants_module(site.path, module)):
+            continue
+        if isinstance(module, RecursiveScriptModule):
+            scripted.append(site.label)
             continue
         for kind in (Kind.ACTIVATION, Kind.INPUT):
             probe = ModuleProbe(engine, kind, site.label, last)
@@ -44,6 +49,13 @@ def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks
             if mask:
                 hook = ModuleHook(None, engine, mask, probe.base, probe.take)
                 layers.add(probe.register(hook, module), hook)
+    if scripted:
+        more = f" and {len(scripted) - 1} more" if len(scripted) > 1 else ""
+        engine.guard.notice(
+            "scripted",
+            f"layers are compiled by TorchScript, which takes no hooks, so what they return is not seen: "
+            f"{scripted[0]}{more}",
+        )
 
 
 def is_relu(module: nn.Module) -> bool:
