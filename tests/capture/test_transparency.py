@@ -170,6 +170,14 @@ def test_a_model_and_a_copy_of_it_can_be_scripted_as_without_capture(attach):
     twin = copy.deepcopy(model)
     for one in (model, twin):
         assert torch.equal(torch.jit.script(one)(x), model(x))
+    Numbers = list[int]
+
+    @torch.jit.script
+    class Pair:
+        def __init__(self, numbers: Numbers):
+            self.numbers = numbers
+
+    assert Pair([1, 2]).numbers == [1, 2]
     train(model.train(), optimizer, 2)
     handle.detach()
     assert handle.run.tensor("activation/conv").steps(mode="train").tolist() == [0, 1]

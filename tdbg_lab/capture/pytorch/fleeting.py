@@ -54,9 +54,11 @@ _for_copies: list[ScriptWatch] = []
 
 def _scripting(original: Callable[..., Any], _watches: Listeners[ScriptWatch]) -> Callable[..., Any]:
     @wraps(original)
-    def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-        with _put_aside(obj):
-            return original(obj, *args, **kwargs)
+    def script(obj: Any, optimize: Any = None, _frames_up: int = 0, *args: Any, **kwargs: Any) -> Any:
+        with _put_aside(
+            obj
+        ):  # names of a class are looked up in the frame of the caller, which is one further
+            return original(obj, optimize, _frames_up + 1, *args, **kwargs)
 
     return script
 
