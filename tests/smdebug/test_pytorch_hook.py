@@ -386,7 +386,9 @@ def test_copied_and_pickled_model_takes_no_hook_along(hooked, net, train, tmp_pa
     twin = copy.deepcopy(net)
     train(net, criterion, 1)
     pickle.loads(pickle.dumps(net.fc1.state_dict()))
+    assert b"tdbg" not in pickle.dumps(net.fc1)
     twin(torch.ones(1, 4))
+    assert torch.jit.script(net.fc1)(torch.ones(1, 4)).shape == net.fc1(torch.ones(1, 4)).shape
     hook.close()
     assert smd.create_trial(tmp_path / "run").steps() == [0]
 

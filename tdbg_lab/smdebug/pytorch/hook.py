@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import nn
 
+from tdbg_lab.capture.pytorch.fleeting import ScriptWatch
 from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
 from tdbg_lab.records import Kind, Mode
@@ -69,6 +70,7 @@ class Hook(BaseHook):
         self._inner: nn.Module | None = None
         self._root: _Root | None = None
         self._stance = EagerStance()
+        self._scripts: ScriptWatch | None = None
         self._counts: dict[str, int] = {}
         self.has_registered_module = False
         self.has_registered_loss_module = False
@@ -95,6 +97,7 @@ class Hook(BaseHook):
                 f"This hook watches {type(self._model).__name__}; make another hook for a second model."
             )
         self._model = module
+        self._scripts = ScriptWatch()
         inner: nn.Module = getattr(module, "_orig_mod", module)
         self._inner = inner
         self.has_registered_module = True
