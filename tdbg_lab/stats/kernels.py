@@ -43,8 +43,6 @@ _u32: Any = np.uint32
 _TOP = np.uint32(0x7FFFFFFF)
 _INF = np.uint32(0x7F800000)
 _NEGATIVE_INF = np.uint32(0xFF800000)
-_ALL = np.uint32(0xFFFFFFFF)
-_LOWEST = np.int32(-0x80000000)
 _ZERO = np.int32(0)
 _U0 = np.uint32(0)
 _U1 = np.uint32(1)
@@ -52,56 +50,48 @@ _SHIFT = np.uint32(21)
 _EIGHT = np.uint32(8)
 
 
-@kernel(fastmath=REASSOCIATE)
-def look32(x: Any, bits: Any, n: int, center: Any) -> Any:
-    """One look at ``(n,) float32`` and their bits, uint32.
+def _look(unsigned: Any, signed: Any) -> Any:
+    """`look32` for floats whose bits are these integers."""
+    none, one, every_bit = unsigned(0), unsigned(1), unsigned(np.iinfo(unsigned).max)
+    top, lowest = unsigned(np.iinfo(signed).max), signed(np.iinfo(signed).min)
 
-    All of it in one loop, whose integers come out right whatever the values are. The sums are of no use
-    when some are NaN, and miss a few millionths at most when all are finite.
+    @kernel(fastmath=REASSOCIATE)
+    def look(x: Any, bits: Any, n: int, center: Any) -> Any:
+        near, high, low = every_bit, lowest, none
+        first = second = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
+        for i in range(n):
+            v = bits[i]
+            before = unsigned(unsigned(v & top) - one)  # a zero wraps to the largest
+            near = before if before < near else near
+            high = signed(v) if signed(v) > high else high
+            low = v if v > low else low
+            difference = x[i] - center
+            first += difference
+            second += difference * difference
+            absolute += abs(x[i])
+        return near, high, low, first, second, absolute
 
-    Returns
-    -------
-    near : uint32
-        Smallest magnitude that is not zero, less one; the largest uint32 when all are zero.
-    high : int32
-        Bits of the largest value; negative when none is positive or 0.0.
-    low : uint32
-        Bits of the smallest value, if its sign bit is set; otherwise no sign bit is.
-    first, second, absolute : float32
-        Sum of the differences to `center`, of their squares, and of the magnitudes.
-    """
-    near, high, low = _ALL, _LOWEST, _U0
-    first = second = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
-    for i in range(n):
-        v = bits[i]
-        before = _u32(_u32(v & _TOP) - _U1)  # a zero wraps to the largest
-        near = before if before < near else near
-        high = _i32(v) if _i32(v) > high else high
-        low = v if v > low else low
-        difference = x[i] - center
-        first += difference
-        second += difference * difference
-        absolute += abs(x[i])
-    return near, high, low, first, second, absolute
+    return look
 
 
-@kernel(fastmath=REASSOCIATE)
-def look64(x: Any, bits: Any, n: int, center: Any) -> Any:
-    """`look32` for ``(n,) float64`` and their bits, uint64."""
-    one, top = np.uint64(1), np.uint64(0x7FFFFFFFFFFFFFFF)
-    near, high, low = np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(-0x8000000000000000), np.uint64(0)
-    first = second = absolute = x[0] - x[0]
-    for i in range(n):
-        v = bits[i]
-        before = (v & top) - one
-        near = before if before < near else near
-        high = np.int64(v) if np.int64(v) > high else high
-        low = v if v > low else low
-        difference = x[i] - center
-        first += difference
-        second += difference * difference
-        absolute += abs(x[i])
-    return near, high, low, first, second, absolute
+look32 = _look(np.uint32, np.int32)
+"""``(x, bits, n, center)``: one look at ``(n,) float32`` and their bits, uint32.
+
+All of it in one loop, whose integers come out right whatever the values are. The sums are of no use when
+some are NaN, and miss a few millionths at most when all are finite.
+
+Returns
+-------
+near : uint32
+    Smallest magnitude that is not zero, less one; the largest uint32 when all are zero.
+high : int32
+    Bits of the largest value; negative when none is positive or 0.0.
+low : uint32
+    Bits of the smallest value, if its sign bit is set; otherwise no sign bit is.
+first, second, absolute : float32
+    Sum of the differences to `center`, of their squares, and of the magnitudes."""
+look64 = _look(np.uint64, np.int64)
+"""`look32` for float64."""
 
 
 @kernel(fastmath=REASSOCIATE)
