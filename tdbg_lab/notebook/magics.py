@@ -59,13 +59,8 @@ class TdbgMagics(Magics):  # type: ignore[misc, unused-ignore]
 
     def _run_found(self, found: AutoWatch, cell: str) -> Any:
         """Run `cell` while `found` looks for what it trains, and say what it was."""
-        found.start()
-        try:
+        with found:
             value = self._run(cell)
-        except BaseException as error:
-            found.stop(error)
-            raise
-        found.stop()
         sys.stderr.write(f"tdbg: {found.summary()}\n")
         return value
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +17,8 @@ from tdbg_lab.capture import open_handles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
+ROOT = Path(tdbg.__file__).parent.parent
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -31,3 +36,21 @@ def nothing_left() -> Iterator[None]:
 @pytest.fixture
 def attach(tmp_path: Path) -> Callable[..., tdbg.Handle]:
     return partial(tdbg.attach, store=tmp_path / "run", save_every=1, strict=True, profiler=False)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ``python`` on our sources, in the folder of the test; keyword arguments go to its environment."""
+
+    def python(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+
+    return python

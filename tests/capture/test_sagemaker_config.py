@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +10,6 @@ import torch
 import tdbg_lab as tdbg
 from tdbg_lab.errors import NotFoundError, StepNotFoundError
 
-ROOT = Path(tdbg.__file__).parent.parent
 SCRIPT = """
 import os, torch
 os.chdir("/")
@@ -73,22 +68,12 @@ def test_attach_takes_the_file(tmp_path, hook_file):
 
 
 @pytest.mark.parametrize("by_environment", [True, False])
-def test_tdbg_run_takes_the_file(tmp_path, hook_file, by_environment):
+def test_tdbg_run_takes_the_file(tmp_path, hook_file, python, by_environment):
     (tmp_path / "script.py").write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    options = ["--config", hook_file.name]
-    if by_environment:
-        environment["SMDEBUG_CONFIG_FILE_PATH"] = str(hook_file)
-        options = []
-    done = subprocess.run(
-        [sys.executable, "-m", "tdbg_lab.run", "--rules", "none", "--no-profiler", *options, "script.py"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+    environment = {"SMDEBUG_CONFIG_FILE_PATH": str(hook_file)} if by_environment else {}
+    options = [] if by_environment else ["--config", hook_file.name]
+    fixed = ["-m", "tdbg_lab.run", "--rules", "none", "--no-profiler"]
+    done = python(*fixed, *options, "script.py", **environment)
     assert done.returncode == 0, done.stderr
     assert_as_asked(tdbg.open_run(tmp_path / "Tensors"))
     assert done.stderr.count("export_tensorboard: event files are not written while training") == 1

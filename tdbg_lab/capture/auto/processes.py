@@ -31,15 +31,8 @@ class Watched:
         """Call the function, watched."""
         from tdbg_lab.capture.auto.watch import AutoWatch
 
-        watch = AutoWatch(self.settings, most=self.most)
-        watch.start()
-        try:
-            result = self.function(*args)
-        except BaseException as error:
-            watch.stop(error)
-            raise
-        watch.stop()
-        return result
+        with AutoWatch(self.settings, most=self.most):
+            return self.function(*args)
 
 
 class ProcessFinder:
@@ -83,4 +76,5 @@ class ProcessFinder:
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             self._watch.missed = f"the settings cannot be handed to the processes that it started ({error})"
             return None
+        self._watch.has_processes = True
         return Watched(function, settings, most)

@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from tdbg_lab.capture.adapters.settings import checked_settings
@@ -18,7 +18,7 @@ from tdbg_lab.config import CaptureConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import ModuleType
+    from types import ModuleType, TracebackType
 
     from tdbg_lab.capture.handle import Handle
 
@@ -81,7 +81,9 @@ class AutoWatch:
         self._most = most
         self.left_alone = False
         """A training has begun beyond the most that are captured: no other is looked for."""
-        self._failed = self._has_processes = False
+        self.has_processes = False
+        """Processes of the program are watched by themselves: `stop` looks for their runs."""
+        self._failed = False
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
@@ -109,11 +111,20 @@ class AutoWatch:
             handle = known()
             if handle is not None:
                 handle.__exit__(type(error) if error is not None else None, error, None)
-        if self._has_processes and "://" not in self._store:
+        if self.has_processes and "://" not in self._store:
             from tdbg_lab.capture.ranks import made_since  # loads the store, which a program may not need
 
             made = made_since(Path(self._store), self._began_ns)
             self.run_paths += [one for one in made if one not in self.run_paths]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.stop(error)
 
     @property
     def active(self) -> bool:
@@ -133,7 +144,7 @@ class AutoWatch:
         if self.missed:
             return f"nothing to attach to: {self.missed}."
         names = " and ".join(dict.fromkeys(self.seen))
-        where = "this process, nor in those that it started" if self._has_processes else "this process"
+        where = "this process, nor in those that it started" if self.has_processes else "this process"
         return f"nothing to attach to: the program imported {names}, but trained no model in {where}."
 
     def _captured(self) -> str:
@@ -160,7 +171,6 @@ class AutoWatch:
 
     def settings_of_processes(self) -> tuple[dict[str, Any], int]:
         """Settings of a watch in a process that the program starts, and the trainings to attach to there."""
-        self._has_processes = True
         return {**self._settings, "store": self._store}, self._most
 
     def begun(self, handle: Handle) -> None:

@@ -55,9 +55,8 @@ _for_copies: list[ScriptWatch] = []
 def _scripting(original: Callable[..., Any], _watches: Listeners[ScriptWatch]) -> Callable[..., Any]:
     @wraps(original)
     def script(obj: Any, optimize: Any = None, _frames_up: int = 0, *args: Any, **kwargs: Any) -> Any:
-        with _put_aside(
-            obj
-        ):  # names of a class are looked up in the frame of the caller, which is one further
+        with _put_aside(obj):
+            # Names of a class are looked up in the frame of the caller, which is one further now.
             return original(obj, optimize, _frames_up + 1, *args, **kwargs)
 
     return script

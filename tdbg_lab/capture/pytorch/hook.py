@@ -1,4 +1,4 @@
-"""Hooks that may be copied and pickled together with the model they hang on."""
+"""Hooks of layers and at the boundaries of a step."""
 
 from __future__ import annotations
 

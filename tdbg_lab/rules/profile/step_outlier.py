@@ -100,10 +100,10 @@ class StepOutlier(PhaseRule):
         if not self.classic:
             if phase in _COMPUTED and _is_capture(times, slow):
                 return None
-            if phase in OWN and gathers(run):
-                return None
             burst = not is_odd and np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
             if burst or cost < self.max_cost * (_HELD if run.active else 1.0):
+                return None
+            if phase in OWN and gathers(run):
                 return None
         told = _Slow(times.step[slow], len(length_s), float(np.median(length_s[slow])), median_s, cost)
         bad = self.classic or (is_odd and cost >= 2 * self.max_cost)

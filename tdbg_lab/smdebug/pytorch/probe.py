@@ -1,4 +1,4 @@
-"""Hooks on modules and parameters that may be copied and pickled together with them."""
+"""Hooks on modules and parameters."""
 
 from __future__ import annotations
 

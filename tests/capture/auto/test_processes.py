@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from torch import multiprocessing
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture.auto import AutoWatch
 
-ROOT = Path(tdbg.__file__).parent.parent
 PROGRAM = """
 import os, sys
 import torch
@@ -71,37 +65,24 @@ if __name__ == "__main__":
 """
 
 
-def done(tmp_path, *command):
-    (tmp_path / "meeting").unlink(missing_ok=True)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-
-
-def watched(tmp_path, *program):
-    options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
-    return done(tmp_path, "-m", "tdbg_lab.run", *options, *program)
-
-
 @pytest.fixture
 def program(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
     return tmp_path
 
 
+@pytest.fixture
+def watched(python):
+    """Runs a program under ``tdbg run``."""
+    options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
+    return lambda *program: python("-m", "tdbg_lab.run", *options, *program)
+
+
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_ranks_that_the_program_starts_write_one_run(program, method):
-    plain, result = (
-        done(program, "train.py", method, "together"),
-        watched(program, "train.py", method, "together"),
-    )
+def test_ranks_that_the_program_starts_write_one_run(program, python, watched, method):
+    plain = python("train.py", method, "together")
+    (program / "meeting").unlink(missing_ok=True)
+    result = watched("train.py", method, "together")
     assert result.returncode == 0, result.stderr
     assert plain.stdout == result.stdout
     assert f"tdbg: captured {program / 'run'}." in result.stderr
@@ -113,10 +94,10 @@ def test_ranks_that_the_program_starts_write_one_run(program, method):
     assert run.tensor("activation/0").steps(mode="train").tolist() == [0, 2, 4]
 
 
-def test_lightning_may_start_processes(tmp_path):
+def test_lightning_may_start_processes(tmp_path, watched):
     pytest.importorskip("lightning")
     (tmp_path / "fit.py").write_text(LIGHTNING)
-    result = watched(tmp_path, "fit.py")
+    result = watched("fit.py")
     assert result.returncode == 0, result.stderr
     assert f"tdbg: captured {tmp_path / 'run'}." in result.stderr
     run = tdbg.open_run(tmp_path / "run")
@@ -124,15 +105,15 @@ def test_lightning_may_start_processes(tmp_path):
     assert run.tensor("activation/net.0").steps(mode="train").tolist() == [0, 2]
 
 
-def test_processes_that_train_alone_write_a_run_each(program):
-    result = watched(program, "train.py", "fork", "alone")
+def test_processes_that_train_alone_write_a_run_each(program, watched):
+    result = watched("train.py", "fork", "alone")
     assert result.returncode == 0, result.stderr
     assert f"tdbg: captured {program / 'run'} and {program / 'run'}-2." in result.stderr
     assert all(tdbg.open_run(path).status == "finished" for path in (program / "run", program / "run-2"))
 
 
-def test_a_process_that_fails_says_so_as_without_us(program):
-    result = watched(program, "train.py", "fork", "fails")
+def test_a_process_that_fails_says_so_as_without_us(program, watched):
+    result = watched("train.py", "fork", "fails")
     assert result.returncode == 1
     assert "ValueError: bad step on rank" in result.stderr
     assert f"tdbg: captured {program / 'run'}." in result.stderr
