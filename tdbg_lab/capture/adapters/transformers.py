@@ -63,7 +63,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         model = kwargs.get("model")
         self.attachment.begin(
             model,
-            optimizer=_bare(kwargs.get("optimizer")),
+            optimizer=kwargs.get("optimizer"),
             hyperparameters=_hyperparameters(args, model),
             first_step=int(state.global_step),
         )
@@ -106,13 +106,6 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         _traceback: TracebackType | None,
     ) -> None:
         self.attachment.end(error)
-
-
-def _bare(optimizer: Any) -> Any:
-    """The optimizer within Accelerate's wrapper, which steps once per accumulated batch."""
-    while not hasattr(optimizer, "_optimizer_step_pre_hooks") and hasattr(optimizer, "optimizer"):
-        optimizer = optimizer.optimizer
-    return optimizer
 
 
 def _hyperparameters(args: Any, model: Any) -> dict[str, Any]:

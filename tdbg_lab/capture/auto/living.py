@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 from torch.optim import Optimizer
 
+from tdbg_lab.capture.pytorch.unwrapping import calls_hooks
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -33,8 +35,8 @@ class Living:
             kind = type(one)
             if issubclass(kind, nn.Module):
                 modules.append(one)
-            elif issubclass(kind, Optimizer) and hasattr(one, "_optimizer_step_pre_hooks"):
-                optimizers.append(one)  # a wrapper around an optimizer has no hooks of its own
+            elif issubclass(kind, Optimizer) and calls_hooks(one):
+                optimizers.append(one)
         return cls(modules, optimizers)
 
     def holders(self, parameters: set[int]) -> list[Optimizer]:
@@ -55,6 +57,11 @@ class Living:
             if one not in own and bool(one.state) is begun and not _has_gradients(one)
         ]
         return own + others
+
+    def moved_by(self, optimizer: Optimizer) -> bool:
+        """Whether the optimizer moves a model: a copy of an optimizer alone moves copies of parameters."""
+        moved = parameter_ids(optimizer)
+        return any(_holds(module, moved) for module in self.modules)
 
     def roots(self, optimizers: Iterable[Optimizer]) -> list[nn.Module]:
         """The outermost modules that hold what the optimizers move and can be called."""

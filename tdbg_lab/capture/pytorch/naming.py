@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from weakref import ref
 
@@ -24,7 +25,13 @@ __all__ = [
     "parameter_sites",
 ]
 
-_WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"}
+_WRAPPERS = {
+    "DistributedDataParallel": ("module",),
+    "DataParallel": ("module",),
+    "FullyShardedDataParallel": ("module",),
+    "_FabricModule": ("_forward_module", "_original_module"),
+}
+"""Classes that only wrap a model, with the names they give it."""
 _KINDS: dict[type, str] = {nn.Module: "a torch.nn.Module", Optimizer: "a torch.optim.Optimizer"}
 _CALLBACKS = {
     "xgboost": "tdbg_lab.XGBoostCallback",
@@ -167,20 +174,19 @@ def _is_parametrization(raw: str) -> bool:
     return "parametrizations" in raw.split(".")
 
 
-def _wrapper_paths(model: nn.Module) -> dict[str, str]:
-    """Raw paths of wrapper modules, with the raw path of what they wrap."""
+def _wrapper_paths(model: nn.Module) -> dict[str, list[str]]:
+    """Raw paths of wrapper modules, with the raw paths of what they wrap."""
     wrappers = {}
     for raw, module in model.named_modules():
-        if hasattr(module, "_orig_mod"):
-            wrappers[raw] = f"{raw}._orig_mod".lstrip(".")
-        elif type(module).__name__ in _WRAPPERS:
-            wrappers[raw] = f"{raw}.module".lstrip(".")
+        names = ("_orig_mod",) if hasattr(module, "_orig_mod") else _WRAPPERS.get(type(module).__name__, ())
+        if names:
+            wrappers[raw] = [f"{raw}.{name}".lstrip(".") for name in names]
     return wrappers
 
 
-def _clean(raw: str, wrappers: Mapping[str, str], prefix: str) -> str:
+def _clean(raw: str, wrappers: Mapping[str, Sequence[str]], prefix: str) -> str:
     """The path without the parts that only wrap, behind the model's name."""
-    for inner in sorted(wrappers.values(), key=len, reverse=True):
+    for inner in sorted(chain.from_iterable(wrappers.values()), key=len, reverse=True):
         if raw == inner or raw.startswith(f"{inner}."):
             outer, _, _ = inner.rpartition(".")
             raw = ".".join(part for part in (outer, raw[len(inner) :].lstrip(".")) if part)

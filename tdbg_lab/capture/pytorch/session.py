@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 import torch
@@ -29,6 +29,7 @@ from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
+from tdbg_lab.capture.pytorch.unwrapping import unwrapped
 from tdbg_lab.capture.ranks import SilentWriter, default_place
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
@@ -67,19 +68,9 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
     optimizers = named(optimizer, "optimizer", Optimizer)
     return (
         _hookable(named(model, "model", torch.nn.Module), "model"),
-        {name: _unwrapped(one) for name, one in optimizers.items()},
+        {name: unwrapped(one) for name, one in optimizers.items()},
         _hookable(named(loss, "loss", torch.nn.Module), "loss"),
     )
-
-
-def _unwrapped(optimizer: Optimizer) -> Optimizer:
-    """The optimizer that takes the hooks: Accelerate's wrapper around one is an optimizer without any."""
-    inner: Any = optimizer
-    while not hasattr(inner, "_optimizer_step_pre_hooks"):
-        if not isinstance(getattr(inner, "optimizer", None), Optimizer):
-            break
-        inner = inner.optimizer
-    return cast("Optimizer", inner)
 
 
 def _hookable(modules: dict[str, nn.Module], what: str) -> dict[str, nn.Module]:
