@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["named_as_in_program", "visible"]
 
-_NOT_THE_PROGRAM = ("torch.", "tdbg_lab.", "importlib.")
+_NOT_THE_PROGRAM = ("torch.", "keras.", "tensorflow.", "tdbg_lab.", "importlib.")
 
 
 def named_as_in_program(things: Sequence[Any]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""Processes that the program starts with ``torch.multiprocessing``, to train in, are watched on their own."""
+"""Processes that the program starts, to train in, are watched on their own."""
 
 from __future__ import annotations
 
 import pickle
 import sys
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
+from sysconfig import get_paths
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,8 +15,9 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.auto.watch import AutoWatch
 
-__all__ = ["ProcessFinder", "Watched"]
+__all__ = ["ProcessFinder", "SpawnFinder", "Watched"]
 
+_INSTALLED = {get_paths()[which] for which in ("stdlib", "platstdlib", "purelib", "platlib")}
 _NAME = "start_processes"
 """What starts them all, ``spawn`` too. Workers that load data are started otherwise."""
 
@@ -35,7 +38,7 @@ class Watched:
             return self.function(*args)
 
 
-class ProcessFinder:
+class SpawnFinder:
     """Puts itself around ``torch.multiprocessing.start_processes``, until `stop`."""
 
     def __init__(self, watch: AutoWatch, module: str) -> None:
@@ -51,7 +54,7 @@ class ProcessFinder:
 
         @wraps(original)
         def around(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            watched = self._watch.guarded(self._watched, fn) if self._watch.active else None
+            watched = self._watch.guarded(watched_by, self._watch, fn) if self._watch.active else None
             return original(watched or fn, *args, **kwargs)
 
         self._around = around
@@ -68,13 +71,71 @@ class ProcessFinder:
             if getattr(place, _NAME, None) is old:
                 setattr(place, _NAME, new)
 
-    def _watched(self, function: Callable[..., Any]) -> Watched | None:
-        """The function with its watch; None where a process cannot be told how to watch."""
-        settings, most = self._watch.settings_of_processes()
-        try:
-            pickle.dumps(settings)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            self._watch.missed = f"the settings cannot be handed to the processes that it started ({error})"
+
+class ProcessFinder:
+    """Puts itself around the start of each process of ``multiprocessing``, until `stop`.
+
+    Watched is what runs a function of the program, or a class of the program with a ``run`` of its own.
+    What a library runs there, to load data or as one of a pool, is left alone.
+    """
+
+    def __init__(self, watch: AutoWatch, module: str) -> None:
+        self._watch = watch
+        self._kind: Any = sys.modules[module].BaseProcess  # type: ignore[attr-defined, unused-ignore]
+        self._original: Callable[..., Any] | None = None
+
+    def start(self) -> None:
+        """Put it around."""
+        original = self._original = self._kind.start
+
+        @wraps(original)
+        def start(process: Any) -> None:
+            watched = self._watch.guarded(self._watched, process) if self._watch.active else None
+            if watched is None:
+                original(process)
+                return
+            process.run = watched  # before its class's own, here and in the process
+            try:
+                original(process)
+            finally:
+                vars(process).pop("run", None)
+
+        self._kind.start = start
+
+    def stop(self) -> None:
+        """Take it off. Idempotent."""
+        if self._original is not None:
+            self._kind.start = self._original
+            self._original = None
+
+    def _watched(self, process: Any) -> Watched | None:
+        """How the process is to run instead; None for one of a library."""
+        own_run = type(process).run is not self._kind.run
+        if "run" in vars(process) or not of_program(type(process) if own_run else process._target):  # noqa: SLF001
             return None
-        self._watch.has_processes = True
-        return Watched(function, settings, most)
+        return watched_by(self._watch, process.run)
+
+
+def watched_by(watch: AutoWatch, function: Callable[..., Any]) -> Watched | None:
+    """The function with its watch; None where a process cannot be told how to watch."""
+    settings, most = watch.settings_of_processes()
+    try:
+        pickle.dumps(settings)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        watch.missed = f"the settings cannot be handed to the processes that it started ({error})"
+        return None
+    watch.has_processes = True
+    return Watched(function, settings, most)
+
+
+def of_program(thing: Any) -> bool:
+    """Whether a function or class is written in the program itself, not in what is installed."""
+    while isinstance(thing, partial):
+        thing = thing.func
+    name = getattr(thing, "__module__", None) or ""
+    if name.partition(".")[0] == __name__.partition(".")[0]:
+        return False
+    where = getattr(sys.modules.get(name), "__file__", None)
+    if where is None:  # of a cell, or of what was read from the standard input
+        return name in {"__main__", "__mp_main__"}
+    return not any(Path(where).is_relative_to(path) for path in _INSTALLED)

@@ -9,6 +9,7 @@ step is seen (a compiled model), that step has all but the activations.
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
@@ -22,6 +23,7 @@ from tdbg_lab.capture.auto.living import Living, parameter_ids
 from tdbg_lab.capture.auto.names import named_as_in_program, visible
 from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
+from tdbg_lab.capture.pytorch.frames import outside
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
 from tdbg_lab.capture.registry import open_handles
@@ -90,7 +92,13 @@ class TorchFinder:
             self._watch.guarded(self._meet, module)
 
     def _steps(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
-        if not torch.compiler.is_compiling() and optimizer not in self._met:
+        if torch.compiler.is_compiling():  # a step that is compiled as a whole: nothing else of it is seen
+            outside(self._stepped, optimizer)
+        else:
+            self._stepped(optimizer)
+
+    def _stepped(self, optimizer: Optimizer) -> None:
+        if optimizer not in self._met:
             self._met.add(optimizer)
             self._watch.guarded(self._meet_optimizer, optimizer)
 
@@ -165,9 +173,16 @@ class TorchFinder:
             self._attach(Living.now(), [optimizer], called=None)
 
     def _attach(self, living: Living, own: list[Optimizer], *, called: nn.Module | None) -> None:
-        others = [one for one in living.companions(own) if one not in own and one not in self._met]
+        others = [
+            one
+            for one in living.companions(own)
+            if one not in own and one not in self._met and living.moved_by(one)
+        ]
         optimizers = [*own, *visible(others)]  # what the program cannot see is left over
         roots = living.roots(optimizers)
+        if roots and all(map(_of_keras, roots)):
+            self._watch.missed = import_module("tdbg_lab.capture.auto.keras_loops").UNSEEN["torch"]
+            return
         if called is not None and not any(part is called for root in roots for part in root.modules()):
             roots.append(called)
         if not roots:

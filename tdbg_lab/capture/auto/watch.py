@@ -17,7 +17,7 @@ from tdbg_lab.capture.registry import latest_ns
 from tdbg_lab.config import CaptureConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType, TracebackType
 
     from tdbg_lab.capture.handle import Handle
@@ -26,17 +26,18 @@ __all__ = ["FINDERS", "AutoWatch", "Finder"]
 
 _log = logging.getLogger("tdbg_lab")
 
-FINDERS: Mapping[str, str] = {
-    "torch": "tdbg_lab.capture.auto.pytorch:TorchFinder",
-    "torch.multiprocessing.spawn": "tdbg_lab.capture.auto.processes:ProcessFinder",
-    "keras": "tdbg_lab.capture.auto.fitting:KerasFinder",
-    "xgboost": "tdbg_lab.capture.auto.fitting:BoostingFinder",
-    "lightgbm": "tdbg_lab.capture.auto.fitting:BoostingFinder",
-    "transformers.trainer": "tdbg_lab.capture.auto.trainers:TransformersFinder",
-    "lightning.pytorch.trainer.trainer": "tdbg_lab.capture.auto.trainers:LightningFinder",
-    "pytorch_lightning.trainer.trainer": "tdbg_lab.capture.auto.trainers:LightningFinder",
+FINDERS: Mapping[str, Sequence[str]] = {
+    "torch": ["pytorch:TorchFinder"],
+    "torch.multiprocessing.spawn": ["processes:SpawnFinder"],
+    "multiprocessing.process": ["processes:ProcessFinder"],
+    "keras": ["fitting:KerasFinder", "keras_loops:KerasLoopFinder"],
+    "xgboost": ["fitting:BoostingFinder"],
+    "lightgbm": ["fitting:BoostingFinder"],
+    "transformers.trainer": ["trainers:TransformersFinder"],
+    "lightning.pytorch.trainer.trainer": ["trainers:LightningFinder"],
+    "pytorch_lightning.trainer.trainer": ["trainers:LightningFinder"],
 }
-"""What finds trainings, by the module whose import calls for it."""
+"""What finds trainings, in modules of this package, by the module whose import calls for it."""
 
 MAX_TRAININGS = 20
 
@@ -145,7 +146,7 @@ class AutoWatch:
             return f"nothing to attach to: {self.missed}."
         names = " and ".join(dict.fromkeys(self.seen))
         where = "this process, nor in those that it started" if self.has_processes else "this process"
-        return f"nothing to attach to: the program imported {names}, but trained no model in {where}."
+        return f"nothing to attach to: the program imported {names}, but no training was seen in {where}."
 
     def _captured(self) -> str:
         first, *more = map(str, self.run_paths)
@@ -203,14 +204,17 @@ class AutoWatch:
     # -- frameworks -------------------------------------------------------------------------------
 
     def _framework_imported(self, module: ModuleType) -> None:
-        self.seen.append(module.__name__.partition(".")[0])
+        framework = module.__name__.partition(".")[0]
+        if framework != "multiprocessing":  # which trains nothing by itself
+            self.seen.append(framework)
         self.guarded(self._add_finder, module.__name__)
 
     def _add_finder(self, name: str) -> None:
-        where, _, kind = FINDERS[name].partition(":")
-        finder: Finder = getattr(import_module(where), kind)(self, name)
-        self._finders.append(finder)
-        finder.start()
+        for known in FINDERS[name]:
+            where, _, kind = known.partition(":")
+            finder: Finder = getattr(import_module(f"tdbg_lab.capture.auto.{where}"), kind)(self, name)
+            self._finders.append(finder)
+            finder.start()
 
 
 def _placed(store: str | Path) -> str:

@@ -84,6 +84,7 @@ class KerasSession:
         self.optimizer_map: dict[str, Any] = {}
         self.refresh()
         self._functions = KerasFunctions(self.models.values(), self._through)
+        self._begun = engine.step, engine.guard.run("steps", self._updates) or 0
 
     # -- what there is ----------------------------------------------------------------------------
 
@@ -128,11 +129,28 @@ class KerasSession:
     def detach(self) -> None:
         """Give the functions back as they were. Idempotent."""
         self.engine.guard.run("scalars", partial(self.scalars.drain, wait=True))
+        self.engine.guard.run("steps", self._tell_unseen)
         if self.checks is not None:
             self.checks.detach()
         if self.loop is not None:
             self.engine.guard.run("tape", self.loop.detach)
         self._functions.remove()
+
+    def _updates(self) -> int:
+        """Steps that the optimizers have taken, by their own count."""
+        return sum(int(one.iterations) for one in self.optimizer_map.values())
+
+    def _tell_unseen(self) -> None:
+        """Say so when the models were trained and nobody told of a step."""
+        step, updates = self._begun
+        unseen = self._updates() - updates
+        if self.engine.step == step and unseen > 0:
+            tape = ", or wrap each gradient tape by handle.wrap_tape"
+            self.engine.guard.notice(
+                "steps",
+                f"the optimizer updated the model {unseen} times, of which no step was seen: train with "
+                f"model.fit or train_on_batch{tape if self.backend.name == 'tensorflow' else ''}",
+            )
 
     def _through(self, model: Any, mode: Mode, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """One call of one of Keras's functions."""

@@ -120,6 +120,8 @@ class TapeLoop:
         self._expected: set[str] = set()
         self._stack = ExitStack()
         self._sink: LiveSink | None = None
+        self._watched = False
+        """Layers are watched for a tape that is open; another one may be within it."""
 
     # -- the tape ---------------------------------------------------------------------------------
 
@@ -132,7 +134,9 @@ class TapeLoop:
             self._close()
         if not self._open:
             session.engine.guard.run("steps", self._begin)
-        if self._sink is not None and self._due & session.output_bits:
+        if self._sink is not None and self._due & session.output_bits and not self._watched:
+            self._watched = True
+            stack.callback(setattr, self, "_watched", False)
             stack.enter_context(
                 watch(
                     session.engine.guard,
@@ -173,7 +177,7 @@ class TapeLoop:
     def take(self, target: Any, sources: Any, result: Any) -> None:
         """A tape gave gradients."""
         session = self._session
-        if self._open and session.engine.open and self._eager():
+        if self._open and session.engine.open and self._eager() and _trained(sources):
             self._asked = True
             session.engine.guard.run("loss", self._add_loss, target)
             if self._due & session.pass_bits:
@@ -263,7 +267,15 @@ class TapeLoop:
 
     def detach(self) -> None:
         """Take everything off the optimizers; a step that is open is closed."""
-        if self._open and self._asked:
+        if self._open and (self._stepped or (self._asked and not self._expected)):
             self._open = False
             self._session.engine.guard.run("steps", self._finish)
         self._stack.close()
+
+
+def _trained(sources: Any) -> bool:
+    """Whether gradients are by variables, and not by what enters a model (a penalty, a saliency)."""
+    import keras
+    import tensorflow as tf
+
+    return any(isinstance(one, keras.Variable | tf.Variable) for one in keras.tree.flatten(sources))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from tdbg_lab.capture.pytorch.frames import leave_out
 from tdbg_lab.listening import forget, listen
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Follower(Protocol):
 
 def follow(follower: Follower) -> None:
     """Tell `follower`, which is held weakly, of each backward from now on."""
+    for told in (follower.begin_backward, follower.end_backward):
+        leave_out(getattr(told, "__func__", None))
     listen(*_BACKWARD, follower, _telling)
 
 
@@ -58,8 +61,12 @@ def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Ca
         for follower in followers:
             follower.end_backward(own=follower is own)
 
+    leave_out(backward, deeply=False)
     return backward
 
 
 def _last_forward_ns(follower: Follower) -> int:
     return follower.last_forward_ns
+
+
+leave_out(_last_forward_ns)

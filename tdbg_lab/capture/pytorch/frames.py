@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._compile import _disable_dynamo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["compiler", "leave_out"]
+__all__ = ["compiler", "leave_out", "outside"]
 
 _frames: Any = getattr(torch._C._dynamo, "eval_frame", None)  # noqa: SLF001 - loads no compiler
 
@@ -40,3 +41,9 @@ def leave_out(function: Callable[..., Any] | None, *, deeply: bool = True) -> No
     action = _frames._FrameAction  # noqa: SLF001
     below = action.SKIP if deeply else action.DEFAULT
     choose(code, _frames._FrameExecStrategy(action.SKIP, below))  # noqa: SLF001
+
+
+@_disable_dynamo  # `torch.compiler.disable` would load the compiler at once
+def outside(function: Callable[..., object], *values: Any) -> None:
+    """Call a function where compiled code passes: the graph ends here."""
+    function(*values)

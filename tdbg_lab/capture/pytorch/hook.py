@@ -6,11 +6,10 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._compile import _disable_dynamo
 
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
-from tdbg_lab.capture.pytorch.frames import compiler, leave_out
+from tdbg_lab.capture.pytorch.frames import compiler, leave_out, outside
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
 from tdbg_lab.errors import TrainingStopped
@@ -161,14 +160,9 @@ class StepHook(BoundaryHook):
 
     def pass_compiled(self, values: tuple[Any, ...]) -> None:
         """Called within compiled code."""
-        _outside(self, values)
+        outside(self, *values)
 
 
 leave_out(BoundaryHook.__call__, deeply=False)
 for _called in (capturing, within_graph, Guard.run, Guard.failed, Guard.notice):
     leave_out(_called)
-
-
-@_disable_dynamo  # `torch.compiler.disable` would load the compiler at once
-def _outside(hook: BoundaryHook, values: tuple[Any, ...]) -> None:
-    hook(*values)

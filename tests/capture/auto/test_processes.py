@@ -1,4 +1,4 @@
-"""``tdbg run`` captures what a program trains in processes that it starts with ``torch.multiprocessing``."""
+"""``tdbg run`` captures what a program trains in processes that it starts."""
 
 from __future__ import annotations
 
@@ -34,9 +34,31 @@ def train(rank, how):
     if how != "alone":
         distributed.destroy_process_group()
 
+class Worker(multiprocessing.get_context(sys.argv[1]).Process):
+    def __init__(self, rank, how):
+        super().__init__()
+        self.rank, self.how = rank, how
+
+    def run(self):
+        train(self.rank, self.how)
+
 if __name__ == "__main__":
-    method, how = sys.argv[1:]
-    multiprocessing.start_processes(train, (how,), nprocs=2, start_method=method)
+    method, how, by = sys.argv[1:]
+    context = multiprocessing.get_context(method)
+    if by == "start_processes":
+        multiprocessing.start_processes(train, (how,), nprocs=2, start_method=method)
+    elif by == "pool":
+        with context.Pool(2) as pool:
+            pool.starmap(train, [(rank, how) for rank in range(2)])
+    else:
+        make = Worker if by == "class" else lambda *args: context.Process(target=train, args=args)
+        processes = [make(rank, how) for rank in range(2)]
+        for one in processes:
+            one.start()
+        for one in processes:
+            one.join()
+        assert "run" not in vars(processes[0])
+        sys.exit(max(one.exitcode for one in processes))
 """
 
 LIGHTNING = """
@@ -78,13 +100,13 @@ def watched(python):
     return lambda *program: python("-m", "tdbg_lab.run", *options, *program)
 
 
+@pytest.mark.parametrize("by", ["start_processes", "function", "class"])
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_ranks_that_the_program_starts_write_one_run(program, python, watched, method):
-    plain = python("train.py", method, "together")
+def test_ranks_that_the_program_starts_write_one_run(program, python, watched, method, by):
+    plain = python("train.py", method, "together", by)
     (program / "meeting").unlink(missing_ok=True)
-    result = watched("train.py", method, "together")
-    assert result.returncode == 0, result.stderr
-    assert plain.stdout == result.stdout
+    result = watched("train.py", method, "together", by)
+    assert (result.returncode, result.stdout) == (0, plain.stdout), result.stderr
     assert f"tdbg: captured {program / 'run'}." in result.stderr
     run = tdbg.open_run(program / "run")
     assert run.status == "finished"
@@ -105,19 +127,28 @@ def test_lightning_may_start_processes(tmp_path, watched):
     assert run.tensor("activation/net.0").steps(mode="train").tolist() == [0, 2]
 
 
-def test_processes_that_train_alone_write_a_run_each(program, watched):
-    result = watched("train.py", "fork", "alone")
+@pytest.mark.parametrize("by", ["start_processes", "function"])
+def test_processes_that_train_alone_write_a_run_each(program, watched, by):
+    result = watched("train.py", "fork", "alone", by)
     assert result.returncode == 0, result.stderr
     assert f"tdbg: captured {program / 'run'} and {program / 'run'}-2." in result.stderr
     assert all(tdbg.open_run(path).status == "finished" for path in (program / "run", program / "run-2"))
 
 
-def test_a_process_that_fails_says_so_as_without_us(program, watched):
-    result = watched("train.py", "fork", "fails")
+@pytest.mark.parametrize("by", ["start_processes", "function"])
+def test_a_process_that_fails_says_so_as_without_us(program, watched, by):
+    result = watched("train.py", "fork", "fails", by)
     assert result.returncode == 1
     assert "ValueError: bad step on rank" in result.stderr
     assert f"tdbg: captured {program / 'run'}." in result.stderr
     assert tdbg.open_run(program / "run").status in {"failed", "crashed"}  # the other may end the first
+
+
+def test_processes_of_a_library_are_left_alone(program, watched):
+    result = watched("train.py", "fork", "alone", "pool")
+    assert result.returncode == 0, result.stderr
+    assert "no training was seen in this process." in result.stderr
+    assert not (program / "run").exists()
 
 
 def test_settings_that_no_process_can_be_told_leave_the_program_alone(tmp_path):

@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 import torch
+from small_trainings import batch, everywhere, net, steps, train
 from torch import nn
 from torch.nn import functional
 from torch.nn.modules import module as modules
@@ -17,34 +18,6 @@ import tdbg_lab as tdbg
 from tdbg_lab.capture import open_handles
 from tdbg_lab.capture.auto import AutoWatch
 from tdbg_lab.capture.auto.living import Living
-
-
-def net(width=8):
-    return nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 3))
-
-
-def batch():
-    return torch.randn(6, 4), torch.randint(0, 3, (6,))
-
-
-def steps(model, optimizer, criterion, n=4):
-    for _ in range(n):
-        x, y = batch()
-        optimizer.zero_grad()
-        criterion(model(x), y).backward()
-        optimizer.step()
-
-
-def train(n=4):
-    torch.manual_seed(0)
-    model, criterion = net(), nn.CrossEntropyLoss()
-    steps(model, torch.optim.SGD(model.parameters(), lr=0.1), criterion, n)
-    return model
-
-
-def everywhere(run, *names, n=4, mode="train"):
-    for name in names:
-        assert run.tensor(name).steps(mode=mode).tolist() == list(range(n)), name
 
 
 def test_plain_training_is_captured_from_its_first_step(watched):
@@ -231,41 +204,6 @@ def test_optimizers_that_step_on_one_loss_share_it(watched):
     assert run.scalars("loss/objective").values.tolist() == pytest.approx(losses)
 
 
-def test_loss_by_a_function_is_what_backward_is_called_on(watched):
-    losses = []
-
-    def program():
-        model = net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(4):
-            x, y = batch()
-            optimizer.zero_grad()
-            loss = functional.cross_entropy(model(x), y)
-            loss.backward()
-            losses.append(loss.item())
-            optimizer.step()
-
-    (run,) = watched(program)
-    assert run.scalars("loss/objective").values.tolist() == pytest.approx(losses)
-
-
-def test_loss_of_a_module_is_not_recorded_twice(watched):
-    (run,) = watched(train)
-    assert run.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
-
-
-def test_losses_made_anew_for_each_step_share_one_name(watched):
-    def program():
-        model = net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(4):
-            steps(model, optimizer, nn.CrossEntropyLoss(), 1)
-
-    (run,) = watched(program)
-    assert run.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
-    everywhere(run, "loss/CrossEntropyLoss")
-
-
 def test_evaluation_and_a_frozen_teacher_are_not_taken_for_training(watched):
     def program():
         teacher, student = net(), net()
@@ -340,22 +278,6 @@ def test_second_optimizer_of_the_same_model_goes_on_in_the_run(watched):
     everywhere(run, "activation/0", "loss/CrossEntropyLoss", n=8)
 
 
-@pytest.mark.parametrize("in_place", [False, True])
-def test_compiled_model_is_captured(watched, in_place):
-    def program():
-        model = net()
-        if in_place:
-            model.compile(backend="eager")
-        else:
-            model = torch.compile(model, backend="eager")
-        steps(model, torch.optim.SGD(model.parameters(), lr=0.1), nn.CrossEntropyLoss())
-
-    (run,) = watched(program)
-    everywhere(run, "gradient/0.weight", "0.bias")
-    first = 1 if in_place else 0  # compiled in place, the first step is seen from its end
-    assert run.tensor("activation/0").steps().tolist() == list(range(first, 4))
-
-
 def test_optimizers_that_follow_each_other_on_one_model_are_no_players(watched):
     losses = []
 
@@ -389,114 +311,6 @@ def test_optimizers_that_follow_each_other_on_one_model_are_no_players(watched):
     assert values[:3].tolist() == pytest.approx(losses)
     assert len(values) >= 5
     assert (values[3:] <= values[2]).all()
-
-
-@pytest.mark.parametrize("reshaped", [False, True])
-def test_functional_cross_entropy_has_the_facts_of_its_module(watched, reshaped):
-    def program(loss):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (3, 2)))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        weight = torch.tensor([0.5, 2.0])
-        for _ in range(4):
-            optimizer.zero_grad()
-            out = model(torch.randn(6, 4))
-            y = torch.randint(0, 2, (6, 3))
-            y[0, 0] = -1
-            out, y = (out.view(-1, 2), y.view(-1)) if reshaped else (out.transpose(1, 2), y)
-            (3.0 * loss(out, y, weight)).backward()
-            optimizer.step()
-
-    def by_module(out, y, weight):
-        return nn.CrossEntropyLoss(weight=weight, ignore_index=-1)(out, y)
-
-    def by_function(out, y, weight):
-        return functional.cross_entropy(out, y, weight=weight, ignore_index=-1)
-
-    found = []
-    for loss, name in ((by_module, "CrossEntropyLoss"), (by_function, "objective")):
-        (run,) = watched(program, loss)
-        keys = run.tensors(kind="check", regex=f"^check/loss/{name}/")
-        found.append({key.name.rpartition("/")[2]: run.scalars(key.name).values.tolist() for key in keys})
-    module, function = found
-    assert {"hits", "entropy", "ignored", "prediction_max", "kind"} <= set(module)
-    # In another layout what the model gave is not known to be what the loss was given.
-    same = set(module) if reshaped else {"hits", "entropy", "ignored"}
-    assert same <= set(function)
-    for fact in same:
-        assert function[fact] == pytest.approx(module[fact]), fact
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        functional.mse_loss,
-        functional.binary_cross_entropy_with_logits,
-        lambda x, y: functional.binary_cross_entropy(x.sigmoid(), y),
-        lambda x, y: functional.huber_loss(x, y, reduction="none").sum() / 8,
-    ],
-)
-def test_facts_of_functions_are_of_what_they_compare(watched, loss):
-    targets = []
-
-    def program():
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(4):
-            x, y = torch.randn(8, 4), torch.randint(0, 2, (8, 1)).float()
-            targets.append(y.square().mean().sqrt().item())
-            optimizer.zero_grad()
-            loss(model(x), y).backward()
-            optimizer.step()
-
-    (run,) = watched(program)
-    assert run.scalars("check/loss/objective/target_size").values.tolist() == pytest.approx(targets)
-
-
-def test_facts_of_two_losses_of_a_class_are_of_one_of_them(watched):
-    def program():
-        model = nn.Linear(4, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        first, second = nn.CrossEntropyLoss(), nn.CrossEntropyLoss()
-        for _ in range(4):
-            out = model(torch.randn(8, 4))
-            optimizer.zero_grad()
-            (first(out, torch.zeros(8).long()) + second(out, torch.ones(8).long())).backward()
-            optimizer.step()
-
-    (run,) = watched(program)
-    assert run.scalars("check/loss/CrossEntropyLoss/target_max").values.tolist() == [0.0] * 4
-
-
-@pytest.mark.parametrize("loss", [functional.cross_entropy, nn.CrossEntropyLoss()])
-def test_untouched_program_that_gives_probabilities_for_logits_is_found(watched, loss):
-    def program():
-        torch.manual_seed(0)
-        x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
-        model = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10), nn.Softmax(1))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(12):
-            optimizer.zero_grad()
-            loss(model(x), y).backward()
-            optimizer.step()
-
-    (run,) = watched(program)
-    (found,) = [one for one in tdbg.run_rules(run.path) if one.rule == "wrong_output"]
-    assert "softmax" in found.message
-
-
-def test_sum_of_losses_is_not_taken_for_one_of_them(watched):
-    def program():
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(3):
-            x = torch.randn(8, 4)
-            optimizer.zero_grad()
-            (functional.mse_loss(model(x), x[:, :1]) + model.weight.square().sum()).backward()
-            optimizer.step()
-
-    (run,) = watched(program)
-    assert run.tensors(kind="check", regex="^check/loss/") == []
 
 
 def test_training_by_hand_without_an_optimizer_is_captured(watched):

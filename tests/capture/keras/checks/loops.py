@@ -65,3 +65,19 @@ def check_a_stop_request_ends_fit_after_the_step(folder: Path) -> None:
     assert run.status is RunStatus.STOPPED
     assert run.info.error == "enough"
     assert 1 <= run.last_step < steps_asked / 2  # the control file is looked at a few times a second
+
+
+@only("tensorflow", "torch")
+def check_a_loop_whose_steps_nobody_tells_is_said(folder: Path) -> None:
+    x, _ = data()
+    model = plain()
+    optimizer = keras.optimizers.SGD(0.1)
+    optimizer.build(model.trainable_variables)
+    handle = tdbg.attach(model, optimizer=optimizer, store=folder / "untold", profiler=False)
+    for _ in range(3):
+        model(x)
+        zeros = [keras.ops.zeros_like(one) for one in model.trainable_variables]
+        optimizer.apply(zeros, model.trainable_variables)
+    handle.detach()
+    (problem,) = handle.problems
+    assert "updated the model 3 times, of which no step was seen" in problem.message

@@ -1,0 +1,81 @@
+"""Follows every gradient tape of the program, where it wraps none itself."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+import tensorflow as tf
+
+from tdbg_lab.capture.keras.tape import TapeLoop
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.keras.session import KerasSession
+
+__all__ = ["Taping"]
+
+_METHODS = ("__enter__", "__exit__", "gradient")
+
+
+class Taping:
+    """Tells the session that was followed last of each ``tf.GradientTape``, until `stop`."""
+
+    def __init__(self) -> None:
+        self._session: ref[KerasSession] | None = None
+        self._stacks: WeakKeyDictionary[Any, ExitStack] = WeakKeyDictionary()
+        """What ends with each tape."""
+        self._originals = {name: getattr(tf.GradientTape, name) for name in _METHODS}
+        for name in _METHODS:
+            around = wraps(self._originals[name])(getattr(self, f"_{name.strip('_')}")())
+            setattr(tf.GradientTape, name, around)
+
+    def follow(self, session: KerasSession) -> None:
+        """Tell this session from now on."""
+        session.loop = session.loop or TapeLoop(session)
+        self._session = ref(session)
+
+    def stop(self) -> None:
+        """Give the tapes back. Idempotent."""
+        for name, original in self._originals.items():
+            setattr(tf.GradientTape, name, original)
+
+    def _loop(self) -> TapeLoop | None:
+        session = None if self._session is None else self._session()
+        return None if session is None or not tf.executing_eagerly() else session.loop
+
+    def _enter(self) -> Any:
+        original = self._originals["__enter__"]
+
+        def enter(tape: Any) -> Any:
+            result = original(tape)
+            loop = self._loop()
+            if loop is not None:
+                loop.enter(self._stacks.setdefault(tape, ExitStack()))
+            return result
+
+        return enter
+
+    def _exit(self) -> Any:
+        original = self._originals["__exit__"]
+
+        def leave(tape: Any, *error: Any) -> Any:
+            stack = self._stacks.pop(tape, None)
+            if stack is not None:
+                stack.close()
+            return original(tape, *error)
+
+        return leave
+
+    def _gradient(self) -> Any:
+        original = self._originals["gradient"]
+
+        def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(tape, target, sources, *args, **kwargs)
+            loop = self._loop()
+            if loop is not None:
+                loop.take(target, sources, result)
+            return result
+
+        return gradient

@@ -1,0 +1,140 @@
+"""Models of Keras that a program trains without ``fit``: batch by batch, or in a loop of its own."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+import tdbg_lab as tdbg
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("keras") is None, reason="keras is not installed"),
+    pytest.mark.timeout(300),
+]
+
+BEFORE = """
+import keras, numpy as np
+keras.utils.set_random_seed(0)
+x = np.random.default_rng(0).normal(size=(32, 6)).astype("float32")
+y = (x[:, 0] > 0).astype("int32")
+loss_of = keras.losses.BinaryCrossentropy(from_logits=True)
+
+def made(name, n_in, n_out):
+    hidden, out = keras.layers.Dense(8, "relu", name="hidden"), keras.layers.Dense(n_out, name="out")
+    return keras.Sequential([keras.Input((n_in,)), hidden, out], name=name)
+
+def tell(*models):
+    weights = [one for model in models for one in model.get_weights()]
+    print("weights", *(repr(float(np.abs(one).sum(dtype="float64"))) for one in weights))
+"""
+
+ONE = """
+import tensorflow as tf
+model, optimizer = made("model", 6, 1), keras.optimizers.Adam(0.01)
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_of(y[:, None], model(x, training=True))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_weights), model.trainable_weights))
+
+for _ in range(7):
+    step(x, y)
+with tf.GradientTape() as tape:  # after training: what the output owes to the input
+    tape.watch(inputs := tf.convert_to_tensor(x))
+    output = model(inputs)
+print("saliency", float(tf.reduce_sum(tape.gradient(output, inputs))))
+tell(model)
+"""
+
+TWO = """
+import tensorflow as tf
+generator, critic = made("generator", 4, 6), made("critic", 6, 1)
+opt_g, opt_c = keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01)
+for step in range(7):
+    noise = tf.random.stateless_normal((32, 4), seed=(0, step))
+    with tf.GradientTape() as tape_g, tf.GradientTape() as tape_c:
+        false, true = critic(generator(noise, training=True), training=True), critic(x, training=True)
+        loss_g = loss_of(tf.ones_like(false), false)
+        loss_c = loss_of(tf.ones_like(true), true) + loss_of(tf.zeros_like(false), false)
+    for tape, loss, model, optimizer in ((tape_g, loss_g, generator, opt_g), (tape_c, loss_c, critic, opt_c)):
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_weights), model.trainable_weights))
+tell(generator, critic)
+"""
+
+BATCHES = """
+model = made("model", 6, 1)
+model.compile("adam", loss_of, metrics=["accuracy"])
+for _ in range(7):
+    logs = model.train_on_batch(x, y[:, None])
+print(logs)
+tell(model)
+"""
+
+ON_PYTORCH = """
+import torch
+model, inputs, labels = made("model", 6, 1), torch.tensor(x), torch.tensor(y)[:, None].float()
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(7):
+    optimizer.zero_grad()
+    torch.nn.functional.binary_cross_entropy_with_logits(model(inputs), labels).backward()
+    optimizer.step()
+print(sum(float(one.detach().abs().sum()) for one in model.parameters()))
+"""
+
+
+@pytest.fixture
+def ran(tmp_path, python):
+    """What a program says under ``tdbg run``; it says the same alone."""
+
+    def ran(backend, program):
+        if find_spec(backend) is None:
+            pytest.skip(f"{backend} is not installed")
+        (tmp_path / "train.py").write_text(BEFORE + program)
+        settings = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
+        plain = python("train.py", **settings)
+        result = python("-m", "tdbg_lab.run", *options, "train.py", **settings)
+        assert (result.returncode, result.stdout) == (0, plain.stdout), result.stderr
+        return result.stderr
+
+    return ran
+
+
+def test_a_loop_with_a_tape_is_captured_from_its_second_step(tmp_path, ran):
+    assert f"tdbg: captured {tmp_path / 'run'}." in ran("tensorflow", ONE)
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.status, run.problems) == ("finished", [])
+    assert run.scalars("loss/total").steps.tolist() == [1, 2, 3, 4, 5, 6]  # what follows is no step
+    assert run.tensor("activation/hidden").steps(mode="train").tolist() == [2, 4, 6]
+    assert run.tensor_names(kind="gradient") == [
+        f"gradient/{layer}/{weight}" for layer in ("hidden", "out") for weight in ("kernel", "bias")
+    ]
+
+
+def test_two_models_that_are_trained_together_are_one_run(tmp_path, ran):
+    ran("tensorflow", TWO)
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.last_step, run.problems) == (6, [])
+    names = run.tensor_names()
+    for player in ("generator", "critic"):
+        assert f"gradient/{player}/hidden/kernel" in names
+        assert f"activation/{player}/hidden" in names
+    assert "activation/critic/hidden:1" in names  # it is called twice
+    assert "activation/critic/hidden:2" not in names  # and both tapes see it once
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_training_batch_by_batch_is_captured(tmp_path, ran, backend):
+    ran(backend, BATCHES)
+    run = tdbg.open_run(tmp_path / "run")
+    assert len(run.scalars("loss/total").steps) == 7
+    assert run.tensor("activation/hidden").steps(mode="train").tolist() == [0, 2, 4, 6]
+    assert run.tensor("gradient/out/kernel").steps(mode="train").tolist() == [0, 2, 4, 6]
+
+
+def test_a_loop_that_cannot_be_seen_is_told(tmp_path, ran):
+    inside = ONE.replace("def step", "@tf.function\ndef step")
+    assert "runs inside tf.function is not seen" in ran("tensorflow", inside)
+    assert "that moves a Keras model on PyTorch is not seen" in ran("torch", ON_PYTORCH)
+    assert not (tmp_path / "run").exists()
