@@ -325,7 +325,8 @@ class Engine:
                 self._keys.clear()
             membership = self.plan.membership(name, kind, path, module)
             names = tuple(dict.fromkeys((*membership.names, *marks)))
-            key = TensorKey(name, kind, path, dtype, shape, names)
+            known = tuple(n if type(n) is int else -1 for n in shape)  # of nested tensors one is a symbol
+            key = TensorKey(name, kind, path, dtype, known, names)
             found = self._keys[identity] = (key, membership)
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -126,5 +127,6 @@ def _without_our_frames(tail: TracebackType | None) -> TracebackType | None:
 
 
 def _say(text: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(f"tdbg: {text}\n")
+    with suppress(AttributeError, OSError, ValueError):  # the program may have closed them, or had none
+        sys.stdout.flush()
+        sys.stderr.write(f"tdbg: {text}\n")

@@ -44,6 +44,47 @@ def compare(attach, go):
     return handles[0]
 
 
+# -- tensors that are not yet, or no rectangle ------------------------------------------------------
+
+
+def test_a_nested_tensor_is_measured_and_its_ragged_dimension_told(attach):
+    values = torch.randn(8, 4)
+
+    def go(hang):
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if hang:
+            hang(model, optimizer=optimizer)
+        for _ in range(3):
+            nested = torch.nested.nested_tensor([values[:3], values[3:]], layout=torch.jagged)
+            optimizer.zero_grad()
+            model(nested).values().square().mean().backward()
+            optimizer.step()
+        return model
+
+    run = compare(attach, go).run
+    (key,) = run.tensors(kind="activation")
+    assert key.shape == (2, -1, 3)
+    assert run.stats(key.name, "count")["count"].tolist() == [24, 24, 24]
+
+
+def test_a_lazy_layer_may_be_held_by_an_optimizer_before_it_is_called(attach):
+    def go(hang):
+        model = nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.LazyLinear(3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if hang:
+            hang(model, optimizer=optimizer)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(2, 4)).square().mean().backward()
+            optimizer.step()
+        return model
+
+    run = compare(attach, go).run
+    assert run.tensor("gradient/0.weight").steps().tolist() == [0, 1, 2]
+    assert run.tensor("0.weight").steps().tolist() == [0, 1, 2]
+
+
 # -- precision ------------------------------------------------------------------------------------
 
 

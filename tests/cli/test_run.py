@@ -149,6 +149,12 @@ def test_nothing_to_attach_to_is_said_in_one_sentence(folder):
     assert not (folder / "runs").exists()
 
 
+def test_program_that_closes_its_streams_ends_as_under_plain_python(tmp_path):
+    (tmp_path / "closes.py").write_text("import sys\nsys.stderr.close()\nsys.stdout.close()\n")
+    command = [sys.executable, "-m", "tdbg_lab.run", "closes.py"]
+    assert done(command, tmp_path) == done([*PLAIN, "closes.py"], tmp_path) == (0, "", "")
+
+
 # -- with PyTorch ---------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.values import distributed
@@ -115,7 +116,11 @@ class GradientWatch:
             one
             for group in optimizer.param_groups
             for one in group["params"]
-            if one.requires_grad and one.is_leaf and id(one) in ours and not distributed(one)
+            if one.requires_grad
+            and one.is_leaf
+            and id(one) in ours
+            and not distributed(one)
+            and not is_lazy(one)  # of a `LazyLinear` that was not called yet
         ]
         moved = [one for one in plain if one.grad is not None and not one.grad.is_sparse]
         chosen = moved or plain
