@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -175,13 +176,13 @@ def _group_store() -> Any:
 
 
 def made_since(path: Path, since_ns: int) -> list[Path]:
-    """The runs of that name, as in `_same_name`, that were made since a moment."""
-    found = []
-    for one in _same_name(path):
-        with suppress(OSError, ValueError):
-            if read_info(one).created_ns >= since_ns:
-                found.append(one)
-    return found
+    """The runs of that name, or with numbers behind it, that were made since a moment; oldest first."""
+    numbered, found = re.compile(rf"{re.escape(path.name)}(-\d+)*"), {}
+    for one in path.parent.iterdir() if path.parent.is_dir() else ():
+        if numbered.fullmatch(one.name):
+            with suppress(OSError, ValueError):
+                found[one] = read_info(one).created_ns
+    return sorted((one for one in found if found[one] >= since_ns), key=found.__getitem__)
 
 
 def _same_name(path: Path) -> list[Path]:

@@ -6,11 +6,13 @@ import copy
 import gc
 import io
 import pickle
+import re
 
 import pytest
 import torch
 from capture_training import Net, batch, train
 from torch import nn
+from torch.jit import script
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 OPTIMIZERS = {
@@ -178,11 +180,31 @@ def test_a_model_and_a_copy_of_it_can_be_scripted_as_without_capture(attach):
             self.numbers = numbers
 
     assert Pair([1, 2]).numbers == [1, 2]
+    assert torch.equal(script(model)(x), model(x))  # a name that was imported before anybody listened
     train(model.train(), optimizer, 2)
     handle.detach()
     assert handle.run.tensor("activation/conv").steps(mode="train").tolist() == [0, 1]
     assert torch.equal(torch.jit.script(twin)(x), twin(x))
     assert torch.jit.script(model).conv is not None
+
+
+def test_a_trace_in_mid_training_is_as_without_capture(attach):
+    """What is read of a tensor would be written down in the trace."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = batch()[0]
+    bare = str(torch.jit.trace(model.eval(), x).inlined_graph)
+    handle = attach(model.train(), optimizer=optimizer)
+    train(model, optimizer, 2)
+    traced = str(torch.jit.trace(model.eval(), x).inlined_graph)
+    train(model.train(), optimizer, 2)
+    handle.detach()
+    assert _without_numbers(traced) == _without_numbers(bare)
+    assert handle.run.tensor("activation/conv").steps(mode="train").tolist() == [0, 1, 2, 3]
+
+
+def _without_numbers(graph: str) -> str:
+    return re.sub(r"(___torch_mangle_)?\d+|\w+\.py:.*", "", graph)
 
 
 def test_user_hooks_stay_after_detach(attach):

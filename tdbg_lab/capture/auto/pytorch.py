@@ -24,6 +24,7 @@ from tdbg_lab.capture.auto.names import named_as_in_program, visible
 from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import outside
+from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
 from tdbg_lab.capture.registry import open_handles
@@ -106,7 +107,7 @@ class TorchFinder:
 
     def _meet(self, module: nn.Module) -> None:
         """A module is called that is not known: it is no part of a known one."""
-        if not self._watch.active or not self._hooks:
+        if not self._watch.active or not self._hooks or not_for_real():
             return
         if is_loss(module):
             self._meet_loss(module)

@@ -137,8 +137,8 @@ class KerasSession:
         self._functions.remove()
 
     def _updates(self) -> int:
-        """Steps that the optimizers have taken, by their own count."""
-        return sum(int(one.iterations) for one in self.optimizer_map.values())
+        """Steps that the optimizers which `attach` was given have taken, by their own count."""
+        return sum(int(keras.ops.convert_to_numpy(one.iterations)) for one in self._given.values())
 
     def _tell_unseen(self) -> None:
         """Say so when the models were trained and nobody told of a step."""

@@ -20,7 +20,8 @@ __all__ = ["Fleeting", "ScriptWatch"]
 _INERT: Callable[..., None] = nullcontext().__exit__
 """Takes anything and does nothing. It is none of ours: a model that was saved while it was captured must load
 where tdbg-lab is not installed."""
-_SCRIPT = (torch.jit, "script")
+_SCRIPT = (torch.jit._recursive, "create_script_module")  # noqa: SLF001
+"""What ``torch.jit.script`` makes of a module, by whatever name the program has the function."""
 
 
 class Fleeting:
@@ -54,21 +55,19 @@ _for_copies: list[ScriptWatch] = []
 
 def _scripting(original: Callable[..., Any], _watches: Listeners[ScriptWatch]) -> Callable[..., Any]:
     @wraps(original)
-    def script(obj: Any, optimize: Any = None, _frames_up: int = 0, *args: Any, **kwargs: Any) -> Any:
-        with _put_aside(obj):
-            # Names of a class are looked up in the frame of the caller, which is one further now.
-            return original(obj, optimize, _frames_up + 1, *args, **kwargs)
+    def create_script_module(nn_module: Any, *args: Any, **kwargs: Any) -> Any:
+        with _put_aside(nn_module):
+            return original(nn_module, *args, **kwargs)
 
-    return script
+    return create_script_module
 
 
 @contextmanager
-def _put_aside(obj: Any) -> Iterator[None]:
+def _put_aside(module: torch.nn.Module) -> Iterator[None]:
     """Take our hooks off a module and its parts, and put all of them back in their order."""
-    modules = list(obj.modules()) if isinstance(obj, torch.nn.Module) else []
     held = []
-    for module in modules:
-        for hooks in (module._forward_hooks, module._forward_pre_hooks):  # noqa: SLF001
+    for part in module.modules():
+        for hooks in (part._forward_hooks, part._forward_pre_hooks):  # noqa: SLF001
             ours = [key for key, hook in hooks.items() if _is_ours(hook)]
             if ours:
                 held.append((hooks, list(hooks.items())))

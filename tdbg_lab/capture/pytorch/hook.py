@@ -11,7 +11,7 @@ from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import compiler, leave_out, outside
 from tdbg_lab.capture.pytorch.graphs import within_graph
-from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, recomputing
+from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, not_for_real
 from tdbg_lab.errors import TrainingStopped
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ModuleHook(_Hook):
             return
         engine = self.engine
         due = engine.module_mask & self.mask
-        if due and not recomputing():
+        if due and not not_for_real():
             engine.layers_seen = True
             if not CAN_CAPTURE or not within_graph(engine):
                 # Parts of a model may run in threads (DataParallel does that). What we ask of a tensor

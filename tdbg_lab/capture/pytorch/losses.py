@@ -12,7 +12,7 @@ from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
 from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
 from tdbg_lab.capture.pytorch.measuring import record_tensors
-from tdbg_lab.capture.pytorch.moment import recomputing
+from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.transforms import unwrapped
@@ -120,7 +120,7 @@ class LossProbe:
 
     def take(self, module: nn.Module, args: Any, output: Any) -> None:
         """Record what a loss module returned."""
-        if recomputing():
+        if not_for_real():
             return
         engine = self._engine
         if engine.mask & engine.costly and self.facts is not None:

@@ -1,4 +1,4 @@
-"""Moments at which nothing may be read: a recomputed or rehearsed forward, a CUDA graph being captured."""
+"""Moments at which nothing may be read: a forward that is not for real, a CUDA graph being captured."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import torch
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["CAN_CAPTURE", "capturing", "recomputing"]
+__all__ = ["CAN_CAPTURE", "capturing", "not_for_real"]
 
 _graph_task: Any = torch._C._current_graph_task_id  # noqa: SLF001
+_tracing: Any = torch._C._is_tracing  # noqa: SLF001
 _stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # noqa: SLF001
 CAN_CAPTURE = _stream_is_capturing is not None and torch.version.cuda is not None
 """Whether this PyTorch knows CUDA graphs."""
@@ -23,14 +24,15 @@ _REHEARSALS: Final = frozenset(
 """Where a pipeline stage calls its module and its loss with whatever is in memory, to learn the shapes."""
 
 
-def recomputing() -> bool:
+def not_for_real() -> bool:
     """Whether a forward or a loss is not for real: no training sees what comes out of it.
 
     While a backward pass is running it repeats one for activation checkpointing; a stage of
-    `torch.distributed.pipelining` rehearses them before its first step.
+    `torch.distributed.pipelining` rehearses them before its first step; and ``torch.jit.trace`` would write
+    down what is read.
     """
-    repeating: bool = _graph_task() >= 0
-    return repeating or (_STAGE in sys.modules and torch.distributed.is_initialized() and _rehearsing())
+    aside: bool = _graph_task() >= 0 or _tracing()
+    return aside or (_STAGE in sys.modules and torch.distributed.is_initialized() and _rehearsing())
 
 
 def _rehearsing() -> bool:

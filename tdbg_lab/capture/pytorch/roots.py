@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss
-from tdbg_lab.capture.pytorch.moment import recomputing
+from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RootProbe:
     def begin(self, module: nn.Module, args: Any, kwargs: Any = None) -> None:
         """Pre-hook of the model."""
         engine = self._engine
-        if recomputing():
+        if not_for_real():
             return
         again = engine.forwards and module.training and not engine.override and not self._watch
         if again and not engine.guard.run("optimizer/awaited", self._watch.by_hand.awaits):
@@ -99,7 +99,7 @@ class RootProbe:
     def end(self, module: nn.Module, _args: Any, output: Any) -> None:
         """Forward hook of the model, called when it raised, too."""
         engine = self._engine
-        if recomputing():
+        if not_for_real():
             return
         if engine.depth <= 1 and engine.module_mask:
             if self._functional.active:

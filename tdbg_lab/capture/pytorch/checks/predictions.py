@@ -11,7 +11,7 @@ from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.capture.pytorch.checks.conventions import both_told, compared, convention_facts
 from tdbg_lab.capture.pytorch.checks.output_end import end_of
 from tdbg_lab.capture.pytorch.checks.weighting import Weighting
-from tdbg_lab.capture.pytorch.moment import recomputing
+from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import distributed
 from tdbg_lab.records import LossKind, OutputEnd
 
@@ -76,7 +76,7 @@ class PredictionProbe:
 
     def take(self, args: tuple[Any, ...]) -> None:
         """Look at what a loss module was called with."""
-        if recomputing() or len(args) < 2:
+        if not_for_real() or len(args) < 2:
             return
         prediction, target = compared(self._class, args)
         if not (_plain(prediction) and _plain(target) and prediction.is_floating_point()):
