@@ -103,8 +103,9 @@ class Engine:
         """The hooks of the layers, where they can be taken off."""
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
-        self.last_forward_ns = self.step_began_ns = 0
-        """When a root was called last, and first in this step to train, by `time.perf_counter_ns`."""
+        self.step_began_ns = self.last_active_ns = perf_counter_ns()
+        """When a root was called first in this step to train; when the training was seen last: it began, a
+        root was called, a step ended. By `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
         self.loss_visit = -1
@@ -131,7 +132,7 @@ class Engine:
         if self.depth > 1:
             return
         self.forwards_ever += 1
-        self.last_forward_ns = now = perf_counter_ns()
+        self.last_active_ns = now = perf_counter_ns()
         mode = self.override or (_TRAIN if training else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
@@ -260,6 +261,7 @@ class Engine:
             self._warn_unmatched()
         self.guard.run("store", self.recorder.flush_rows)
         self.step += 1
+        self.last_active_ns = perf_counter_ns()
         if self.phases is not None:
             self.phases.switch(self.between, self.step)
         self.forwards = 0

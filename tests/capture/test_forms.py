@@ -405,6 +405,9 @@ def test_a_closure_of_lbfgs_counts_one_step(attach):
     handle = compare(attach, go)
     assert handle.step == 3
     assert handle.run.steps(tensor="gradient/first.weight").tolist() == [0, 1, 2]
+    batches = handle.run.scalars("check/batch")  # always the same, whatever number of passes it took
+    assert batches.steps.tolist() == [0, 1, 2]
+    assert len(set(batches.values)) == 1
 
 
 # -- what cannot be seen ----------------------------------------------------------------------------

@@ -144,7 +144,7 @@ class TorchFinder:
 
     # -- backward passes, as a `Follower` ---------------------------------------------------------
 
-    last_forward_ns = -1
+    last_active_ns = -1
     """Of no model of its own."""
 
     def begin_backward(self, objective: torch.Tensor) -> None:
@@ -269,8 +269,8 @@ def _of_keras(module: nn.Module) -> bool:
 
 
 def _newest_session() -> TorchSession | None:
-    """Of the training whose model ran last."""
-    return max(_sessions(), key=lambda session: session.engine.last_forward_ns, default=None)
+    """Of the training that was seen last."""
+    return max(_sessions(), key=lambda session: session.engine.last_active_ns, default=None)
 
 
 def _sessions() -> list[TorchSession]:

@@ -27,11 +27,11 @@ class Follower(Protocol):
     """Who is told of backward passes."""
 
     @property
-    def last_forward_ns(self) -> int:
-        """When its model was called last, by `time.perf_counter_ns`; -1 without one."""
+    def last_active_ns(self) -> int:
+        """When its training was seen last, by `time.perf_counter_ns`; -1 without one."""
 
     def begin_backward(self, objective: torch.Tensor) -> None:
-        """``backward`` is called on a number, and the model that was called last is this one's."""
+        """``backward`` is called on a number, and the training that was seen last is this one's."""
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says whether `begin_backward` was called of it."""
@@ -54,7 +54,7 @@ def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Ca
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
         own = None
         if isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
-            own = max(followers, key=_last_forward_ns, default=None)
+            own = max(followers, key=_last_active_ns, default=None)
             if own is not None:
                 own.begin_backward(tensors)
         original(tensors, *args, **kwargs)
@@ -65,8 +65,8 @@ def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Ca
     return backward
 
 
-def _last_forward_ns(follower: Follower) -> int:
-    return follower.last_forward_ns
+def _last_active_ns(follower: Follower) -> int:
+    return follower.last_active_ns
 
 
-leave_out(_last_forward_ns)
+leave_out(_last_active_ns)

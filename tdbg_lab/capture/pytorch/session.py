@@ -353,9 +353,9 @@ class TorchSession:
     # -- backward passes --------------------------------------------------------------------------
 
     @property
-    def last_forward_ns(self) -> int:
-        """When a model was called last, by `time.perf_counter_ns`; -1 once detached."""
-        return self.engine.last_forward_ns if self.engine.open else -1
+    def last_active_ns(self) -> int:
+        """When the training was seen last, by `time.perf_counter_ns`; -1 once detached."""
+        return self.engine.last_active_ns if self.engine.open else -1
 
     def begin_backward(self, objective: torch.Tensor) -> None:
         """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns."""

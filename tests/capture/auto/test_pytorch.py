@@ -237,25 +237,37 @@ def test_encoder_and_decoder_of_one_optimizer_are_one_run(watched):
     everywhere(run, "activation/encoder", "activation/decoder", "decoder.weight", "loss/MSELoss")
 
 
-def test_model_that_is_called_by_its_parts_is_captured_whole(watched):
-    class Whole(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body, self.head = nn.Linear(4, 8), nn.Linear(8, 3)
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 8), nn.Linear(8, 3)
 
-        def forward(self, x):
-            return self.head(self.body(x))
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def train_by_parts(criterion):
+    model = Whole()
+    steps(lambda x: model.head(model.body(x)), torch.optim.SGD(model.parameters(), lr=0.1), criterion)
+    return model
+
+
+def test_model_that_is_called_by_its_parts_is_captured_whole(watched):
+    (run,) = watched(lambda: train_by_parts(nn.CrossEntropyLoss()))
+    everywhere(run, "activation/body", "activation/head", "gradient/head.weight")
+
+
+def test_loss_is_that_of_the_training_that_was_seen_last(watched):
+    """Stable-Baselines3 calls the parts of a policy; an earlier agent still stands by."""
 
     def program():
-        model = Whole()
-        steps(
-            lambda x: model.head(model.body(x)),
-            torch.optim.SGD(model.parameters(), lr=0.1),
-            nn.CrossEntropyLoss(),
-        )
+        first = net()
+        steps(first, torch.optim.SGD(first.parameters(), lr=0.1), functional.cross_entropy)
+        train_by_parts(functional.cross_entropy)
+        return first
 
-    (run,) = watched(program)
-    everywhere(run, "activation/body", "activation/head", "gradient/head.weight")
+    for run in watched(program):
+        everywhere(run, "loss/objective")
 
 
 def test_optimizer_made_after_the_first_call_is_found(watched):

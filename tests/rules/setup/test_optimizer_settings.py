@@ -32,7 +32,22 @@ HEALTHY = {
     "a large rate": lambda p: OPTIM.AdamW(p, 1.0, weight_decay=0.05),
     "no first mean": lambda p: OPTIM.Adam(p, 1e-3, betas=(0.0, 0.99)),
     "lbfgs": lambda p: OPTIM.LBFGS(p, 0.1),
+    "three betas": lambda p: Plain(p, betas=(0.98, 0.92, 0.99)),
+    "betas of its own": lambda p: Plain(p, lr=1e-4),
 }
+
+
+class Plain(OPTIM.Optimizer):
+    """An optimizer of somebody else, whose betas are not those of Adam."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.99, 0.95)):
+        super().__init__(params, {"lr": lr, "betas": betas})
+
+    def step(self, closure):
+        loss = closure()
+        for one in self.param_groups[0]["params"]:
+            one.data.sub_(one.grad, alpha=self.param_groups[0]["lr"])
+        return loss
 
 
 def trained(path, make):

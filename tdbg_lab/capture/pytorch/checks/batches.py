@@ -38,9 +38,22 @@ class BatchWatch:
 
     At saved steps the first input is described: its size and limits, or where the model embeds whole
     numbers, the commonest of them, its share, and how many make a row; the latter in evaluations, too.
+
+    Of the forwards that an optimizer asks for by its closure only the first counts: how many there are, it
+    decides anew at each step.
     """
 
-    __slots__ = ("_acted", "_digest", "_embeds", "_engine", "_rows", "_seen", "_single")
+    __slots__ = (
+        "_acted",
+        "_digest",
+        "_embeds",
+        "_engine",
+        "_repeats",
+        "_rows",
+        "_seen",
+        "_single",
+        "closing",
+    )
 
     def __init__(self, engine: Engine, acted: Callable[[int], None]) -> None:
         self._engine = engine
@@ -51,6 +64,10 @@ class BatchWatch:
         """Forwards of this step that were given one row of numbers: states of an environment."""
         self._rows = 0
         """Those, and others that were given a batch of one row."""
+        self.closing = False
+        """Whether an optimizer that was given a closure is stepping."""
+        self._repeats = False
+        """Whether it has called the closure already."""
         self._embeds: dict[int, bool] = {}
         """Whether a root has an embedding, by its id."""
 
@@ -63,8 +80,9 @@ class BatchWatch:
         tensors = inputs if len(inputs) == 1 and type(inputs[0]) is _TENSOR else tensors_in(inputs)
         if tensors and engine.mask & engine.costly and (trains or not tensors[0].is_floating_point()):
             self._look(module, tensors[0].detach())
-        if not trains:
+        if not trains or self._repeats:
             return
+        self._repeats = self.closing
         if tensors and tensors[0].is_floating_point():
             shape = tensors[0].shape
             if len(shape) == 1:
@@ -115,8 +133,18 @@ class BatchWatch:
         for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
             self._engine.recorder.add_scalar(key, value)
 
-    def before_step(self) -> None:
-        """The forwards of the step are done."""
+    def before_step(self, *, closure: bool) -> None:
+        """The forwards of the step are done, or with a closure about to come."""
+        self.closing = closure
+        if not closure:
+            self._write()
+
+    def after_step(self) -> None:
+        """The optimizer that was given a closure has stepped."""
+        self.closing = self._repeats = False
+        self._write()
+
+    def _write(self) -> None:
         if self._seen:
             if self._single <= 1:  # episodes of one who acts are as like each other as they are
                 self._engine.recorder.add_scalar(_BATCH, float(self._digest))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from torch import optim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch.optim import Optimizer
 
@@ -35,7 +36,7 @@ def note_settings(notes: Notes, optimizer: Optimizer) -> None:
 def _settings(optimizer: Optimizer, group: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """Momentum, and what weight decay does: adds to gradients that are divided, or shrinks weights a step."""
     betas = group.get("betas")
-    if isinstance(betas, tuple | list) and len(betas) >= 2:
+    if _is_pair(betas) and not _means_otherwise(type(optimizer)):
         yield "beta1", float(betas[0])
         yield "beta2", float(betas[1])
     if "momentum" in group:
@@ -47,3 +48,15 @@ def _settings(optimizer: Optimizer, group: dict[str, Any]) -> Iterator[tuple[str
     else:
         yield "decay", decay
         yield "shrinks", decay * float(group.get("initial_lr", group.get("lr", 0.0)))
+
+
+def _is_pair(betas: Any) -> TypeGuard[Sequence[float]]:
+    """Whether this is one rate for the mean of gradients and one for their size; Adan has three."""
+    return isinstance(betas, tuple | list) and len(betas) == 2
+
+
+def _means_otherwise(kind: type[Optimizer]) -> bool:
+    """Whether the first of two betas is the larger one by default: then they are not those of Adam."""
+    parameter = signature(kind).parameters.get("betas")
+    betas = None if parameter is None else parameter.default
+    return _is_pair(betas) and betas[0] > betas[1]

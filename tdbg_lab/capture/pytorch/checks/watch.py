@@ -134,7 +134,7 @@ class CheckWatch:
                 if (probe := "check/modes") not in off:
                     self._modes.before_step()
                 if (probe := "check/batch") not in off:
-                    self._batches.before_step()
+                    self._batches.before_step(closure=closure)
                 if not self._schedules.none and (probe := "check/schedules") not in off:
                     self._schedules.before_step(self._live(), due=self._due())
         except Exception as error:  # noqa: BLE001
@@ -158,6 +158,8 @@ class CheckWatch:
                 self._turns.after_step(index)
             if (probe := "check/weights") not in off:
                 self._weights.after_step(index, optimizer)
+            if self._batches.closing and (probe := "check/batch") not in off:
+                self._batches.after_step()
         except Exception as error:  # noqa: BLE001
             self._engine.guard.failed(probe, error)
 
@@ -188,7 +190,7 @@ class CheckWatch:
         off, pace = self._engine.guard.problems, self._pace
         try:
             if (probe := "check/batch") not in off:
-                self._batches.before_step()
+                self._batches.before_step(closure=False)
             if (probe := "check/gradients") not in off:
                 self._gradients[index].after_step(follow=pace.ahead)
         except Exception as error:  # noqa: BLE001
