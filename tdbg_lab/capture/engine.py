@@ -104,8 +104,8 @@ class Engine:
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
         self.step_began_ns, self.last_active_ns = 0, perf_counter_ns()
-        """When a root was called first in this step to train, 0 before; and when the training was seen last: it
-        began, a root was called, a step ended. By `time.perf_counter_ns`."""
+        """When a root was called first in this step to train, 0 before; and when the training was seen last:
+        it began, a root was called, a step ended. By `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
         self.loss_visit = -1
