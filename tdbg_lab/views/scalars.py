@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["scalars", "smooth"]
 
-_GROUPS = ("Loss", "Metric", "Learning rate", "Gradient norm", "Update ratio", "Cost")
+_GROUPS = ("Loss", "Metric", "Learning rate", "Gradient norm", "Update ratio", "Optimizer", "Cost")
 _SHORT_TITLES = {"Learning rate": "LR", "Gradient norm": "Gradient", "Update ratio": "Update"}
 """Beside a low plot there is little room."""
 _DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
@@ -210,8 +210,10 @@ def _group(key: TensorKey) -> str:
         return "Gradient norm"
     if key.name.startswith("optimizer/update_ratio"):
         return "Update ratio"
-    if key.kind == Kind.OPTIMIZER or key.name.rsplit("/", 1)[-1].lower() in {"lr", "learning_rate"}:
+    if key.name.startswith("optimizer/lr/") or key.name.rsplit("/", 1)[-1].lower() in {"lr", "learning_rate"}:
         return "Learning rate"
+    if key.kind == Kind.OPTIMIZER:  # moments, the scale of the loss, steps left out
+        return "Optimizer"
     return "Loss" if "loss" in key.name.lower() else "Metric"
 
 

@@ -5,6 +5,7 @@ import pytest
 from torch import nn
 
 import tdbg_lab as tdbg
+from tdbg_lab.records import Kind, TensorKey
 from tdbg_lab.views import call_view
 from tdbg_lab.views.scalars import smooth
 
@@ -42,6 +43,22 @@ def test_scalars_leave_times_and_counts_of_trainers_out_until_they_are_asked_for
     asked = call_view(run, "scalars", {"tensors": ["epoch", "eval_runtime"]})
     assert {trace.name for trace in asked.data} == {"epoch", "eval_runtime"}
     assert len(call_view(run, "scalars", {"regex": "runtime|second"}).data) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("optimizer/lr/0", "Learning rate"),
+        ("optimizer/lr/opt_g.0", "Learning rate"),
+        ("optimizer/momentum/dense/kernel", "Optimizer"),
+        ("optimizer/loss_scale", "Optimizer"),
+        ("optimizer/skipped_steps", "Optimizer"),
+    ],
+)
+def test_scalars_put_only_rates_beside_each_other_as_learning_rates(name, group):
+    from tdbg_lab.views.scalars import _group
+
+    assert _group(TensorKey(name, Kind.OPTIMIZER)) == group
 
 
 def test_scalars_give_a_constant_room_around_its_value():
