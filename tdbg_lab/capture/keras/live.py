@@ -90,9 +90,10 @@ def add_output(rows: Rows, site: LayerSite, kind: Kind, index: int, value: Any) 
     )
 
 
-def add_loss(rows: Rows, index: int, value: Any) -> None:
-    """Add the loss of the batch; a further one of the same step gets a number."""
-    name = LOSS_NAME if index == 0 else f"{LOSS_NAME}:{index}"
+def add_loss(rows: Rows, index: int, value: Any, *, player: str = "") -> None:
+    """Add the loss of the batch; a further one of the same step gets a number, that of a game its player."""
+    name = f"{LOSS_NAME}/{player}" if player else LOSS_NAME
+    name = name if index == 0 else f"{name}:{index}"
     rows.add_number(name, Kind.LOSS, float(rows.backend.array(value)))
 
 

@@ -113,7 +113,8 @@ class TapeLoop:
         self._due = 0
         self._pending: dict[int, Any] = {}
         """``id`` of variables and gradients that no optimizer has applied yet."""
-        self._losses = 0
+        self._losses: list[tuple[set[int], Any]] = []
+        """Losses of this step, with the ``id`` of what their gradients are by."""
         self._asked = False
         """A tape was asked for gradients in this step."""
         self._stepped: set[str] = set()
@@ -163,7 +164,7 @@ class TapeLoop:
         session.refresh()
         self._hang()
         engine.enter_train_step()
-        self._open, self._asked, self._losses = True, False, 0
+        self._open, self._asked, self._losses = True, False, []
         self._pending = {}
         self._due = engine.mask
         self._sink = None
@@ -179,19 +180,18 @@ class TapeLoop:
         session = self._session
         if self._open and session.engine.open and self._eager() and _trained(sources):
             self._asked = True
-            session.engine.guard.run("loss", self._add_loss, target)
+            session.engine.guard.run("loss", self._keep_loss, target, sources)
             if self._due & session.pass_bits:
                 session.engine.guard.run("gradients", self._keep, sources, result)
             session.engine.enter_phase("optimizer")
 
-    def _add_loss(self, target: Any) -> None:
+    def _keep_loss(self, target: Any, sources: Any) -> None:
+        import keras
         import tensorflow as tf
 
         if isinstance(target, tf.Tensor):
             value = target if not target.shape.rank else tf.reduce_sum(target)
-            rows = Rows(self._session.engine, self._session.backend, self._due)
-            add_loss(rows, self._losses, value)
-            self._losses += 1
+            self._losses.append(({id(one) for one in keras.tree.flatten(sources)}, value))
 
     def _keep(self, sources: Any, result: Any) -> None:
         import keras
@@ -248,9 +248,27 @@ class TapeLoop:
         session.engine.guard.run("steps", self._finish)
         session.handle.at_step_end()
 
+    def _write_losses(self) -> None:
+        """Each loss, in a game by the optimizer that moves what it is for."""
+        session, total = self._session, 0
+        rows = Rows(session.engine, session.backend, self._due)
+        for moved, value in self._losses:
+            players = [
+                name
+                for name, optimizer in session.optimizer_map.items()
+                if any(id(one) in moved for one in optimizer._trainable_variables)  # noqa: SLF001
+            ]
+            if len(players) == 1 and len(session.optimizer_map) > 1:
+                add_loss(rows, 0, value, player=players[0])
+            else:
+                add_loss(rows, total, value)
+                total += 1
+        self._losses = []
+
     def _finish(self) -> None:
         session = self._session
         engine = session.engine
+        engine.guard.run("loss", self._write_losses)
         if self._due & session.step_bits:
             engine.enter_phase("capture")
             read = session.backend.after(None, None)

@@ -116,6 +116,7 @@ def test_two_models_that_are_trained_together_are_one_run(tmp_path, ran):
     ran("tensorflow", TWO)
     run = tdbg.open_run(tmp_path / "run")
     assert (run.last_step, run.problems) == (6, [])
+    assert run.tensor_names(kind="loss") == ["loss/total/opt_g", "loss/total/opt_c"]
     names = run.tensor_names()
     for player in ("generator", "critic"):
         assert f"gradient/{player}/hidden/kernel" in names
