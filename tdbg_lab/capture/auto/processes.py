@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
-from sysconfig import get_paths
+from sysconfig import get_path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ProcessFinder", "SpawnFinder", "Watched"]
 
-_INSTALLED = {get_paths()[which] for which in ("stdlib", "platstdlib", "purelib", "platlib")}
+_MAIN = {"__main__", "__mp_main__"}
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of what is installed, in whatever environment."""
 _NAME = "start_processes"
 """What starts them all, ``spawn`` too. Workers that load data are started otherwise."""
 
@@ -133,9 +135,7 @@ def of_program(thing: Any) -> bool:
     while isinstance(thing, partial):
         thing = thing.func
     name = getattr(thing, "__module__", None) or ""
-    if name.partition(".")[0] == __name__.partition(".")[0]:
-        return False
     where = getattr(sys.modules.get(name), "__file__", None)
-    if where is None:  # of a cell, or of what was read from the standard input
-        return name in {"__main__", "__mp_main__"}
-    return not any(Path(where).is_relative_to(path) for path in _INSTALLED)
+    if name in _MAIN or where is None or name.partition(".")[0] == __name__.partition(".")[0]:
+        return name in _MAIN
+    return _INSTALLED.isdisjoint(Path(where).parts) and not Path(where).is_relative_to(get_path("stdlib"))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+from functools import partial
+from multiprocessing import pool
+
 import pytest
+import torch
 from torch import multiprocessing
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture.auto import AutoWatch
+from tdbg_lab.capture.auto.processes import of_program
 
 PROGRAM = """
 import os, sys
@@ -149,6 +155,16 @@ def test_processes_of_a_library_are_left_alone(program, watched):
     assert result.returncode == 0, result.stderr
     assert "no training was seen in this process." in result.stderr
     assert not (program / "run").exists()
+
+
+def test_functions_of_the_program_are_told_from_those_of_libraries(tmp_path, monkeypatch):
+    (tmp_path / "its_part.py").write_text("def work(): pass")
+    monkeypatch.syspath_prepend(tmp_path)
+    work = importlib.import_module("its_part").work
+    for own in (work, partial(work), type("Worker", (), {"__module__": "__main__"})):
+        assert of_program(own)
+    for other in (pool.worker, torch.utils.data._utils.worker._worker_loop, AutoWatch.start, None):
+        assert not of_program(other)
 
 
 def test_settings_that_no_process_can_be_told_leave_the_program_alone(tmp_path):
