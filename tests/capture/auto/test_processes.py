@@ -106,8 +106,10 @@ def watched(python):
     return lambda *program: python("-m", "tdbg_lab.run", *options, *program)
 
 
-@pytest.mark.parametrize("by", ["start_processes", "function", "class"])
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize(
+    ("method", "by"),
+    [("spawn", "start_processes"), ("fork", "start_processes"), ("fork", "function"), ("spawn", "class")],
+)
 def test_ranks_that_the_program_starts_write_one_run(program, python, watched, method, by):
     plain = python("train.py", method, "together", by)
     (program / "meeting").unlink(missing_ok=True)
@@ -133,9 +135,8 @@ def test_lightning_may_start_processes(tmp_path, watched):
     assert run.tensor("activation/net.0").steps(mode="train").tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("by", ["start_processes", "function"])
-def test_processes_that_train_alone_write_a_run_each(program, watched, by):
-    result = watched("train.py", "fork", "alone", by)
+def test_processes_that_train_alone_write_a_run_each(program, watched):
+    result = watched("train.py", "fork", "alone", "function")
     assert result.returncode == 0, result.stderr
     assert f"tdbg: captured {program / 'run'} and {program / 'run'}-2." in result.stderr
     assert all(tdbg.open_run(path).status == "finished" for path in (program / "run", program / "run-2"))
