@@ -134,19 +134,14 @@ class BatchWatch:
             self._engine.recorder.add_scalar(key, value)
 
     def before_step(self, *, closure: bool) -> None:
-        """The forwards of the step are done, or with a closure about to come."""
-        self.closing = closure
+        """The forwards of the step are done, or come by a closure: then call it again after the step."""
+        self.closing, self._repeats = closure, False
         if self._seen and not closure:
             if self._single <= 1:  # episodes of one who acts are as like each other as they are
                 self._engine.recorder.add_scalar(_BATCH, float(self._digest))
             if self._rows > 1:
                 self._acted(self._rows)
             self._digest, self._seen, self._single, self._rows = 0, False, 0, 0
-
-    def after_step(self) -> None:
-        """The optimizer that was given a closure has stepped."""
-        self._repeats = False
-        self.before_step(closure=False)
 
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:

@@ -159,7 +159,7 @@ class CheckWatch:
             if (probe := "check/weights") not in off:
                 self._weights.after_step(index, optimizer)
             if self._batches.closing and (probe := "check/batch") not in off:
-                self._batches.after_step()
+                self._batches.before_step(closure=False)
         except Exception as error:  # noqa: BLE001
             self._engine.guard.failed(probe, error)
 
