@@ -1,8 +1,9 @@
 """numba kernels over one block: up to `BLOCK` elements, small enough to stay in the L1 cache.
 
-A block goes through two loops, one look at all values and the histogram, because the former then becomes
-vector code; the data come from memory once. Minimum and maximum are taken over the bits, because float
-reductions of them do not vectorise: those of positive floats have their order, of negative ones the reverse.
+A block goes through a look at all values and then the histogram, in loops of their own, because the former
+then become vector code; the data come from memory once. Minimum and maximum are taken over the bits, because
+float reductions of them do not vectorise: those of positive floats have their order, of negative ones the
+reverse.
 
 The histogram has `LANES` counters per bin, side by side: neighbouring elements often share a bin, and
 eight counters keep them from waiting for each other, while no two lie 4096 bytes apart.
@@ -55,14 +56,21 @@ def _look(unsigned: Any, signed: Any) -> Any:
     none, one, every_bit = unsigned(0), unsigned(1), unsigned(np.iinfo(unsigned).max)
     top, lowest = unsigned(np.iinfo(signed).max), signed(np.iinfo(signed).min)
 
+    @kernel()
+    def nearest(bits: Any, n: int) -> Any:
+        near = every_bit
+        for i in range(n):
+            before = unsigned(unsigned(bits[i] & top) - one)  # a zero wraps to the largest
+            near = before if before < near else near
+        return near
+
     @kernel(fastmath=REASSOCIATE)
     def look(x: Any, bits: Any, n: int, center: Any) -> Any:
-        near, high, low = every_bit, lowest, none
+        near = nearest(bits, n)
+        high, low = lowest, none
         first = second = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
         for i in range(n):
             v = bits[i]
-            before = unsigned(unsigned(v & top) - one)  # a zero wraps to the largest
-            near = before if before < near else near
             high = signed(v) if signed(v) > high else high
             low = v if v > low else low
             difference = x[i] - center
@@ -77,8 +85,9 @@ def _look(unsigned: Any, signed: Any) -> Any:
 look32 = _look(np.uint32, np.int32)
 """``(x, bits, n, center)``: one look at ``(n,) float32`` and their bits, uint32.
 
-All of it in one loop, whose integers come out right whatever the values are. The sums are of no use when
-some are NaN, and miss a few millionths at most when all are finite.
+In two loops: a sixth result in the second would leave the compiler too few registers to add several vectors
+at once. The integers come out right whatever the values are; the sums are of no use when some are NaN, and
+miss a few millionths at most when all are finite.
 
 Returns
 -------

@@ -200,10 +200,8 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
 
 @kernel()
 def _clear_channels(piece: Any, space: Any) -> None:
-    begin, end = piece[6], piece[6] + piece[4]
-    carray(pointer(space[5], np.float64), 1 << 40)[begin:end] = 0.0
-    carray(pointer(space[6], np.int64), 1 << 40)[begin:end] = 0
-    carray(pointer(space[7], np.int64), 1 << 40)[begin:end] = 0
+    sums, zeros, bad = _of_channels(space, piece[6], piece[4])
+    sums[:], zeros[:], bad[:] = 0.0, 0, 0
 
 
 @kernel()
@@ -217,15 +215,13 @@ def _channels(
     space: Any,
 ) -> None:
     """Add a block with `none` zeros to the sums of its channels."""
-    channels, inner, begin, end = piece[4], piece[5], piece[6], piece[6] + piece[4]
-    sums = carray(pointer(space[5], np.float64), 1 << 40)[begin:end]
-    zeros = carray(pointer(space[6], np.int64), 1 << 40)[begin:end]
+    channels, inner = piece[4], piece[5]
+    sums, zeros, bad = _of_channels(space, piece[6], channels)
     if finite:
         channel_runs(x, n, at, channels, inner, sums)
         if none:
             channel_zeros(x, n, at, channels, inner, zeros)
     else:
-        bad = carray(pointer(space[7], np.int64), 1 << 40)[begin:end]
         channel_slow(x, n, at, channels, inner, sums, zeros, bad)
 
 
@@ -352,20 +348,34 @@ def _bin(value: float, spare: int) -> Any:
 
 @kernel()
 def _join_channels(pieces: Any, count: int, at: int, space: Any, out: Any) -> None:
-    """Share of zeros and mean of the finite elements of each channel of a row, to `out` from `at` on."""
-    width = pieces[0, 4]
-    sums = carray(pointer(space[5], np.float64), 1 << 40)
-    zeros, bad = carray(pointer(space[6], np.int64), 1 << 40), carray(pointer(space[7], np.int64), 1 << 40)
+    """Share of zeros and mean of the finite elements of each channel of a row, to `out` from `at` on.
+
+    Piece by piece into the first: channel by channel would jump from piece to piece, whose distance in
+    memory is a power of two as often as not, and then they push each other out of the cache.
+    """
+    width, first = pieces[0, 4], pieces[0, 6]
+    sums, zeros, bad = _of_channels(space, first, width)
+    for p in range(1, len(pieces)):
+        more_sums, more_zeros, more_bad = _of_channels(space, pieces[p, 6], width)
+        for c in range(width):
+            sums[c] += more_sums[c]
+        for c in range(width):
+            zeros[c] += more_zeros[c]
+        for c in range(width):
+            bad[c] += more_bad[c]
     each = count // width
     for c in range(width):
-        total, none, lost = 0.0, np.int64(0), np.int64(0)
-        for p in range(len(pieces)):
-            i = pieces[p, 6] + c
-            total += sums[i]
-            none += zeros[i]
-            lost += bad[i]
-        out[0, at + c] = none / each
-        out[1, at + c] = total / (each - lost)
+        out[0, at + c] = zeros[c] / each
+        out[1, at + c] = sums[c] / (each - bad[c])
+
+
+@kernel()
+def _of_channels(space: Any, first: int, width: int) -> Any:
+    """Sums, zeros, and what is not finite, of the `width` channels of a piece."""
+    sums = carray(pointer(space[5], np.float64), 1 << 40)
+    zeros, bad = carray(pointer(space[6], np.int64), 1 << 40), carray(pointer(space[7], np.int64), 1 << 40)
+    last = first + width
+    return sums[first:last], zeros[first:last], bad[first:last]
 
 
 @kernel()

@@ -93,10 +93,12 @@ def _softmax(
     samples, heads, queries, places = *query.shape[:3], key.shape[2]
     first = max(0, queries - max(1, _MAX_ELEMENTS // (heads * places)))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    scores = scale * query[:, :, first:].float() @ key.float().transpose(2, 3)
-    if causal:
-        to_come = torch.full((queries - first, places), -torch.inf, device=scores.device).triu_(first + 1)
-        scores = scores + to_come
+    scores = torch.baddbmm(
+        _to_come(queries - first, places, first, query.device) if causal else query.new_zeros(()).float(),
+        query[:, :, first:].flatten(0, 1).float(),
+        key.flatten(0, 1).transpose(1, 2).float(),
+        alpha=scale,
+    ).view(samples, heads, queries - first, places)
     given = [mask for mask in masks if mask is not None]
     for mask in given:
         part = mask[:samples] if mask.ndim == 4 else mask
@@ -107,6 +109,11 @@ def _softmax(
             scores = scores + part
     weights = torch.softmax(scores.float(), -1)
     return weights.nan_to_num(0.0) if given else weights  # only a mask leaves a query without any place
+
+
+def _to_come(queries: int, places: int, first: int, device: torch.device) -> torch.Tensor:
+    """What is added to causal scores of the queries from `first` on: nothing, or -inf for places to come."""
+    return torch.full((queries, places), -torch.inf, device=device).triu_(first + 1)
 
 
 FUSED: dict[Any, Callable[..., torch.Tensor | None]] = {
