@@ -67,11 +67,9 @@ class KerasLoopFinder:
 
         @wraps(original)
         def method(thing: Any, *args: Any, **kwargs: Any) -> Any:
-            new = thing not in self._met and self._watch.active
-            if new:
-                self._met.add(thing)
-                if not after:
-                    self._watch.guarded(meet, thing)
+            new = self._watch.active and self._watch.guarded(self._note, thing)
+            if new and not after:
+                self._watch.guarded(meet, thing)
             result = original(thing, *args, **kwargs)
             if new and after:
                 self._watch.guarded(meet, thing)
@@ -79,6 +77,13 @@ class KerasLoopFinder:
 
         self._replaced.append((place, name, original))
         setattr(place, name, method)
+
+    def _note(self, thing: Any) -> bool:
+        """Whether a model or an optimizer needs a look; from now on it needs none."""
+        if thing in self._met:
+            return False
+        self._met.add(thing)
+        return True
 
     # -- batch by batch ---------------------------------------------------------------------------
 

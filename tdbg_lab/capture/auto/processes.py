@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.auto.watch import AutoWatch
 
-__all__ = ["ProcessFinder", "SpawnFinder", "Watched"]
+__all__ = ["ProcessFinder", "SpawnFinder", "Watched", "of_program"]
 
 _MAIN = {"__main__", "__mp_main__"}
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -56,7 +56,7 @@ class SpawnFinder:
 
         @wraps(original)
         def around(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            watched = self._watch.guarded(watched_by, self._watch, fn) if self._watch.active else None
+            watched = self._watch.guarded(_watched_by, self._watch, fn) if self._watch.active else None
             return original(watched or fn, *args, **kwargs)
 
         self._around = around
@@ -115,10 +115,10 @@ class ProcessFinder:
         own_run = type(process).run is not self._kind.run
         if "run" in vars(process) or not of_program(type(process) if own_run else process._target):  # noqa: SLF001
             return None
-        return watched_by(self._watch, process.run)
+        return _watched_by(self._watch, process.run)
 
 
-def watched_by(watch: AutoWatch, function: Callable[..., Any]) -> Watched | None:
+def _watched_by(watch: AutoWatch, function: Callable[..., Any]) -> Watched | None:
     """The function with its watch; None where a process cannot be told how to watch."""
     settings, most = watch.settings_of_processes()
     try:

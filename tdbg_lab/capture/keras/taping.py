@@ -12,11 +12,11 @@ import tensorflow as tf
 from tdbg_lab.capture.keras.tape import TapeLoop
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tdbg_lab.capture.keras.session import KerasSession
 
 __all__ = ["Taping"]
-
-_METHODS = ("__enter__", "__exit__", "gradient")
 
 
 class Taping:
@@ -26,10 +26,14 @@ class Taping:
         self._session: ref[KerasSession] | None = None
         self._stacks: WeakKeyDictionary[Any, ExitStack] = WeakKeyDictionary()
         """What ends with each tape."""
-        self._originals = {name: getattr(tf.GradientTape, name) for name in _METHODS}
-        for name in _METHODS:
-            around = wraps(self._originals[name])(getattr(self, f"_{name.strip('_')}")())
-            setattr(tf.GradientTape, name, around)
+        self._originals: dict[str, Callable[..., Any]] = {}
+        for name, around in (
+            ("__enter__", self._enter),
+            ("__exit__", self._exit),
+            ("gradient", self._gradient),
+        ):
+            original = self._originals[name] = getattr(tf.GradientTape, name)
+            setattr(tf.GradientTape, name, wraps(original)(around(original)))
 
     def follow(self, session: KerasSession) -> None:
         """Tell this session from now on."""
@@ -45,9 +49,7 @@ class Taping:
         session = None if self._session is None else self._session()
         return None if session is None or not tf.executing_eagerly() else session.loop
 
-    def _enter(self) -> Any:
-        original = self._originals["__enter__"]
-
+    def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(tape: Any) -> Any:
             result = original(tape)
             loop = self._loop()
@@ -57,9 +59,7 @@ class Taping:
 
         return enter
 
-    def _exit(self) -> Any:
-        original = self._originals["__exit__"]
-
+    def _exit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def leave(tape: Any, *error: Any) -> Any:
             stack = self._stacks.pop(tape, None)
             if stack is not None:
@@ -68,9 +68,7 @@ class Taping:
 
         return leave
 
-    def _gradient(self) -> Any:
-        original = self._originals["gradient"]
-
+    def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(tape, target, sources, *args, **kwargs)
             loop = self._loop()
