@@ -28,10 +28,9 @@ from tdbg_lab.store.listing import RunSummary, find_runs
 from tdbg_lab.store.loaders import read_loaders
 from tdbg_lab.store.machines import read_machines
 from tdbg_lab.store.profiles import list_profiles
-from tdbg_lab.store.reader import mode_code
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.results import HistogramSeries, Overview, Series
-from tdbg_lab.store.schema import MODE_CODE, MODES
+from tdbg_lab.store.schema import MODE_CODE, MODES, mode_code
 from tdbg_lab.store.source import source_of
 from tdbg_lab.store.table import needed, scalar_values
 from tdbg_lab.store.tensor import Tensor

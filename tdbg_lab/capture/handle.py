@@ -318,7 +318,7 @@ class Handle:
         """
         if not self._engine.open:
             return tape
-        from tdbg_lab.capture.keras.tape import wrapped
+        from tdbg_lab.capture.keras.wrapped_tape import wrapped
 
         return wrapped(self._session, tape)
 

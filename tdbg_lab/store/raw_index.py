@@ -5,16 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.records import Mode
 from tdbg_lab.store.layout import list_ranks
 from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
-from tdbg_lab.store.schema import MODE_CODE
+from tdbg_lab.store.schema import MODE_CODE, mode_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from tdbg_lab.records import Mode
 
 
 class RawIndex:
@@ -56,7 +57,7 @@ class RawIndex:
             if name in self._names_in(file)
         ]
         codes = [MODE_CODE[str(file.mode)] for file in files]
-        code = MODE_CODE[str(Mode(mode))] if mode is not None else min(codes, default=0)
+        code = mode_code(mode) if mode is not None else min(codes, default=0)
         return [file for file, of in zip(files, codes, strict=True) if of == code]
 
     def at(self, step: int, rank: int | None = None) -> list[RawFile]:

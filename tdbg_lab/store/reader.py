@@ -16,7 +16,7 @@ from tdbg_lab.store.histogram_columns import HistogramColumns
 from tdbg_lab.store.parts import Part, Query
 from tdbg_lab.store.raw_index import RawIndex
 from tdbg_lab.store.results import Overview
-from tdbg_lab.store.schema import MODE_CODE, MODES, SCHEMAS
+from tdbg_lab.store.schema import MODES, SCHEMAS, mode_code
 from tdbg_lab.store.series import SampleSeries, split_series
 from tdbg_lab.store.state import RunState
 from tdbg_lab.store.table import derive, needed
@@ -294,20 +294,6 @@ class Reader:
             -_FOREVER if first is None else int(first),
             _FOREVER if last is None else int(last),
         )
-
-
-def mode_code(mode: Mode | str) -> int:
-    """Code of a mode.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such mode.
-    """
-    code = MODE_CODE.get(str(mode))
-    if code is None:
-        raise ConfigError(f"There is no mode {str(mode)[:80]!r}; choose from {', '.join(MODES)}.")
-    return code
 
 
 def thin(alarms: NDArray[np.int64], n_out: int) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Mode
 from tdbg_lab.store.limits import FORMAT
 
@@ -223,3 +224,17 @@ def checked_offsets(offsets: NDArray[np.int64], n_values: int, n: int) -> NDArra
     if len(found) != n + 1 or found[0] != 0 or found[-1] != n_values or (found[1:] < found[:-1]).any():
         raise ValueError("offsets do not fit the values")
     return found
+
+
+def mode_code(mode: Mode | str) -> int:
+    """Code of a mode.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such mode.
+    """
+    code = MODE_CODE.get(str(mode))
+    if code is None:
+        raise ConfigError(f"There is no mode {str(mode)[:80]!r}; choose from {', '.join(MODES)}.")
+    return code

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tdbg_lab.errors import StepNotFoundError
+from tdbg_lab.errors import ConfigError, StepNotFoundError
 from tdbg_lab.records import Mode
 from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, create_run
@@ -81,6 +81,8 @@ def test_modes_and_micro_steps_have_files_of_their_own(path):
     assert {step: value.tolist() for step, value in x.values().items()} == {7: [[9, 9, 9]]}
     with pytest.raises(StepNotFoundError, match="step 5"):
         x.value(5)
+    with pytest.raises(ConfigError, match="no mode 'mean'; choose from train, eval, predict"):
+        x.values("mean")
 
 
 def test_ranks_are_joined(path):

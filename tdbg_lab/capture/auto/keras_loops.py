@@ -1,7 +1,7 @@
 """Finds models of Keras that the program trains without ``fit``: batch by batch, or with a gradient tape.
 
 A loop is recognised by the first update of its optimizer, which tells what it trains; so it is captured
-from its second step on.
+from its second step on. Where a step is a ``tf.function``, that is before its first one, when it is traced.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tdbg_lab.capture.auto.watch import AutoWatch
+    from tdbg_lab.capture.handle import Handle
+    from tdbg_lab.capture.keras.compiled_steps import FunctionCalls
     from tdbg_lab.capture.keras.taping import Taping
 
 __all__ = ["UNSEEN", "KerasLoopFinder"]
 
 UNSEEN = {
-    "tensorflow": "a loop of its own that runs inside tf.function is not seen, because its tensors have no "
-    "values there: train with model.fit or train_on_batch, or call tf.config.run_functions_eagerly(True)",
+    "tensorflow": "a loop of its own that runs inside a graph is not seen, because its tensors have no "
+    "values there: let each step be a call of a tf.function, or train with model.fit or train_on_batch",
     "jax": "a loop of its own on JAX is not seen, because its tensors have no values while it is traced: "
     "train with model.fit or train_on_batch",
     "torch": "a loop of its own that moves a Keras model on PyTorch is not seen: train with model.fit or "
@@ -46,11 +48,18 @@ class KerasLoopFinder:
         """Models and optimizers that need no further look."""
         self._replaced: list[tuple[Any, str, Any]] = []
         self._taping: Taping | None = None
+        self._calls: FunctionCalls | None = None
 
     def start(self) -> None:
         """Look from now on."""
         self._tell(keras.Model, "train_on_batch", self._meet_model, after=False)
         self._tell(keras.optimizers.Optimizer, "apply", self._meet_optimizer, after=True)
+        if keras.backend.backend() == "tensorflow":
+            from tdbg_lab.capture.keras.compiled_steps import FunctionCalls
+            from tdbg_lab.capture.keras.taping import Taping
+
+            self._taping, self._calls = Taping(), FunctionCalls()
+            self._calls.start()
 
     def stop(self) -> None:
         """Give the methods back."""
@@ -59,6 +68,8 @@ class KerasLoopFinder:
             setattr(place, name, original)
         if self._taping is not None:
             self._taping.stop()
+        if self._calls is not None:
+            self._calls.stop()
 
     def _tell(self, kind: Any, name: str, meet: Callable[[Any], None], *, after: bool) -> None:
         """Call `meet` with whatever is not known yet, before or after the method of that name."""
@@ -99,9 +110,18 @@ class KerasLoopFinder:
         known = [one for session in _sessions() for one in session.optimizer_map.values()]
         if self._watch.left_alone or any(one is optimizer for one in known):
             return
-        if not _has_values():
-            self._watch.missed = UNSEEN[keras.backend.backend()]
+        why = _why_unseen()
+        if why:
+            self._watch.missed = why
             return
+        traced = not _is_eager()
+        with _outside_graphs():
+            handle = self._begin(optimizer, traced=traced)
+        if traced and handle is not None and isinstance(handle.session, KerasSession):
+            _note_step(handle.session, optimizer)
+
+    def _begin(self, optimizer: Any, *, traced: bool) -> Handle | None:
+        """Attach to what an optimizer moves, unless it is nothing that is seen."""
         others = [one for one in visible(_alive(keras.optimizers.Optimizer)) if _begins_with(one, optimizer)]
         moved = {id(one) for one in optimizer._trainable_variables}  # noqa: SLF001
         models = _models_of(moved, also=bool(others))
@@ -110,31 +130,51 @@ class KerasLoopFinder:
                 f"{type(optimizer).__name__} moves variables that belong to no model of the program: they "
                 "are seen once they are weights of a keras.Model"
             )
-        elif self._watch.takes_another():
-            self._met.update(others)
-            self._begin(models, [optimizer, *others])
-
-    def _begin(self, models: list[Any], optimizers: list[Any]) -> None:
-        from tdbg_lab.capture.keras.taping import Taping
-
+            return None
+        if not self._watch.takes_another():
+            return None
+        self._met.update(others)
         handle = attach(
             named_as_in_program(models),
-            optimizer=named_as_in_program(optimizers),
-            **{**self._watch.next_settings(), "first_step": 1},
+            optimizer=named_as_in_program([optimizer, *others]),
+            **{**self._watch.next_settings(), "first_step": 0 if traced else 1},
         )
         self._watch.begun(handle)
-        if isinstance(handle.session, KerasSession):
-            self._taping = self._taping or Taping()
+        if self._taping is not None and isinstance(handle.session, KerasSession):
             self._taping.follow(handle.session)
+        return handle
 
 
-def _has_values() -> bool:
-    """Whether the loop runs step by step, on the backend whose tapes are followed."""
-    if keras.backend.backend() != "tensorflow":
-        return False
+def _is_eager() -> bool:
     import tensorflow as tf
 
     return bool(tf.executing_eagerly())
+
+
+def _outside_graphs() -> Any:
+    """Where tensors have values, though a function is being traced."""
+    import tensorflow as tf
+
+    return tf.init_scope()
+
+
+def _why_unseen() -> str:
+    """Why a loop is not seen whose optimizer moves something now; empty if it is."""
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        return UNSEEN[backend]
+    from tdbg_lab.capture.keras.compiled_steps import LONG, Traced, in_long_call
+
+    if _is_eager():
+        return ""
+    return LONG if in_long_call() else "" if Traced.now() is not None else UNSEEN[backend]
+
+
+def _note_step(session: KerasSession, optimizer: Any) -> None:
+    """The function that is traced lets this optimizer step."""
+    for name, one in session.optimizer_map.items():
+        if one is optimizer and session.loop is not None:
+            session.loop.compiled.applied(name)
 
 
 def _begins_with(other: Any, optimizer: Any) -> bool:

@@ -19,6 +19,6 @@ except ImportError as error:
     ) from error
 
 from tdbg_lab.capture.keras.callback import KerasCallback
-from tdbg_lab.capture.keras.tape import wrap_tape
+from tdbg_lab.capture.keras.wrapped_tape import wrap_tape
 
 __all__ = ["KerasCallback", "wrap_tape"]

@@ -9,6 +9,7 @@ import keras
 from tdbg_lab.capture.keras.hyperparameters import hyperparameters
 from tdbg_lab.capture.keras.opening import open_keras
 from tdbg_lab.capture.keras.session import KerasSession, supported_backend
+from tdbg_lab.capture.keras.tape import TapeLoop
 from tdbg_lab.capture.opening import accompany
 from tdbg_lab.capture.things import by_name
 from tdbg_lab.errors import CaptureError
@@ -59,7 +60,10 @@ def attach_keras(
     if not engine.open:  # everything is turned off
         return handle
     try:
-        handle.adopt(KerasSession(engine, handle, models, backend, optimizers))
+        session = KerasSession(engine, handle, models, backend, optimizers)
+        if backend.name == "tensorflow":
+            session.loop = TapeLoop(session)
+        handle.adopt(session)
     except BaseException as error:
         handle.__exit__(type(error), error, None)
         raise

@@ -19,9 +19,17 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.keras.backends.base import Backend
 
-__all__ = ["KerasFunctions", "Through", "eagerly"]
+__all__ = ["KerasFunctions", "Through", "eagerly", "running"]
 
 _FUNCTIONS = {Mode.TRAIN: "train_function", Mode.EVAL: "test_function", Mode.PREDICT: "predict_function"}
+
+
+_running: list[Any] = []
+
+
+def running() -> bool:
+    """Whether a function of a model that is watched runs now: Keras fits, evaluates or predicts."""
+    return bool(_running)
 
 
 class Through(Protocol):
@@ -90,7 +98,11 @@ class _Wrapped:
         self.original = original
 
     def __call__(self, *args: Any) -> Any:
-        return self.owner.through(self.model, self.mode, self.original, args)
+        _running.append(self)
+        try:
+            return self.owner.through(self.model, self.mode, self.original, args)
+        finally:
+            _running.pop()
 
 
 def _straight(_model: Any, _mode: Mode, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:

@@ -69,7 +69,7 @@ class KerasSession:
         self.failed: Callable[[BaseException], None] | None = None
         """Called with what Keras's functions raise, besides the end of the data."""
         self.loop: TapeLoop | None = None
-        """Steps of a loop that wraps its gradient tapes."""
+        """Steps of a loop with gradient tapes."""
         self.scalars = StepScalars(engine, backend)
         plan = engine.plan
         self.output_bits = plan.mask_of(Kind.ACTIVATION, Kind.INPUT)

@@ -1,16 +1,8 @@
-"""Training loops written with `tf.GradientTape`.
-
-::
-
-    handle = tdbg_lab.attach(model, optimizer=optimizer, store="runs/loop")
-    for x, y in batches:
-        with handle.wrap_tape(tf.GradientTape()) as tape:
-            loss = loss_fn(y, model(x, training=True))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""The steps of a training loop written with `tf.GradientTape`.
 
 A step ends when every optimizer that takes part has applied its gradients, or when one applies a
-second time. Where no optimizer is known, it ends when the next tape begins.
+second time. Where no optimizer is known, it ends when the next tape begins. A step may be a ``tf.function``,
+see `tdbg_lab.capture.keras.compiled_steps`.
 """
 
 from __future__ import annotations
@@ -18,97 +10,35 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.keras.functions import running
 from tdbg_lab.capture.keras.live import LiveSink, add_loss
 from tdbg_lab.capture.keras.rows import Rows
-from tdbg_lab.capture.keras.session import KerasSession
 from tdbg_lab.capture.keras.sinks import applied
 from tdbg_lab.capture.keras.watch import watch
-from tdbg_lab.capture.registry import open_handles
-from tdbg_lab.capture.switch import is_off
-from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["TapeLoop", "WrappedTape", "wrap_tape", "wrapped"]
+    from tdbg_lab.capture.keras.session import KerasSession
+
+__all__ = ["TapeLoop", "ids_of", "trained"]
 
 _COMPILED = (
-    "a gradient tape that runs inside a tf.function is not seen, because its tensors have no values there: "
-    "wrap a tape outside of tf.function, or train with model.fit"
+    "a gradient tape inside a graph is not seen, because its tensors have no values there, unless it is the "
+    "graph of a tf.function that was not called before: attach first, or train with model.fit"
 )
-
-
-def wrap_tape(tape: Any) -> Any:
-    """Record what a `tf.GradientTape` sees, into the run that was attached last.
-
-    Raises
-    ------
-    CaptureError
-        No model of Keras is attached.
-    """
-    if is_off():
-        return tape
-    for handle in reversed(open_handles()):
-        if isinstance(handle.session, KerasSession):
-            return wrapped(handle.session, tape)
-    raise CaptureError(
-        "No Keras model is attached to record the tape for; call tdbg_lab.attach(model, optimizer=...) first."
-    )
-
-
-def wrapped(session: Any, tape: Any) -> Any:
-    """The tape, recorded by a session.
-
-    Raises
-    ------
-    CaptureError
-        It is not the session of a model of Keras on TensorFlow.
-    """
-    if not isinstance(session, KerasSession) or session.backend.name != "tensorflow":
-        raise CaptureError("wrap_tape needs a handle of a Keras model on the TensorFlow backend.")
-    if isinstance(tape, WrappedTape):
-        return tape
-    if not hasattr(tape, "gradient") or not hasattr(tape, "watch"):
-        raise CaptureError(f"tape is of type {type(tape).__name__}; expected a tf.GradientTape.")
-    loop = session.loop
-    if loop is None:
-        loop = session.loop = TapeLoop(session)
-    return WrappedTape(loop, tape)
-
-
-class WrappedTape:
-    """A gradient tape that tells a loop when it begins and what it gave; else it is the tape."""
-
-    def __init__(self, loop: TapeLoop, tape: Any) -> None:
-        self._loop = loop
-        self._tape = tape
-        self._stack = ExitStack()
-
-    def __enter__(self) -> WrappedTape:  # noqa: PYI034 - never subclassed
-        self._tape.__enter__()
-        self._loop.enter(self._stack)
-        return self
-
-    def __exit__(self, *error: object) -> Any:
-        self._stack.close()
-        return self._tape.__exit__(*error)
-
-    def gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-        """As of the tape; loss and gradients are recorded when they are due."""
-        result = self._tape.gradient(target, sources, *args, **kwargs)
-        self._loop.take(target, sources, result)
-        return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tape, name)
 
 
 class TapeLoop:
     """Where the steps of a loop begin and end."""
 
     def __init__(self, session: KerasSession) -> None:
+        from tdbg_lab.capture.keras.compiled_steps import CompiledSteps
+
         self._session = session
+        self.compiled = CompiledSteps(self)
+        """Steps that are a ``tf.function``."""
         self._open = False
         self._due = 0
         self._pending: dict[int, Any] = {}
@@ -123,15 +53,20 @@ class TapeLoop:
         self._sink: LiveSink | None = None
         self._watched = False
         """Layers are watched for a tape that is open; another one may be within it."""
+        self._looking = False
+        """What runs is no step itself."""
 
     # -- the tape ---------------------------------------------------------------------------------
 
     def enter(self, stack: ExitStack) -> None:
         """A tape begins; `stack` is closed when it ends."""
         session = self._session
-        if not session.engine.open or not self._eager():
+        if not self.listens:
             return
-        if self._open and self._asked and not session.optimizer_map:
+        if not _eager():
+            session.engine.guard.run("steps", self.hang)
+            return
+        if self._open and self._asked and not session.optimizer_map and not self._looking:
             self._close()
         if not self._open:
             session.engine.guard.run("steps", self._begin)
@@ -148,21 +83,14 @@ class TapeLoop:
                     apply=True,
                 )
             )
-        session.engine.enter_phase("forward")
-
-    def _eager(self) -> bool:
-        import tensorflow as tf
-
-        if tf.executing_eagerly():
-            return True
-        self._session.engine.guard.notice("tape", _COMPILED)
-        return False
+        if not self._looking:
+            session.engine.enter_phase("forward")
 
     def _begin(self) -> None:
         session = self._session
         engine = session.engine
         session.refresh()
-        self._hang()
+        self.hang()
         engine.enter_train_step()
         self._open, self._asked, self._losses = True, False, []
         self._pending = {}
@@ -178,20 +106,32 @@ class TapeLoop:
     def take(self, target: Any, sources: Any, result: Any) -> None:
         """A tape gave gradients."""
         session = self._session
-        if self._open and session.engine.open and self._eager() and _trained(sources):
+        if not _eager():
+            if self.listens and trained(sources):
+                session.engine.guard.run("tape", self._note_traced, target, sources)
+        elif self._open and session.engine.open and trained(sources):
             self._asked = True
             session.engine.guard.run("loss", self._keep_loss, target, sources)
             if self._due & session.pass_bits:
                 session.engine.guard.run("gradients", self._keep, sources, result)
-            session.engine.enter_phase("optimizer")
+            if not self._looking:
+                session.engine.enter_phase("optimizer")
+
+    def _note_traced(self, target: Any, sources: Any) -> None:
+        from tdbg_lab.capture.keras.compiled_steps import Traced
+
+        traced = Traced.now()
+        if traced is None:
+            self.notice(_COMPILED)
+        else:
+            self.compiled.asked(ids_of(sources), target, traced)
 
     def _keep_loss(self, target: Any, sources: Any) -> None:
-        import keras
         import tensorflow as tf
 
         if isinstance(target, tf.Tensor):
             value = target if not target.shape.rank else tf.reduce_sum(target)
-            self._losses.append(({id(one) for one in keras.tree.flatten(sources)}, value))
+            self._losses.append((ids_of(sources), value))
 
     def _keep(self, sources: Any, result: Any) -> None:
         import keras
@@ -203,7 +143,8 @@ class TapeLoop:
 
     # -- optimizers -------------------------------------------------------------------------------
 
-    def _hang(self) -> None:
+    def hang(self) -> None:
+        """Follow the optimizers that are known by now."""
         for name, optimizer in self._session.optimizer_map.items():
             if name not in self._expected:
                 self._expected.add(name)
@@ -213,24 +154,40 @@ class TapeLoop:
                 self._stack.callback(vars(optimizer).pop, "apply", None)
 
     def _applying(self, name: str, optimizer: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        import tensorflow as tf
+
         def apply(grads: Any, trainable_variables: Any = None) -> Any:
             grads = list(grads)
             variables = None if trainable_variables is None else list(trainable_variables)
-            ours = self._open and self._session.engine.open and self._eager()
+            eager = _eager()
+            ours = eager and self._open and self._session.engine.open
+            steps = ours and not self._looking
+            if not eager and self.listens:
+                self._session.engine.guard.run("tape", self.compiled.applied, name)
+            if steps and self._ends_before([name]):
+                self._session.engine.guard.run("steps", self._begin)
             if ours:
-                if name in self._stepped:  # a second time: the others do not take part in every step
-                    self._expected = set(self._stepped)
-                    self._close()
-                    self._session.engine.guard.run("steps", self._begin)
                 self._session.engine.guard.run("gradients", self._before, optimizer, grads, variables)
             result = original(grads, variables)
-            if ours:
-                self._stepped.add(name)
-                if self._stepped >= self._expected:
-                    self._close()
+            if steps:
+                self._note_step(name)
             return result
 
-        return apply
+        uncompiled: Callable[..., Any] = tf.autograph.experimental.do_not_convert(apply)
+        return uncompiled
+
+    def _ends_before(self, names: Sequence[str]) -> bool:
+        """End the step that is open when one of these optimizers has stepped in it; whether it was ended."""
+        if not self._stepped.isdisjoint(names):  # a second time: the others do not take part in every step
+            self._expected = set(self._stepped)
+            self._close()
+            return True
+        return False
+
+    def _note_step(self, name: str) -> None:
+        self._stepped.add(name)
+        if self._stepped >= self._expected:
+            self._close()
 
     def _before(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
         if not self._due & self._session.pass_bits:
@@ -240,6 +197,64 @@ class TapeLoop:
         for variable, value in zip(owned, values, strict=True):
             if value is not None:
                 self._pending[id(variable)] = value
+
+    # -- steps that are compiled ------------------------------------------------------------------
+
+    @property
+    def listens(self) -> bool:
+        """Whether steps are the loop's: the run is open, and Keras is not fitting."""
+        from tdbg_lab.capture.keras.compiled_steps import in_keras
+
+        return self._session.engine.open and not running() and not in_keras()
+
+    @property
+    def step(self) -> int:
+        """How many steps have ended."""
+        return self._session.engine.step
+
+    def notice(self, message: str) -> None:
+        """Say once that something is not seen."""
+        self._session.engine.guard.notice("tape", message)
+
+    def begin(self, names: Sequence[str]) -> bool:
+        """A compiled function will let these optimizers step; whether what happens in it is wanted."""
+        session = self._session
+        if self._open and self._asked and not session.optimizer_map:
+            self._close()
+        self._ends_before(names)
+        if not self._open:
+            session.engine.guard.run("steps", self._begin)
+        return self._open and bool(self._due & session.pass_bits)
+
+    def look(self, run: Callable[[], bool]) -> None:
+        """See what happens while something runs that is no step itself; it returns whether that went well."""
+        engine, known = self._session.engine, len(self._losses)
+        self._looking = True
+        engine.enter_phase("capture")
+        try:
+            if not engine.guard.run("outputs", run):
+                del self._losses[known:]
+        finally:
+            self._looking = False
+            engine.enter_phase("step")
+
+    def passed(self, names: Sequence[str], losses: Sequence[tuple[set[int], Any]]) -> None:
+        """A compiled function has let these optimizers step, and gave these losses."""
+        self._asked = True
+        exact = [moved for moved, _ in losses]
+        self._losses = [one for one in self._losses if one[0] not in exact] + [*losses]
+        for name in names:
+            if self._ends_before([name]) or not self._open:  # it takes several
+                self._session.engine.guard.run("steps", self._begin_unseen)
+            self._note_step(name)
+
+    def _begin_unseen(self) -> None:
+        """Of a step within a call that takes several, nothing is read: it counts."""
+        self._session.engine.enter_train_step()
+        self._open, self._asked, self._losses, self._due, self._sink = True, False, [], 0, None
+        self._pending = {}
+
+    # -- the end of a step ------------------------------------------------------------------------
 
     def _close(self) -> None:
         session = self._session
@@ -285,13 +300,27 @@ class TapeLoop:
 
     def detach(self) -> None:
         """Take everything off the optimizers; a step that is open is closed."""
+        self.compiled.stop()
         if self._open and (self._stepped or (self._asked and not self._expected)):
             self._open = False
             self._session.engine.guard.run("steps", self._finish)
         self._stack.close()
 
 
-def _trained(sources: Any) -> bool:
+def _eager() -> bool:
+    import tensorflow as tf
+
+    return bool(tf.executing_eagerly())
+
+
+def ids_of(sources: Any) -> set[int]:
+    """``id`` of what gradients are by."""
+    import keras
+
+    return {id(one) for one in keras.tree.flatten(sources)}
+
+
+def trained(sources: Any) -> bool:
     """Whether gradients are by variables, and not by what enters a model (a penalty, a saliency)."""
     import keras
     import tensorflow as tf

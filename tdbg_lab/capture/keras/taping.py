@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import ExitStack
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from weakref import WeakKeyDictionary, ref
 
 import tensorflow as tf
 
-from tdbg_lab.capture.keras.tape import TapeLoop
+from tdbg_lab.capture.keras.compiled_steps import Traced
+from tdbg_lab.capture.keras.tape import TapeLoop, ids_of, trained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.keras.session import KerasSession
 
 __all__ = ["Taping"]
+
+_MAX_EARLIER = 16
 
 
 class Taping:
@@ -26,6 +30,8 @@ class Taping:
         self._session: ref[KerasSession] | None = None
         self._stacks: WeakKeyDictionary[Any, ExitStack] = WeakKeyDictionary()
         """What ends with each tape."""
+        self._earlier: deque[tuple[set[int], Any, Traced]] = deque(maxlen=_MAX_EARLIER)
+        """Gradients that functions compute which were traced while nothing was followed."""
         self._originals: dict[str, Callable[..., Any]] = {}
         for name, around in (
             ("__enter__", self._enter),
@@ -33,12 +39,17 @@ class Taping:
             ("gradient", self._gradient),
         ):
             original = self._originals[name] = getattr(tf.GradientTape, name)
-            setattr(tf.GradientTape, name, wraps(original)(around(original)))
+            convert_not = tf.autograph.experimental.do_not_convert
+            setattr(tf.GradientTape, name, convert_not(wraps(original)(around(original))))
 
     def follow(self, session: KerasSession) -> None:
-        """Tell this session from now on."""
-        session.loop = session.loop or TapeLoop(session)
+        """Tell this session from now on, and what functions were found to do before."""
+        loop = session.loop = session.loop or TapeLoop(session)
         self._session = ref(session)
+        loop.hang()
+        for moved, loss, traced in self._earlier:
+            loop.compiled.asked(moved, loss, traced)
+        self._earlier.clear()
 
     def stop(self) -> None:
         """Give the tapes back. Idempotent."""
@@ -47,7 +58,7 @@ class Taping:
 
     def _loop(self) -> TapeLoop | None:
         session = None if self._session is None else self._session()
-        return None if session is None or not tf.executing_eagerly() else session.loop
+        return None if session is None else session.loop
 
     def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(tape: Any) -> Any:
@@ -74,6 +85,8 @@ class Taping:
             loop = self._loop()
             if loop is not None:
                 loop.take(target, sources, result)
+            elif self._session is None and trained(sources) and (traced := Traced.now()) is not None:
+                self._earlier.append((ids_of(sources), target, traced))
             return result
 
         return gradient

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tdbg_lab.records import Mode
-from tdbg_lab.store.schema import MODE_CODE
+from tdbg_lab.store.schema import mode_code
 from tdbg_lab.store.smdebug.state import SmdebugState, code_of
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tdbg_lab.records import Mode
     from tdbg_lab.store.smdebug.index_file import IndexFile
 
 __all__ = ["SavedValue", "SmdebugRaw"]
@@ -55,7 +55,7 @@ class SmdebugRaw:
             and (rank is None or self._state.rank(file.worker) == rank)
         ]
         codes = [code_of(saved.file) for saved in files]
-        code = MODE_CODE[str(Mode(mode))] if mode is not None else min(codes, default=0)
+        code = mode_code(mode) if mode is not None else min(codes, default=0)
         return (
             files if set(codes) == {code} else [f for f, of in zip(files, codes, strict=True) if of == code]
         )

@@ -71,6 +71,21 @@ print(logs)
 tell(model)
 """
 
+EPOCHS = """
+import tensorflow as tf
+model, optimizer = made("model", 6, 1), keras.optimizers.Adam(0.01)
+
+@tf.function
+def epoch(batches):
+    for x, y in batches:
+        with tf.GradientTape() as tape:
+            loss = loss_of(y[:, None], model(x, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_weights), model.trainable_weights))
+
+epoch(tf.data.Dataset.from_tensor_slices((x, y)).batch(8))
+tell(model)
+"""
+
 ON_PYTORCH = """
 import torch
 model, inputs, labels = made("model", 6, 1), torch.tensor(x), torch.tensor(y)[:, None].float()
@@ -134,8 +149,20 @@ def test_training_batch_by_batch_is_captured(tmp_path, ran, backend):
     assert run.tensor("gradient/out/kernel").steps(mode="train").tolist() == [0, 2, 4, 6]
 
 
+def test_steps_that_are_compiled_functions_are_captured_from_the_first(tmp_path, ran):
+    compiled = ONE.replace("def step", "@tf.function\ndef step")
+    returning = compiled.replace(
+        "model.trainable_weights))\n", "model.trainable_weights))\n    return loss\n", 1
+    )
+    assert f"tdbg: captured {tmp_path / 'run'}." in ran("tensorflow", returning)
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.status, run.problems) == ("finished", [])
+    assert run.scalars("loss/total").steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert run.tensor("activation/hidden").steps(mode="train").tolist() == [0, 2, 4, 6]
+    assert run.tensor("gradient/out/kernel").steps(mode="train").tolist() == [0, 2, 4, 6]
+
+
 def test_a_loop_that_cannot_be_seen_is_told(tmp_path, ran):
-    inside = ONE.replace("def step", "@tf.function\ndef step")
-    assert "runs inside tf.function is not seen" in ran("tensorflow", inside, compared=False)
+    assert "a loop that runs within one call of a tf.function is not seen" in ran("tensorflow", EPOCHS)
     assert "that moves a Keras model on PyTorch is not seen" in ran("torch", ON_PYTORCH, compared=False)
     assert not (tmp_path / "run").exists()

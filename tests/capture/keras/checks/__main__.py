@@ -10,7 +10,17 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-MODULES = ("fitting", "hard", "labels", "loop_facts", "loops", "settings", "smdebug_hook", "values")
+MODULES = (
+    "compiled_loops",
+    "fitting",
+    "hard",
+    "labels",
+    "loop_facts",
+    "loops",
+    "settings",
+    "smdebug_hook",
+    "values",
+)
 
 
 def main() -> None:
