@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -142,12 +143,22 @@ class _Step:
 
     graph: Callable[[], Any]
     """The outermost one, as long as it is there."""
-    names: list[str] = field(default_factory=list)
-    """Optimizers that it lets step, in order; none where it computes gradients only."""
+    applied: dict[Any, Counter[str]] = field(default_factory=dict)
+    """How often each part of it lets each optimizer step; a part may have been traced more than once."""
     losses: list[tuple[set[int], Any]] = field(default_factory=list)
     """With the ``id`` of what their gradients are by."""
+    judged: bool = False
+    """It was asked whether it may be looked at."""
     unseen: str = ""
-    """Why it is not looked at."""
+    """Why it is not."""
+
+    @property
+    def names(self) -> list[str]:
+        """Optimizers that it lets step, as often as it does; none where it computes gradients only."""
+        most: Counter[str] = Counter()
+        for found in self.applied.values():
+            most |= found
+        return list(most.elements())
 
 
 class CompiledSteps(FunctionCalls):
@@ -170,17 +181,19 @@ class CompiledSteps(FunctionCalls):
         if in_long_call():
             self._loop.notice(LONG)
         elif (traced := Traced.now()) is not None:
-            self._step(traced).names.append(name)
+            self._step(traced).applied.setdefault(_graphs()[0], Counter())[name] += 1
 
     def asked(self, moved: set[int], loss: Any, traced: Traced) -> None:
         """What is traced computes the gradients of a loss by variables, given by ``id``."""
         self._step(traced).losses.append((moved, loss))
 
     def _step(self, traced: Traced) -> _Step:
-        """What is known of the function that is traced; anew when it is traced anew."""
+        """What is known of the function that is traced; a part that was traced before is not traced anew."""
         step = self._steps.get(traced.function)
-        if step is None or step.graph() is not traced.graph:
+        if step is None:
             step = self._steps[traced.function] = _Step(ref(traced.graph))
+        elif step.graph() is not traced.graph:
+            step.graph, step.losses, step.judged, step.unseen = ref(traced.graph), [], False, ""
         return step
 
     # -- when a function is called ----------------------------------------------------------------
@@ -190,39 +203,43 @@ class CompiledSteps(FunctionCalls):
         loop, step = self._loop, self._steps.get(function)
         if step is None or not loop.listens:
             return NotImplemented
-        if loop.begin(step.names) and self._may_look(step):
-            loop.look(partial(self._look, step, original, function, args, kwargs))
+        names = step.names
+        if loop.begin(names):
+            loop.look(partial(_look, step, original, function, args, kwargs))
         result = original(function, *args, **kwargs)
-        loop.passed(step.names, _losses_in(step, result))
+        loop.passed(names, partial(_losses_in, step, result))
         if step.unseen:
             loop.notice(step.unseen)
         return result
 
-    def _may_look(self, step: _Step) -> bool:
-        graph = step.graph()
-        if not step.unseen and graph is not None:
-            step.unseen = _why_unseen(step, graph)
-        return graph is not None and not step.unseen
 
-    def _look(self, step: _Step, original: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> bool:
-        """Run a function as Python and put back what it changes; whether that went well."""
-        before = tf.config.functions_run_eagerly()
-        with _variables_kept(step.graph()), _quiet():
-            tf.config.run_functions_eagerly(True)
-            try:
-                args, kwargs = tf.nest.map_structure(_argument, (args, kwargs))
-                original(function, *args, **kwargs)
-            except Exception as error:  # noqa: BLE001 - whatever a program does that is not compiled
-                step.unseen = f"{_UNSEEN}it does not run eagerly ({type(error).__name__}: {error})"[:400]
-                return False
-            finally:
-                tf.config.run_functions_eagerly(before)
-        return True
+def _look(step: _Step, original: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> bool:
+    """Run a function as Python, if it may, and put back what it changes; whether that went well."""
+    graph = step.graph()
+    if graph is None:
+        return False
+    if not step.judged:
+        step.judged, step.unseen = True, _why_unseen(step, graph)
+    if step.unseen:
+        return False
+    before = tf.config.functions_run_eagerly()
+    with _variables_kept(graph), _quiet():
+        tf.config.run_functions_eagerly(True)
+        try:
+            args, kwargs = tf.nest.map_structure(_argument, (args, kwargs))
+            original(function, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever a program does that is not compiled
+            step.unseen = f"{_UNSEEN}it does not run eagerly ({type(error).__name__}: {error})"[:400]
+            return False
+        finally:
+            tf.config.run_functions_eagerly(before)
+    return True
 
 
 def _why_unseen(step: _Step, graph: Any) -> str:
     """Why a function may not run once more; empty if it may."""
-    if len(set(step.names)) < len(step.names):
+    names = step.names
+    if len(set(names)) < len(names):
         return _SEVERAL
     kinds = _kinds(graph)
     acting = sorted(filter(_ACTING.match, kinds))

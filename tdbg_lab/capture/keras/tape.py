@@ -89,9 +89,10 @@ class TapeLoop:
     def _begin(self) -> None:
         session = self._session
         engine = session.engine
-        session.refresh()
-        self.hang()
         engine.enter_train_step()
+        if engine.mask or not engine.step:  # of other steps nothing is read that a model might have got
+            session.refresh()
+        self.hang()
         self._open, self._asked, self._losses = True, False, []
         self._pending = {}
         self._due = engine.mask
@@ -207,11 +208,6 @@ class TapeLoop:
 
         return self._session.engine.open and not running() and not in_keras()
 
-    @property
-    def step(self) -> int:
-        """How many steps have ended."""
-        return self._session.engine.step
-
     def notice(self, message: str) -> None:
         """Say once that something is not seen."""
         self._session.engine.guard.notice("tape", message)
@@ -238,11 +234,12 @@ class TapeLoop:
             self._looking = False
             engine.enter_phase("step")
 
-    def passed(self, names: Sequence[str], losses: Sequence[tuple[set[int], Any]]) -> None:
+    def passed(self, names: Sequence[str], losses: Callable[[], list[tuple[set[int], Any]]]) -> None:
         """A compiled function has let these optimizers step, and gave these losses."""
         self._asked = True
-        exact = [moved for moved, _ in losses]
-        self._losses = [one for one in self._losses if one[0] not in exact] + [*losses]
+        exact = self._session.engine.guard.run("loss", losses) or []
+        known = [moved for moved, _ in exact]
+        self._losses = [one for one in self._losses if one[0] not in known] + exact
         for name in names:
             if self._ends_before([name]) or not self._open:  # it takes several
                 self._session.engine.guard.run("steps", self._begin_unseen)

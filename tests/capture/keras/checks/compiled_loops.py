@@ -150,6 +150,33 @@ def check_gradients_that_a_function_computes_are_seen(folder: Path) -> None:
 
 
 @only("tensorflow")
+def check_functions_within_a_function_are_seen_for_batches_of_all_sizes(folder: Path) -> None:
+    import tensorflow as tf
+
+    x, y = data()
+
+    def program(loop: Loop) -> None:
+        loop.model = tf.function(model := loop.model)  # what the loop calls
+        moved = loop.model.trainable_variables = model.trainable_variables
+        apply = tf.function(lambda given: loop.optimizer.apply(given, moved))
+
+        @tf.function
+        def step(x: Any, y: Any) -> Any:
+            loss, gradients = loop.loss_and_gradients(x, y)
+            apply(gradients)
+            return loss
+
+        for at in range(STEPS):
+            loop.said.append(float(step(x[at % 3 :], y[at % 3 :])))
+        loop.model = model
+
+    run, problems = both(folder, program)
+    assert (run.last_step, problems) == (STEPS - 1, [])
+    assert run.scalars("loss/total").steps.tolist() == [*range(STEPS)]
+    assert run.tensor(run.tensor_names(kind="gradient")[0]).steps().tolist() == [0, 2, 4]
+
+
+@only("tensorflow")
 def check_what_cannot_be_looked_at_is_left_alone_and_told(folder: Path) -> None:
     import tensorflow as tf
 
