@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.auto.watch import AutoWatch
     from tdbg_lab.capture.handle import Handle
-    from tdbg_lab.capture.keras.compiled_steps import FunctionCalls
+    from tdbg_lab.capture.keras.function_calls import FunctionCalls
     from tdbg_lab.capture.keras.taping import Taping
 
 __all__ = ["UNSEEN", "KerasLoopFinder"]
@@ -55,7 +55,7 @@ class KerasLoopFinder:
         self._tell(keras.Model, "train_on_batch", self._meet_model, after=False)
         self._tell(keras.optimizers.Optimizer, "apply", self._meet_optimizer, after=True)
         if keras.backend.backend() == "tensorflow":
-            from tdbg_lab.capture.keras.compiled_steps import FunctionCalls
+            from tdbg_lab.capture.keras.function_calls import FunctionCalls
             from tdbg_lab.capture.keras.taping import Taping
 
             self._taping, self._calls = Taping(), FunctionCalls()
@@ -163,7 +163,7 @@ def _why_unseen() -> str:
     backend = keras.backend.backend()
     if backend != "tensorflow":
         return UNSEEN[backend]
-    from tdbg_lab.capture.keras.compiled_steps import LONG, Traced, in_long_call
+    from tdbg_lab.capture.keras.function_calls import LONG, Traced, in_long_call
 
     if _is_eager():
         return ""

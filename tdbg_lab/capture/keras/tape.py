@@ -119,7 +119,7 @@ class TapeLoop:
                 session.engine.enter_phase("optimizer")
 
     def _note_traced(self, target: Any, sources: Any) -> None:
-        from tdbg_lab.capture.keras.compiled_steps import Traced
+        from tdbg_lab.capture.keras.function_calls import Traced
 
         traced = Traced.now()
         if traced is None:
@@ -204,7 +204,7 @@ class TapeLoop:
     @property
     def listens(self) -> bool:
         """Whether steps are the loop's: the run is open, and Keras is not fitting."""
-        from tdbg_lab.capture.keras.compiled_steps import in_keras
+        from tdbg_lab.capture.keras.function_calls import in_keras
 
         return self._session.engine.open and not running() and not in_keras()
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, ref
 
 import tensorflow as tf
 
-from tdbg_lab.capture.keras.compiled_steps import Traced
+from tdbg_lab.capture.keras.function_calls import Traced
 from tdbg_lab.capture.keras.tape import TapeLoop, ids_of, trained
 
 if TYPE_CHECKING:
