@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tdbg_lab.capture.guard import Guard
+    from tdbg_lab.records import RunStatus
 
 __all__ = ["KerasHook"]
 
@@ -199,6 +200,10 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
     def guard(self) -> Guard:
         """What failures end in."""
         return self._guard
+
+    def _finish(self, status: RunStatus, error: str | None = None) -> None:
+        self._tapes.close()
+        super()._finish(status, error)
 
     # -- one call of Keras's functions -------------------------------------------------------------
 

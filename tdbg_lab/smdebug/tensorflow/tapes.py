@@ -1,11 +1,12 @@
 """Loops with `tf.GradientTape`: each recording of a wrapped tape is a step.
 
-The tape is given back as it came; three methods of this one tape are replaced, never its class.
+The tape is given back as it came; three methods of this one tape are replaced, never its class. Inside of a
+``tf.function`` see `tdbg_lab.smdebug.tensorflow.compiled_tapes`.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -15,8 +16,9 @@ from tdbg_lab.records import Kind
 from tdbg_lab.smdebug.tensorflow.names import gradient_name, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from tdbg_lab.smdebug.tensorflow.compiled_tapes import CompiledTapes
     from tdbg_lab.smdebug.tensorflow.keras import KerasHook
     from tdbg_lab.smdebug.tensorflow.passes import Pass
 
@@ -24,8 +26,8 @@ __all__ = ["TapeWatch"]
 
 _MARK = "_tdbg_lab_hook"
 _COMPILED = (
-    "a gradient tape that runs inside a tf.function is not seen, because its tensors have no values there: "
-    "wrap a tape outside of tf.function, or train with model.fit"
+    "a gradient tape inside a graph is not seen, because its tensors have no values there, unless it is the "
+    "graph of a tf.function that was not called before the hook was made"
 )
 
 
@@ -36,6 +38,26 @@ class TapeWatch:
         self._hook = hook
         self._stack = ExitStack()
         self._sink: Pass | None = None
+        self._compiled: CompiledTapes | None = None
+        self._within_step = False
+        if keras.backend.backend() == "tensorflow":
+            from tdbg_lab.smdebug.tensorflow.compiled_tapes import CompiledTapes
+
+            self._compiled = CompiledTapes(hook, self)
+
+    def close(self) -> None:
+        """Watch no function any longer. Idempotent."""
+        if self._compiled is not None:
+            self._compiled.stop()
+
+    @contextmanager
+    def within_step(self) -> Iterator[None]:
+        """What is recorded belongs to the step that has begun."""
+        self._within_step = True
+        try:
+            yield
+        finally:
+            self._within_step = False
 
     def wrap(self, tape: Any) -> Any:
         """Replace what begins and ends a recording, and what computes gradients."""
@@ -53,9 +75,12 @@ class TapeWatch:
 
     def _push(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def push() -> Any:
-            if self._eager():
-                self._hook.begin_tape_step()  # before the tape records: a stop request leaves it here
+            if _eager():
+                if not self._within_step:
+                    self._hook.begin_tape_step()  # before the tape records: a stop request leaves it here
                 self._hook.guard.run("outputs", self._begin)
+            elif not self._hook.guard.run("tape", self._note_traced):
+                self._hook.guard.notice("tape", _COMPILED)
             return original()
 
         return push
@@ -70,19 +95,14 @@ class TapeWatch:
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             found = original(target, sources, *args, **kwargs)
-            if self._hook.saving and self._eager():
+            if self._hook.saving and _eager():
                 self._hook.guard.run("gradients", self._take, target, sources, found)
             return found
 
         return gradient
 
-    def _eager(self) -> bool:
-        import tensorflow as tf
-
-        if tf.executing_eagerly():
-            return True
-        self._hook.guard.notice("tape", _COMPILED)
-        return False
+    def _note_traced(self) -> bool:
+        return self._compiled is not None and self._compiled.recorded()
 
     def _begin(self) -> None:
         hook = self._hook
@@ -119,3 +139,9 @@ class TapeWatch:
             hook.save_pass(sink)
         if isinstance(target, tf.Tensor):
             hook.hold_value("loss", Kind.LOSS, target)
+
+
+def _eager() -> bool:
+    import tensorflow as tf
+
+    return bool(tf.executing_eagerly())

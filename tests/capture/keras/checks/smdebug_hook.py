@@ -213,18 +213,55 @@ def check_a_loop_with_tapes_is_recorded_and_the_same(folder: Path) -> None:
 
 
 @only("tensorflow")
-def check_a_tape_within_a_function_is_said_once(folder: Path) -> None:
+def check_tapes_within_functions_are_recorded_and_the_same(folder: Path) -> None:
+    import tensorflow as tf
+
+    x, y = data()
+
+    def train(hook: smd.KerasHook | None) -> list[np.ndarray]:
+        keras.utils.set_random_seed(0)
+        model, optimizer = noisy(), keras.optimizers.Adam(0.1)
+        if hook is not None:
+            hook.register_model(model)
+            hook.wrap_optimizer(optimizer)
+
+        @tf.function
+        def step(x: Any, y: Any) -> Any:
+            tape = tf.GradientTape()
+            with hook.wrap_tape(tape) if hook else tape as seen:
+                loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+            optimizer.apply(seen.gradient(loss, model.trainable_variables), model.trainable_variables)
+            return loss
+
+        for _ in range(5):
+            step(x, y)
+        if hook is not None:
+            hook.close()
+            assert hook._guard.problems == {}
+        return [np.asarray(one) for one in model.get_weights()]
+
+    assert same(train(None), train(smd.KerasHook(folder / "run", save_all=True, save_config=EVERY_SECOND)))
+    trial = smd.create_trial(folder / "run")
+    assert trial.steps(mode=smd.modes.TRAIN) == [0, 2, 4]
+    for name in ("loss", "first/outputs", "weights/first/kernel:0", "Adam/first/kernel/m:0"):
+        assert trial.tensor(name).steps() == [0, 2, 4], name
+    assert trial.tensor("gradients/first/kernelGrad").steps() == [0, 2, 4]
+
+
+@only("tensorflow")
+def check_tapes_that_cannot_be_looked_at_are_said_and_counted(folder: Path) -> None:
     import tensorflow as tf
 
     model, (x, y) = plain(), data()
-    hook = smd.KerasHook(folder / "run", save_all=True)
+    hook = smd.KerasHook(folder / "run", save_all=True, save_config=smd.SaveConfig(save_interval=1))
 
     @tf.function
     def step() -> Any:
-        with hook.wrap_tape(tf.GradientTape()) as tape:
+        with hook.wrap_tape(tf.GradientTape()) as tape, hook.wrap_tape(tf.GradientTape()) as other:
             loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
-        return tape.gradient(loss, model.trainable_variables)
+        return [one.gradient(loss, model.trainable_variables) for one in (tape, other)]
 
-    assert len(step()) == 4
+    assert len(step()) == 2
+    assert hook.mode_steps[smd.modes.TRAIN] == 1
     hook.close()
-    assert "inside a tf.function is not seen" in hook._guard.problems["tape"].message
+    assert "records several tapes in one call" in hook._guard.problems["tape"].message
