@@ -15,6 +15,7 @@ import keras
 
 from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.names import named_as_in_program, visible
+from tdbg_lab.capture.keras.functions import is_eager
 from tdbg_lab.capture.keras.session import KerasSession
 from tdbg_lab.capture.registry import open_handles
 
@@ -114,7 +115,7 @@ class KerasLoopFinder:
         if why:
             self._watch.missed = why
             return
-        traced = not _is_eager()
+        traced = not is_eager()
         with _outside_graphs():
             handle = self._begin(optimizer, traced=traced)
         if traced and handle is not None and isinstance(handle.session, KerasSession):
@@ -145,12 +146,6 @@ class KerasLoopFinder:
         return handle
 
 
-def _is_eager() -> bool:
-    import tensorflow as tf
-
-    return bool(tf.executing_eagerly())
-
-
 def _outside_graphs() -> Any:
     """Where tensors have values, though a function is being traced."""
     import tensorflow as tf
@@ -165,9 +160,11 @@ def _why_unseen() -> str:
         return UNSEEN[backend]
     from tdbg_lab.capture.keras.function_calls import LONG, Traced, in_long_call
 
-    if _is_eager():
+    if is_eager():
         return ""
-    return LONG if in_long_call() else "" if Traced.now() is not None else UNSEEN[backend]
+    if in_long_call():
+        return LONG
+    return UNSEEN[backend] if Traced.now() is None else ""
 
 
 def _note_step(session: KerasSession, optimizer: Any) -> None:

@@ -11,12 +11,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from tdbg_lab.capture.keras.function_calls import LONG, FunctionCalls, Traced, graphs, in_long_call
-from tdbg_lab.capture.keras.looking import UNSEEN, run_eagerly, why_unseen
+from tdbg_lab.capture.keras.looking import UNSEEN, Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,16 +32,11 @@ _SEVERAL = UNSEEN + "it takes several steps in one call; let it take one"
 class _Step:
     """What a function does, as it was traced last."""
 
-    graph: Callable[[], Any]
-    """The outermost one, as long as it is there."""
+    look: Look
     applied: dict[Any, Counter[str]] = field(default_factory=dict)
     """How often each part of it lets each optimizer step; a part may have been traced more than once."""
     losses: list[tuple[set[int], Any]] = field(default_factory=list)
     """With the ``id`` of what their gradients are by."""
-    judged: bool = False
-    """It was asked whether it may be looked at."""
-    unseen: str = ""
-    """Why it is not."""
 
     @property
     def names(self) -> list[str]:
@@ -82,9 +77,9 @@ class CompiledSteps(FunctionCalls):
         """What is known of the function that is traced; a part that was traced before is not traced anew."""
         step = self._steps.get(traced.function)
         if step is None:
-            step = self._steps[traced.function] = _Step(ref(traced.graph))
-        elif step.graph() is not traced.graph:
-            step.graph, step.losses, step.judged, step.unseen = ref(traced.graph), [], False, ""
+            step = self._steps[traced.function] = _Step(Look(traced.graph))
+        elif step.look.graph is not traced.graph:
+            step.look, step.losses = Look(traced.graph), []
         return step
 
     # -- when a function is called ----------------------------------------------------------------
@@ -96,30 +91,19 @@ class CompiledSteps(FunctionCalls):
             return NotImplemented
         names = step.names
         if loop.begin(names):
-            loop.look(partial(_look, step, partial(original, function), args, kwargs))
+            if len(set(names)) < len(names):
+                step.look.unseen = _SEVERAL
+            loop.look(partial(step.look.take, partial(original, function), args, kwargs))
         result = original(function, *args, **kwargs)
         loop.passed(names, partial(_losses_in, step, result))
-        if step.unseen:
-            loop.notice(step.unseen)
+        if step.look.unseen:
+            loop.notice(step.look.unseen)
         return result
-
-
-def _look(step: _Step, call: Callable[..., Any], args: Any, kwargs: Any) -> bool:
-    """See what a call would do, if that may be seen; whether it was."""
-    graph = step.graph()
-    if graph is None:
-        return False
-    if not step.judged:
-        names = step.names
-        step.judged, step.unseen = True, _SEVERAL if len(set(names)) < len(names) else why_unseen(graph)
-    if not step.unseen:
-        step.unseen = run_eagerly(call, args, kwargs, graph)
-    return not step.unseen
 
 
 def _losses_in(step: _Step, result: Any) -> list[tuple[set[int], Any]]:
     """Those losses of a step that the function returns: their values."""
-    graph = step.graph()
+    graph = step.look.graph
     flat = [one for one in tf.nest.flatten(result, expand_composites=True) if one is not None]
     if graph is None or len(flat) != len(graph.outputs):
         return []

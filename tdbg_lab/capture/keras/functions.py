@@ -19,17 +19,25 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.keras.backends.base import Backend
 
-__all__ = ["KerasFunctions", "Through", "eagerly", "running"]
+__all__ = ["KerasFunctions", "Through", "eagerly", "is_eager", "running"]
 
 _FUNCTIONS = {Mode.TRAIN: "train_function", Mode.EVAL: "test_function", Mode.PREDICT: "predict_function"}
 
 
 _running: list[Any] = []
+"""Functions that run now, the outermost first."""
 
 
 def running() -> bool:
     """Whether a function of a model that is watched runs now: Keras fits, evaluates or predicts."""
     return bool(_running)
+
+
+def is_eager() -> bool:
+    """Whether tensors of TensorFlow have values now: no graph is being built."""
+    import tensorflow as tf
+
+    return bool(tf.executing_eagerly())
 
 
 class Through(Protocol):

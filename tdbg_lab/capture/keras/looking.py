@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +15,7 @@ import tensorflow as tf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["UNSEEN", "run_eagerly", "why_unseen"]
+__all__ = ["UNSEEN", "Look"]
 
 _DRAWING = re.compile(
     "RandomUniform|RandomUniformInt|RandomStandardNormal|TruncatedNormal|RandomShuffle|RandomGamma"
@@ -32,7 +33,38 @@ _SEEDED = (
 )
 
 
-def why_unseen(graph: Any) -> str:
+class Look:
+    """The looks into one function, as it was traced to a graph.
+
+    Attributes
+    ----------
+    unseen : str
+        Why it is not looked at, now or any more; empty where it is.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = ref(graph)
+        self._judged = False
+        self.unseen = ""
+
+    @property
+    def graph(self) -> Any:
+        """The graph; None when it is gone."""
+        return self._graph()
+
+    def take(self, call: Callable[..., Any], args: Any, kwargs: Any) -> bool:
+        """Run the function as Python, if it may, and put back what it changes; whether that went well."""
+        graph = self.graph
+        if graph is None:
+            return False
+        if not self.unseen and not self._judged:
+            self._judged, self.unseen = True, _why_unseen(graph)
+        if not self.unseen:
+            self.unseen = _run_eagerly(call, args, kwargs, graph)
+        return not self.unseen
+
+
+def _why_unseen(graph: Any) -> str:
     """Why a function with this graph may not run once more; empty if it may."""
     kinds = _kinds(graph)
     acting = sorted(filter(_ACTING.match, kinds))
@@ -41,14 +73,8 @@ def why_unseen(graph: Any) -> str:
     return _SEEDED if _is_seeded() and any(map(_DRAWING.fullmatch, kinds)) else ""
 
 
-def run_eagerly(call: Callable[..., Any], args: Any, kwargs: Any, graph: Any) -> str:
-    """Call a function of this graph as Python, and put back what it changes.
-
-    Returns
-    -------
-    str
-        Why it does not run as Python; empty when it went well.
-    """
+def _run_eagerly(call: Callable[..., Any], args: Any, kwargs: Any, graph: Any) -> str:
+    """Call a function of this graph as Python, and put back what it changes; why that fails, or nothing."""
     before = tf.config.functions_run_eagerly()
     with _variables_kept(graph), _quiet():
         tf.config.run_functions_eagerly(True)

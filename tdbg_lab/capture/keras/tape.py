@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.capture.keras.functions import running
+from tdbg_lab.capture.keras.functions import is_eager, running
 from tdbg_lab.capture.keras.live import LiveSink, add_loss
 from tdbg_lab.capture.keras.rows import Rows
 from tdbg_lab.capture.keras.sinks import applied
@@ -63,7 +63,7 @@ class TapeLoop:
         session = self._session
         if not self.listens:
             return
-        if not _eager():
+        if not is_eager():
             session.engine.guard.run("steps", self.hang)
             return
         if self._open and self._asked and not session.optimizer_map and not self._looking:
@@ -107,7 +107,7 @@ class TapeLoop:
     def take(self, target: Any, sources: Any, result: Any) -> None:
         """A tape gave gradients."""
         session = self._session
-        if not _eager():
+        if not is_eager():
             if self.listens and trained(sources):
                 session.engine.guard.run("tape", self._note_traced, target, sources)
         elif self._open and session.engine.open and trained(sources):
@@ -160,7 +160,7 @@ class TapeLoop:
         def apply(grads: Any, trainable_variables: Any = None) -> Any:
             grads = list(grads)
             variables = None if trainable_variables is None else list(trainable_variables)
-            eager = _eager()
+            eager = is_eager()
             ours = eager and self._open and self._session.engine.open
             steps = ours and not self._looking
             if not eager and self.listens:
@@ -302,12 +302,6 @@ class TapeLoop:
             self._open = False
             self._session.engine.guard.run("steps", self._finish)
         self._stack.close()
-
-
-def _eager() -> bool:
-    import tensorflow as tf
-
-    return bool(tf.executing_eagerly())
 
 
 def ids_of(sources: Any) -> set[int]:

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 from tdbg_lab.capture.keras.function_calls import FunctionCalls, Traced, graphs
 from tdbg_lab.capture.keras.functions import running
-from tdbg_lab.capture.keras.looking import UNSEEN, run_eagerly, why_unseen
+from tdbg_lab.capture.keras.looking import UNSEEN, Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ _SEVERAL = UNSEEN + "it records several tapes in one call, each of which is a st
 class _Recording:
     """What a function does, as it was traced last."""
 
-    graph: Callable[[], Any]
+    look: Look
     begun: Counter[Any] = field(default_factory=Counter)
     """Tapes that each part of it records; a part may have been traced more than once."""
 
@@ -56,8 +56,9 @@ class CompiledTapes(FunctionCalls):
         traced = Traced.now()
         if traced is None:
             return False
-        known = self._known.setdefault(traced.function, _Recording(ref(traced.graph)))
-        known.graph = ref(traced.graph)
+        known = self._known.setdefault(traced.function, _Recording(Look(traced.graph)))
+        if known.look.graph is not traced.graph:
+            known.look = Look(traced.graph)
         known.begun[graphs()[0]] += 1
         return True
 
@@ -69,16 +70,10 @@ class CompiledTapes(FunctionCalls):
         for _ in range(known.tapes):
             hook.begin_tape_step()
         if hook.saving:
-            why = hook.guard.run("outputs", self._look, known, partial(original, function), args, kwargs)
-            if why:
-                hook.guard.notice("tape", why)
+            if known.tapes > 1:
+                known.look.unseen = _SEVERAL
+            with self._tapes.within_step():
+                hook.guard.run("outputs", known.look.take, partial(original, function), args, kwargs)
+            if known.look.unseen:
+                hook.guard.notice("tape", known.look.unseen)
         return original(function, *args, **kwargs)
-
-    def _look(self, known: _Recording, call: Callable[..., Any], args: Any, kwargs: Any) -> str:
-        """Let the hook see what a call would do; why it cannot, or nothing."""
-        graph = known.graph()
-        why = _SEVERAL if known.tapes > 1 else why_unseen(graph) if graph is not None else ""
-        if why or graph is None:
-            return why
-        with self._tapes.within_step():
-            return run_eagerly(call, args, kwargs, graph)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from tdbg_lab.capture.keras.functions import is_eager
 from tdbg_lab.capture.keras.watch import watch
 from tdbg_lab.records import Kind
 from tdbg_lab.smdebug.tensorflow.names import gradient_name, kind_of
@@ -75,7 +76,7 @@ class TapeWatch:
 
     def _push(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def push() -> Any:
-            if _eager():
+            if is_eager():
                 if not self._within_step:
                     self._hook.begin_tape_step()  # before the tape records: a stop request leaves it here
                 self._hook.guard.run("outputs", self._begin)
@@ -95,7 +96,7 @@ class TapeWatch:
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             found = original(target, sources, *args, **kwargs)
-            if self._hook.saving and _eager():
+            if self._hook.saving and is_eager():
                 self._hook.guard.run("gradients", self._take, target, sources, found)
             return found
 
@@ -139,9 +140,3 @@ class TapeWatch:
             hook.save_pass(sink)
         if isinstance(target, tf.Tensor):
             hook.hold_value("loss", Kind.LOSS, target)
-
-
-def _eager() -> bool:
-    import tensorflow as tf
-
-    return bool(tf.executing_eagerly())
