@@ -11,6 +11,7 @@ left out: a training has thousands. Freed memory is kept by the process, for eve
     python benchmarks/overhead.py                      # all models and arms, writes results/
     python benchmarks/overhead.py --models mlp --arms tdbg-1,tdbg-10 --pairs 20
     python benchmarks/overhead.py --smdebug-python PATH   # adds smdebug with reductions, in its own venv
+    python benchmarks/overhead.py --device cuda --models cnn,gpt,gpt2 --threads 1 --out FILE    # on a GPU
 """
 
 from __future__ import annotations
@@ -27,20 +28,23 @@ import numpy as np
 import torch
 from machine import described, keep_memory, loads, machine, publish, table
 from overhead_arms import EVERY, install
-from small_models import Training
+from small_models import LARGE, Training
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = ("mlp", "cnn", "gpt")
 ARMS = ("control", "tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-never", "tensorboard", "wandb", "numpy")
 PEERS = ("tensorboard", "wandb", "numpy", "smdebug")
-PAIRS = {"mlp": 48, "cnn": 18, "gpt": 8}
-FINE = {"mlp": 96, "cnn": 24, "gpt": 8}
+PAIRS = {"mlp": 48, "cnn": 18, "gpt": 8, LARGE: 4}
+FINE = {"mlp": 96, "cnn": 24, "gpt": 8, LARGE: 4}
 """Pairs of blocks for arms that differ little from nothing."""
-ROUNDS = 4
+ROUNDS, ROUNDS_LARGE = 4, 2
 """Most pairs of models that an arm is measured on."""
 WARM, PEER_WARM = 20, 6
 """Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at
 the first 16 of a run."""
+ON_GPU = (
+    "On a GPU wall time counts, until it is through: while a thread waits for it, it takes CPU time, too."
+)
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
 FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
@@ -62,9 +66,11 @@ def clocks():
 
 
 def timed(training, n):
-    """Wall, thread and process seconds per step."""
+    """Wall, thread and process seconds per step; until a GPU has done them."""
     start = clocks()
     training.steps(n)
+    if training.x.is_cuda:
+        torch.cuda.synchronize()
     return (clocks() - start) / n
 
 
@@ -78,7 +84,7 @@ def alternating(bare, seen, block, pairs, turn):
     return rows
 
 
-def measure(model, arm, threads, pairs):
+def measure(model, arm, threads, pairs, device):
     """Paired blocks of bare steps and steps of the arm, on several pairs of equal models.
 
     Where in memory a model happens to lie can slow its steps by half: with one pair of models that
@@ -87,10 +93,10 @@ def measure(model, arm, threads, pairs):
     torch.set_num_threads(threads)
     keep_memory()
     block = min(EVERY.get(arm, 1), 10)
-    rounds = min(ROUNDS, pairs)
+    rounds = min(ROUNDS_LARGE if model == LARGE else ROUNDS, pairs)
     rows = []
     for turn in range(rounds):
-        rows += paired(model, arm, block, -(-pairs // rounds), turn)
+        rows += paired((model, device), arm, block, -(-pairs // rounds), turn)
     without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
     base = np.median(without, axis=0)
     extra = np.median(with_ - without, axis=0)
@@ -133,7 +139,7 @@ def paired(model, arm, block, pairs, turn):
     What can be taken off again is then put on the other of the two models, and the mean of both is told:
     where in memory they lie no longer counts.
     """
-    one, other = Training(model), Training(model)
+    one, other = Training(*model), Training(*model)
     if turn % 2:
         one, other = other, one
     rows = blocks(arm, one, other, block, pairs, turn)
@@ -250,7 +256,9 @@ def as_markdown(result):
             "noise is the median deviation of the bare step. control: nothing is installed.",
             "The quietest tenth is the thread CPU time of the fastest blocks: fairest on a busy machine.",
             "tdbg-never: steps that are not saved, judged by that figure.",
-            "Freed memory is kept by the process, for every arm: no page faults by where blocks lie.\n",
+            "Freed memory is kept by the process, for every arm: no page faults by where blocks lie.",
+            *([ON_GPU] if "gpu" in result["machine"] else []),
+            "",
             *table(
                 [
                     *("model", "threads", "arm", "bare step ms", "extra ms", "overhead", "error", "noise"),
@@ -270,6 +278,7 @@ def main():
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--arms", default=",".join(ARMS))
     parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument(
         "--pairs", type=int, default=0, help="blocks per arm; by default it depends on the model"
     )
@@ -279,21 +288,30 @@ def main():
     options = parser.parse_args()
     if options.one:
         model, arm, threads, pairs = options.one.split(",")
-        print(json.dumps(measure(model, arm, int(threads), int(pairs))))
+        print(json.dumps(measure(model, arm, int(threads), int(pairs), options.device)))
         return
-    result = {"machine": machine("torch", "numpy"), "rows": []}
+    facts = machine("torch", "numpy")
+    if options.device == "cuda":
+        facts = machine("torch", "triton", "numpy") | {"gpu": torch.cuda.get_device_name()}
+    result = {"machine": facts, "rows": []}
     for model in options.models.split(","):
         for threads in map(int, options.threads.split(",")):
             for arm in options.arms.split(","):
-                row = measure(model, arm, threads, pairs_for(model, arm, options.pairs))
+                row = measure(model, arm, threads, pairs_for(model, arm, options.pairs), options.device)
                 report(result, row)
+                tell(result, options.out)
             if options.smdebug_python:
                 pairs = pairs_for(model, "smdebug", options.pairs)
                 row = measured_elsewhere(options.smdebug_python, model, threads, pairs)
                 if row:
                     report(result, row)
+                    tell(result, options.out)
+
+
+def tell(result, out):
+    """Publish what is measured so far: a run takes long, and may be cut short."""
     result["ratios"] = ratios(result["rows"])
-    publish(result, options.out, as_markdown)
+    publish(result, out, as_markdown)
 
 
 def report(result, row):

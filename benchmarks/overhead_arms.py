@@ -78,7 +78,7 @@ def arm_numpy(training, folder):
     rows = (folder / "rows.bin").open("wb")
 
     def reduce(tensor):
-        x = tensor.detach().numpy().ravel()
+        x = tensor.detach().float().cpu().numpy().ravel()
         facts = [x.min(), x.max(), x.mean(), x.std(), np.abs(x).sum(), np.linalg.norm(x), (x == 0).sum()]
         counts, edges = np.histogram(x, 64)
         rows.write(np.asarray(facts, np.float64).tobytes() + counts.tobytes() + edges.tobytes())

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+LARGE = "gpt2"
+"""For a GPU: as large as the smallest GPT-2, trained in bfloat16 where PyTorch chooses it."""
+
 
 class Attention(nn.Module):
     def __init__(self, width, heads):
@@ -40,10 +43,12 @@ class Gpt(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, x):
-        return self.head(self.norm(self.blocks(self.tokens(x) + self.places(torch.arange(x.shape[1])))))
+        return self.head(
+            self.norm(self.blocks(self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))))
+        )
 
 
-def make(model):
+def make(model, device="cpu"):
     """Model, optimizer and one batch, always the same."""
     torch.manual_seed(0)
     if model == "mlp":
@@ -57,18 +62,24 @@ def make(model):
             *(nn.Dropout(0.25), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10)),
         )
         x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
-    else:
+    elif model == "gpt":
         net = Gpt()
         x = torch.randint(0, 1024, (8, 128))
         y = torch.randint(0, 1024, (8, 128))
-    return net, torch.optim.Adam(net.parameters(), lr=1e-4), x, y
+    else:
+        net = Gpt(vocabulary=50257, width=768, depth=12, length=1024)
+        x = torch.randint(0, 50257, (8, 1024))
+        y = torch.randint(0, 50257, (8, 1024))
+    net.to(device)
+    return net, torch.optim.Adam(net.parameters(), lr=1e-4), x.to(device), y.to(device)
 
 
 class Training:
     """A model that trains on one batch, step by step."""
 
-    def __init__(self, model):
-        self.net, self.optimizer, self.x, self.y = make(model)
+    def __init__(self, model, device="cpu"):
+        self.net, self.optimizer, self.x, self.y = make(model, device)
+        self._mixed = torch.autocast(device, torch.bfloat16, enabled=model == LARGE)
         self.criterion = nn.CrossEntropyLoss()
         self.after = lambda: None
         self.close = lambda: None
@@ -76,8 +87,9 @@ class Training:
     def steps(self, n):
         for _ in range(n):
             self.optimizer.zero_grad()
-            out = self.net(self.x)
-            loss = self.criterion(out.flatten(0, -2), self.y.flatten())
+            with self._mixed:
+                out = self.net(self.x)
+                loss = self.criterion(out.flatten(0, -2), self.y.flatten())
             loss.backward()
             self.optimizer.step()
             self.after()

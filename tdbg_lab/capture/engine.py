@@ -44,6 +44,7 @@ __all__ = ["Engine"]
 
 _CHEAP = (Kind.LOSS, Kind.SCALAR, Kind.CUSTOM, Kind.COST, Kind.CHECK)
 _WARN_UNMATCHED_AFTER = 2
+_BEHIND = "rows are left out where the device is many steps behind, rather than let the training wait for it"
 _TRAIN = Mode.TRAIN  # a name of the module is found ten times faster than one of an enumeration
 
 
@@ -259,6 +260,8 @@ class Engine:
         if self.mask & self.costly:
             self.guard.run("cost", self._add_cost)
             self._warn_unmatched()
+            if self.recorder.left_out:
+                self.guard.notice("device", _BEHIND)
         self.guard.run("store", self.recorder.flush_rows)
         self.step += 1
         self.last_active_ns = perf_counter_ns()

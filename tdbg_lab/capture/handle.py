@@ -165,17 +165,16 @@ class Handle:
             self._engine.guard.run(f"record/{name}", self._record, name, tensor, labels)
 
     def _record(self, name: str, tensor: Any, labels: Any) -> None:
-        from tdbg_lab.capture.values import described, label_rows, rows_of, summary
+        from tdbg_lab.capture.values import add_summary, described, label_rows, rows_of
 
         engine = self._engine
         dtype, shape = described(tensor)
         key, membership = engine.key(name, Kind.CUSTOM, dtype=dtype, shape=shape)
         if not membership.mask & engine.mask:
             return
-        block = summary(tensor)
-        engine.recorder.add([key], block)
-        if block.reasons and block.reasons[0]:
-            engine.guard.notice(f"record/{name}", f"{name} is recorded without numbers: {block.reasons[0]}")
+        reason = add_summary(engine.recorder, key, tensor)
+        if reason:
+            engine.guard.notice(f"record/{name}", f"{name} is recorded without numbers: {reason}")
         if membership.raw_mask & engine.mask:
             engine.recorder.add_raw(name, rows_of(tensor, membership.sample_rows))
             rows = shape[0] if shape else 1
@@ -196,12 +195,12 @@ class Handle:
                 engine.guard.run(f"log/{name}", self._log, name, value)
 
     def _log(self, name: str, value: Any, kind: Kind = Kind.SCALAR) -> None:
-        from tdbg_lab.capture.values import number
+        from tdbg_lab.capture.values import add_number
 
         engine = self._engine
         key, membership = engine.key(str(name), kind)
         if membership.mask & engine.mask:
-            engine.recorder.add_scalar(key, number(value))
+            add_number(engine.recorder, key, value)
 
     def log_in(self, mode: str | Mode, values: Mapping[str, Any]) -> None:
         """Log numbers with the last forward of `mode`, whatever forward came last."""

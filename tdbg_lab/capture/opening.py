@@ -6,6 +6,7 @@ Every framework's way in ends here; a framework then hangs its hooks on the hand
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.stopping import StopReason
     from tdbg_lab.config import CaptureConfig
+    from tdbg_lab.stats.triton_kernels import TritonKernels
 
 __all__ = ["IfExists", "Place", "RunFacts", "accompany", "default_place", "open_handle"]
 
@@ -156,6 +158,8 @@ def accompany(
 
     place = default_place() if place is None else place
     threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
+    if (kernels := _kernels_of_gpu()) is not None:
+        threading.Thread(target=kernels.warm_up, name="tdbg-lab GPU warm-up", daemon=True).start()
     path = engine.folder.path
     if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):
         engine.guard.run("sampler", _start_sampler, path, place.rank, engine.plan.config.sample_interval_s)
@@ -163,6 +167,16 @@ def accompany(
         rules = "default"
     if engine.chief and rules is not None and rules != "none":
         engine.guard.run("rules", companions.start_rules, path, rules, actions)
+
+
+def _kernels_of_gpu() -> TritonKernels | None:
+    """The kernels for a GPU, where the program uses one."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    from tdbg_lab.stats.triton_kernels import triton_kernels
+
+    return triton_kernels()
 
 
 def _requested(store: str | Path | None) -> tuple[str, Path]:

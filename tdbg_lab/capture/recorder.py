@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
+from tdbg_lab.capture.gathered import Gathered
+from tdbg_lab.capture.late import LateDesk, LateNumbers, LateRows
+from tdbg_lab.capture.waiting import Waiting
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
-from tdbg_lab.stats.block import concat, empty_block, scalar_block, take
+from tdbg_lab.stats.block import empty_block, scalar_block
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.growing import GrowingBlock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tdbg_lab.capture.guard import Problem
+    from tdbg_lab.capture.late import Source, Ticket, Told
     from tdbg_lab.records import StatsBlock
 
 __all__ = ["Recorder", "RowWriter"]
 
 _MAX_INTERNED = 256
-_MAX_WAITING = 512
 _MAX_PLACES = 8
-_WAIT_NS = 50_000_000
 _MAX_RAW_BYTES = 512 * 1024 * 1024
 
 
@@ -61,35 +61,6 @@ class RowWriter(Protocol):
         """End and seal."""
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """Numbers of steps that hold nothing else, of one mode: written together, as a batch has a price.
-
-    From `_WAIT_NS` on they are written as soon as their steps are a power of two: so the same few tuples
-    of keys come again and again, whose encoded form is kept. Where steps take longer, nothing waits.
-    """
-
-    mode: Mode
-    micro: int
-    steps: list[int] = field(default_factory=list)
-    time_ns: list[int] = field(default_factory=list)
-    keys: list[TensorKey] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    n_steps: int = 0
-
-    def add(self, step: int, keys: list[TensorKey], values: list[float], since_ns: int) -> bool:
-        """Add a step; whether to write it all now, when something was written last at `since_ns`."""
-        now = time.time_ns()
-        self.steps += [step] * len(keys)
-        self.time_ns += [now] * len(keys)
-        self.keys += keys
-        self.values += values
-        self.n_steps += 1
-        if len(self.keys) >= _MAX_WAITING:
-            return True
-        return self.n_steps & (self.n_steps - 1) == 0 and now - since_ns >= _WAIT_NS
-
-
 class Recorder:
     """Rows and raw values of the current place (step, mode, micro-step).
 
@@ -100,8 +71,11 @@ class Recorder:
     __slots__ = (
         "_block_places",
         "_blocks",
+        "_desk",
         "_interned",
         "_keys",
+        "_late_numbers",
+        "_late_rows",
         "_measured_keys",
         "_raw",
         "_raw_bytes",
@@ -110,9 +84,11 @@ class Recorder:
         "_waiting",
         "_written_ns",
         "dropped_raw",
+        "left_out",
         "measured",
         "micro",
         "mode",
+        "sources",
         "step",
         "writer",
     )
@@ -133,7 +109,14 @@ class Recorder:
         """Rows that had been measured before each block was added."""
         self._scalar_keys: list[TensorKey] = []
         self._scalars: list[float] = []
-        self._waiting: dict[tuple[Mode, int], _Waiting] = {}
+        self.sources: dict[Any, Source] = {}
+        """Devices that measure without being waited for; who has one adds it here."""
+        self.left_out = 0
+        """Rows that none of `sources` could take: too much was on its way."""
+        self._late_rows: dict[Source, LateRows] = {}
+        self._late_numbers: list[LateNumbers] = []
+        self._desk: LateDesk | None = None
+        self._waiting: dict[tuple[Mode, int], Waiting] = {}
         self._written_ns = 0
         self._raw: dict[str, NDArray[Any]] = {}
         self._raw_bytes = 0
@@ -143,6 +126,8 @@ class Recorder:
         """Go to a new place if nothing was added at this one; whether that was so."""
         if self._measured_keys or self._keys or self._scalar_keys or self._raw:
             return False
+        if self._late_rows or self._late_numbers:
+            return False
         self.step, self.mode, self.micro = step, mode, micro
         return True
 
@@ -151,8 +136,7 @@ class Recorder:
         if (step, mode, micro) == (self.step, self.mode, self.micro):
             return
         try:
-            if self._measured_keys or self._keys or self._scalars or self._raw:
-                self.flush()
+            self.flush()
         finally:
             self.step, self.mode, self.micro = step, mode, micro
 
@@ -176,6 +160,27 @@ class Recorder:
         self._scalar_keys += keys
         self._scalars += values
 
+    def add_late(self, source: Source, keys: list[TensorKey]) -> None:
+        """Say the keys of rows that one of `sources` was given to measure, in its order."""
+        rows = self._late_rows.get(source)
+        if rows is None:
+            rows = self._late_rows[source] = LateRows()
+        rows.keys += keys
+        rows.places.append(len(self._measured_keys))
+        rows.lengths.append(len(keys))
+
+    def add_late_numbers(self, source: Source, first: int, n: int, told: Told) -> None:
+        """Add rows with one number each that follow from `n` numbers one of `sources` will give.
+
+        Parameters
+        ----------
+        first
+            The place of the first of them.
+        told
+            Called with them, in another thread: keys and values.
+        """
+        self._late_numbers.append(LateNumbers(source, first, n, told))
+
     def add_raw(self, name: str, values: NDArray[Any]) -> None:
         """Add raw values; the array must be our own copy."""
         while name in self._raw:  # a second value of the same name at the same place
@@ -193,46 +198,90 @@ class Recorder:
 
     def flush_rows(self) -> None:
         """Hand on the rows gathered so far: a batch, or numbers that wait for those of the next steps."""
-        if self._measured_keys or self._keys:
-            self.flush_waiting()
-            keys, block = self._take_rows()
+        if self._measured_keys or self._keys or self._late_rows:
+            tickets = self._send() if self.sources else {}
+            self.flush_waiting(tickets)
             now = self._written_ns = time.time_ns()
-            if keys:
-                rows = StatsRows(self.step, self.mode, self.micro, now, self._intern(keys), block)
-                self.writer.append(rows)
-        elif self._scalars:
-            place = self.mode, self.micro
-            waiting = self._waiting.get(place)
+            gathered, late, numbers = self._take_rows(), self._late_rows, self._late_numbers
+            self._late_rows, self._late_numbers = {}, []
+            place = self.step, self.mode, self.micro, now
+            self._put(tickets, partial(self._write_rows, place, gathered, late, numbers, tickets))
+        elif self._scalars or self._late_numbers:
+            where = self.mode, self.micro
+            waiting = self._waiting.get(where)
             if waiting is None:
                 if len(self._waiting) >= _MAX_PLACES:
                     self.flush_waiting()
-                waiting = self._waiting[place] = _Waiting(self.mode, self.micro)
-            due = waiting.add(self.step, self._scalar_keys, self._scalars, self._written_ns)
-            self._scalar_keys, self._scalars = [], []
-            if due:
+                waiting = self._waiting[where] = Waiting(self.mode, self.micro)
+            scalars = self._scalar_keys, self._scalars, self._late_numbers
+            self._scalar_keys, self._scalars, self._late_numbers = [], [], []
+            if waiting.add(self.step, *scalars, self._written_ns):
                 self.flush_waiting()
 
-    def flush_waiting(self) -> None:
-        """Write the numbers that wait."""
+    def flush_waiting(self, tickets: dict[Source, Ticket] | None = None) -> None:
+        """Write the numbers that wait, once they have come with `tickets`, those sent now by default."""
+        if not self._waiting:
+            return
         held, self._waiting = self._waiting, {}
+        if tickets is None:
+            tickets = self._send() if self.sources else {}
         for waiting in held.values():
             self._written_ns = time.time_ns()
-            self.writer.append_scalars(
-                waiting.steps,
-                waiting.time_ns,
-                self._intern(waiting.keys),
-                waiting.values,
-                mode=waiting.mode,
-                micro=waiting.micro,
-            )
+            if tickets or self._desk is not None:
+                self._put(tickets, partial(self._write_waiting, waiting, tickets))
+            else:
+                self._write_waiting(waiting, tickets)
+
+    def _write_waiting(self, waiting: Waiting, tickets: dict[Source, Ticket]) -> None:
+        if waiting.late:
+            waiting.settle(tickets)
+        self.writer.append_scalars(
+            waiting.steps,
+            waiting.time_ns,
+            self._intern(waiting.keys),
+            waiting.values,
+            mode=waiting.mode,
+            micro=waiting.micro,
+        )
+
+    def _send(self) -> dict[Source, Ticket]:
+        """Have the devices send what was added so far."""
+        sent = {source: source.send() for source in self.sources.values()}
+        return {source: ticket for source, ticket in sent.items() if ticket is not None}
+
+    def _put(self, tickets: dict[Source, Ticket], write: Callable[[], None]) -> None:
+        """Write at once; or, from the first row of a device on, behind what is still on its way."""
+        if self._desk is None:
+            if not tickets:
+                write()
+                return
+            self._desk = LateDesk()
+        self._desk.put(tickets.values(), write)
+
+    def _write_rows(
+        self,
+        place: tuple[int, Mode, int, int],
+        gathered: Gathered,
+        late: dict[Source, LateRows],
+        numbers: list[LateNumbers],
+        tickets: dict[Source, Ticket],
+    ) -> None:
+        for source, rows in late.items():
+            gathered.add(rows.keys, tickets[source].read()[0], rows.places, rows.lengths)
+        for one in numbers:
+            gathered.add_numbers(*one.read(tickets))
+        keys, block = gathered.rows()
+        if keys:
+            step, mode, micro, now = place
+            self.writer.append(StatsRows(step, mode, micro, now, self._intern(keys), block))
 
     def flush(self) -> None:
         """Write rows and raw values of this place."""
         try:
             self.flush_rows()
         finally:
-            raw, self._raw, self._raw_bytes = self._raw, {}, 0
-            if raw:
+            if self._raw:
+                raw, self._raw, self._raw_bytes = self._raw, {}, 0
                 self.writer.write_raw(self.step, raw, mode=self.mode, micro=self.micro)
 
     def close(self) -> None:
@@ -241,11 +290,13 @@ class Recorder:
             self.flush()
         finally:
             self.flush_waiting()
+            if self._desk is not None:
+                self._desk.close()
 
-    def _take_rows(self) -> tuple[list[TensorKey], StatsBlock]:
-        """Take the rows gathered so far: tensors in the order in which they were read.
+    def _take_rows(self) -> Gathered:
+        """Take the rows gathered so far, those of devices left out.
 
-        Some of a step are blocks where the kernels are still being compiled, or for tensors of other devices.
+        Some of a step are blocks where the kernels are still being compiled.
         """
         measured, keys, scalars, blocks = self.measured, self._measured_keys, self._scalars, self._blocks
         places, all_keys = self._block_places, keys + self._scalar_keys + self._keys
@@ -264,11 +315,8 @@ class Recorder:
             measured.clear()
         if scalars:
             parts.append(scalar_block(scalars))
-        rows = concat([*parts, *blocks])
-        if not blocks or min(places) >= n_measured:
-            return all_keys, rows
-        order = _reading_order(n_measured, n_scalars, places, [len(block) for block in blocks])
-        return [all_keys[row] for row in order], take(rows, order)
+        lengths = [len(block) for block in blocks]
+        return Gathered(all_keys, [*parts, *blocks], n_measured, n_scalars, places, lengths)
 
     def _intern(self, keys: list[TensorKey]) -> tuple[TensorKey, ...]:
         """The same tuple object for the same keys: the writer caches its encoded form."""
@@ -279,15 +327,3 @@ class Recorder:
                 self._interned.clear()
             known = self._interned[identity] = tuple(keys)  # keeps the ids alive
         return known
-
-
-def _reading_order(measured: int, numbers: int, places: list[int], lengths: list[int]) -> NDArray[np.intp]:
-    """Places of rows that stand as measured ones, numbers, blocks: each block where it came, numbers last."""
-    came = np.concatenate(
-        [
-            np.arange(measured),
-            np.full(numbers, np.inf),
-            np.repeat(np.minimum(places, measured) - 0.5, lengths),  # before the row that came after it
-        ]
-    )
-    return np.argsort(came, kind="stable")

@@ -11,9 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tdbg_lab.records import StatsBlock
+    from tdbg_lab.capture.recorder import Recorder
+    from tdbg_lab.records import TensorKey
 
-__all__ = ["described", "dtype_text", "label_rows", "number", "rows_of", "summary"]
+__all__ = ["add_number", "add_summary", "described", "dtype_text", "label_rows", "rows_of"]
 
 
 def _is_torch(value: Any) -> bool:
@@ -35,20 +36,32 @@ def described(value: Any) -> tuple[str, tuple[int, ...]]:
     return dtype_text(array.dtype), array.shape
 
 
-def number(value: Any) -> float:
-    """A scalar; a tensor that still has its graph is read without a warning about it."""
-    return float(value.detach() if _is_torch(value) else value)
-
-
-def summary(value: Any) -> StatsBlock:
-    """Statistics of one value, one row."""
+def add_number(recorder: Recorder, key: TensorKey, value: Any) -> None:
+    """Add a row with one number; nothing waits for a tensor on a GPU."""
     if _is_torch(value):
+        from tdbg_lab.capture.pytorch.measuring import record_number
+
+        record_number(recorder, key, value)
+    else:
+        recorder.add_scalar(key, float(value))
+
+
+def add_summary(recorder: Recorder, key: TensorKey, value: Any) -> str | None:
+    """Add a row of statistics of one value; why it has none, where that is known at once."""
+    if _is_torch(value):
+        from tdbg_lab.capture.pytorch.measuring import on_gpu, record_tensors
         from tdbg_lab.stats.tensors import summarize_tensors
 
-        return summarize_tensors([value.detach()])
-    from tdbg_lab.stats import summarize
+        if on_gpu(value):
+            record_tensors(recorder, [key], [value.detach()])
+            return None
+        block = summarize_tensors([value.detach()])
+    else:
+        from tdbg_lab.stats import summarize
 
-    return summarize([np.asarray(value)])
+        block = summarize([np.asarray(value)])
+    recorder.add([key], block)
+    return block.reason(0)
 
 
 def label_rows(labels: Any, limit: int | None, codes: dict[str, int]) -> NDArray[Any]:

@@ -1,315 +1,248 @@
 """Measuring on a device without waiting for it: `DeviceBuffer`.
 
-The results of a call lie in one buffer on the device: partials, histograms, channels. When the device
-has filled it, a side stream copies it to pinned memory, while the next steps run; `poll` picks up
-what has arrived. Triton kernels do the measuring on CUDA, torch operations elsewhere.
+What is measured until `DeviceBuffer.send` lies in one slot on the device: partials, histograms, channels,
+numbers. When the device has filled it, a side stream copies it to pinned memory, while the next steps
+run; the `Ticket` says when it has arrived. Triton kernels do the measuring on CUDA, torch operations
+elsewhere.
 """
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
-from collections import deque
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from tdbg_lab.stats import torch_ops
-from tdbg_lab.stats.bins import N_BINS
 from tdbg_lab.stats.block import empty_block
-from tdbg_lab.stats.dtypes import float8_tables
-from tdbg_lab.stats.gather import Layout, sentence, take_apart
-from tdbg_lab.stats.layouts import memory_of
-from tdbg_lab.stats.partials import COLUMNS, block_from_partials
+from tdbg_lab.stats.gather import sentence, take_apart
+from tdbg_lab.stats.layouts import ordinary_memory
+from tdbg_lab.stats.slot import Slot, countable
+from tdbg_lab.stats.transfers import transfer_of
+from tdbg_lab.stats.triton_kernels import triton_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from tdbg_lab.records import StatsBlock
+    from tdbg_lab.stats.gather import Layout
     from tdbg_lab.stats.layouts import Part
 
-__all__ = ["DeviceBuffer", "has_triton", "summarize_on_device"]
+__all__ = ["DeviceBuffer", "Ticket", "summarize_on_device"]
 
 log = logging.getLogger(__name__)
 
-
-def has_triton(device: torch.device) -> bool:
-    """Whether the Triton kernels can run on a device."""
-    return device.type == "cuda" and find_spec("triton") is not None
+_LONG_S = 60.0
+_NOTHING: AbstractContextManager[Any] = nullcontext()
 
 
-class Transfer(Protocol):
-    """The way of results from the device to the host."""
+class Ticket:
+    """What was sent at one time, on its way from the device."""
 
-    def start(self, source: Tensor, target: Tensor) -> None:
-        """Copy, after everything queued on the device so far; does not wait."""
+    def __init__(self, slot: Slot, buffer: DeviceBuffer) -> None:
+        self._slot: Slot | None = slot
+        self._buffer = buffer
+        self._lock = threading.Lock()
+        self._block: StatsBlock | None = None
+        self._numbers: NDArray[np.float64] | None = None
 
-    def done(self) -> bool:
-        """Whether the copy has arrived; does not wait."""
+    def arrived(self) -> bool:
+        """Whether it can be read. Asks no driver: safe from any thread, at any moment."""
+        slot = self._slot
+        return slot is None or slot.lost or slot.transfer.arrived()
 
-    def wait(self) -> None:
-        """Wait until it has."""
+    def wait(self, timeout_s: float = _LONG_S) -> None:
+        """Wait until it has arrived. What the device does not give in time, or at all, is not known."""
+        slot = self._slot
+        if slot is None or slot.lost:
+            return
+        try:
+            if not slot.transfer.wait(timeout_s):
+                slot.lose(f"the device did not answer within {timeout_s:g} s")
+        except Exception as error:  # noqa: BLE001 - the device has failed, which the training is told itself
+            slot.lose(sentence(error))
 
-
-class _PlainTransfer:
-    """A copy that waits: for devices without streams."""
-
-    def start(self, source: Tensor, target: Tensor) -> None:
-        target.copy_(source)
-
-    def done(self) -> bool:
-        return True
-
-    def wait(self) -> None:
-        pass
-
-
-class _CudaTransfer:
-    """A copy on a side stream, behind the event that ends the measuring."""
-
-    def __init__(self, stream: torch.cuda.Stream) -> None:
-        self._stream = stream
-        self._measured = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
-
-    def start(self, source: Tensor, target: Tensor) -> None:
-        self._measured.record(torch.cuda.current_stream(source.device))
-        with torch.cuda.stream(self._stream):
-            self._stream.wait_event(self._measured)
-            target.copy_(source, non_blocking=True)
-            self._copied.record(self._stream)
-
-    def done(self) -> bool:
-        return bool(self._copied.query())  # type: ignore[no-untyped-call]
-
-    def wait(self) -> None:
-        self._copied.synchronize()
-
-
-@dataclass(slots=True)
-class _Sizes:
-    """What one call leaves in a buffer."""
-
-    rows: np.ndarray[Any, np.dtype[np.int64]]
-    """Part that each partial belongs to, ``(P,)``."""
-    n_parts: int
-    widths: list[int]
-    """Channels of each part."""
-
-    @property
-    def bounds(self) -> tuple[int, int, int]:
-        """Ends of partials, histograms and channels, in bytes."""
-        partials = len(self.rows) * len(COLUMNS) * 8
-        hist = partials + self.n_parts * N_BINS * 4
-        return partials, hist, hist + sum(self.widths) * 8
-
-    def views(self, buffer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """``(P, 10) float64`` partials, ``(parts, 2048) int32`` histograms, ``(2 * C,) float32`` channels."""
-        partials, hist, end = self.bounds
-        return (
-            buffer[:partials].view(torch.float64).view(-1, len(COLUMNS)),
-            buffer[partials:hist].view(torch.int32).view(-1, N_BINS),
-            buffer[hist:end].view(torch.float32),
-        )
-
-
-class _Slot:
-    """Buffers of one call on the device and on the host. In use until its copy has arrived."""
-
-    def __init__(self, device: torch.device, transfer: Transfer, tables: Tensor | None) -> None:
-        self._device = device
-        self._tables = tables
-        self._transfer = transfer
-        self._on_device = torch.empty(0, dtype=torch.uint8, device=device)
-        self._on_host = torch.empty(0, dtype=torch.uint8)
-        self._table = torch.empty(0, dtype=torch.int64, device=device)
-        self._host_table = torch.empty(0, dtype=torch.int64)
-        self._sizes = _Sizes(np.zeros(0, np.int64), 0, [])
-        self._layout = Layout(0)
-        self.tag: Any = None
-        self.done, self.wait = transfer.done, transfer.wait
-
-    def fill(self, parts: Sequence[Part], layout: Layout, tag: Any) -> None:
-        """Queue the measuring of parts that lie on the device, and the copy of the results."""
-        self.tag, self._layout = tag, layout
-        if self._tables is not None:
-            self._fill_by_triton(parts, self._tables)
-        else:
-            self._fill_by_torch(parts)
-        end = self._sizes.bounds[2]
-        self._transfer.start(self._on_device[:end], self._on_host[:end])
-
-    def _fill_by_triton(self, parts: Sequence[Part], tables: Tensor) -> None:
-        from tdbg_lab.stats import cuda
-
-        chunks = cuda.plan([memory_of(part.values, None) for part in parts])
-        widths = [_width(part) for part in parts]
-        partials, hist, channels = self._reserve(_Sizes(chunks.rows, len(parts), widths))
-        table = self._send(chunks.table)
-        hist.zero_()
-        cuda.launch(chunks, table, tables, partials, hist)
-        at = 0
-        for part, width in zip(parts, widths, strict=True):
-            if width:
-                found = torch_ops.channel_statistics(part.values, part.axis)
-                assert found is not None  # noqa: S101 - it has channels
-                channels[at : at + 2 * width].copy_(found.view(-1))
-                at += 2 * width
-
-    def _fill_by_torch(self, parts: Sequence[Part]) -> None:
-        queued = torch_ops.queue([part.values for part in parts], [part.axis for part in parts])
-        widths = [_width(part) for part in parts]
-        partials, hist, channels = self._reserve(
-            _Sizes(np.asarray(queued.rows, np.int64), len(parts), widths)
-        )
-        partials.copy_(queued.partials)
-        hist.copy_(queued.hist)
-        pairs = [pair.view(-1) for pair in queued.channels if pair is not None]
-        if pairs:
-            channels.copy_(torch.cat(pairs))
-
-    def _reserve(self, sizes: _Sizes) -> tuple[Tensor, Tensor, Tensor]:
-        """Views of the device buffer, which grows where it must."""
-        self._sizes = sizes
-        end = sizes.bounds[2]
-        if end > len(self._on_device):
-            pinned = self._device.type == "cuda"
-            self._on_device = torch.empty(end * 5 // 4, dtype=torch.uint8, device=self._device)
-            self._on_host = torch.empty(end * 5 // 4, dtype=torch.uint8, pin_memory=pinned)
-        return sizes.views(self._on_device)
-
-    def _send(self, table: np.ndarray[Any, np.dtype[np.int64]]) -> Tensor:
-        """The launch table on the device, by way of pinned memory."""
-        if table.size > len(self._table):
-            pinned = self._device.type == "cuda"
-            self._table = torch.empty(table.size * 5 // 4, dtype=torch.int64, device=self._device)
-            self._host_table = torch.empty(table.size * 5 // 4, dtype=torch.int64, pin_memory=pinned)
-        self._host_table[: table.size].numpy()[:] = table.reshape(-1)
-        return self._table[: table.size].copy_(self._host_table[: table.size], non_blocking=True)
-
-    def block(self) -> StatsBlock:
-        """The result, once it has arrived."""
-        partials, hist, channels = (view.numpy() for view in self._sizes.views(self._on_host))
-        pairs: list[Any] = []
-        at = 0
-        for width in self._sizes.widths:
-            pairs.append((channels[at : at + width], channels[at + width : at + 2 * width]))
-            at += 2 * width
-        return self._layout.join(block_from_partials(partials, self._sizes.rows, hist, pairs))
+    def read(self) -> tuple[StatsBlock, NDArray[np.float64]]:
+        """The rows and the numbers; the same ones each time. Call it when it has arrived."""
+        with self._lock:
+            slot, self._slot = self._slot, None
+            if slot is not None:
+                self._block, self._numbers = slot.block(), slot.values()
+                if slot.lost:  # the device may still write to it
+                    _keep(slot)
+                    _keep(self._buffer)
+                else:
+                    self._buffer.give_back(slot)
+        assert self._block is not None  # noqa: S101
+        assert self._numbers is not None  # noqa: S101
+        return self._block, self._numbers
 
 
 class DeviceBuffer:
-    """A ring of results that a device works on while training goes on.
+    """Measures what lies on one device, while training goes on.
 
-    ``push`` queues the measuring on the current stream, so that the tensors may change or go right
-    after it, and returns at once; ``poll`` gives what has arrived, without waiting. When all slots are
-    in flight, ``push`` drops the call rather than wait. Safe to use from several threads.
+    `add` queues the measuring on the current stream, so that the tensors may change or go right after it,
+    and returns at once; `send` queues the way to the host of all that was added since the last time. When
+    all slots are on their way, what is added is dropped rather than waited for.
 
     Parameters
     ----------
     device : torch.device or str
         Where the tensors lie. Tensors of other devices get a row with a reason.
     slots : int
-        Calls in flight at most.
+        Sets of results on their way at most.
     triton : bool, optional
         Use the Triton kernels; by default where they can run.
 
     Examples
     --------
     >>> buffer = DeviceBuffer("cuda")
-    >>> buffer.push([model.weight], tag=step)
-    >>> for tag, block in buffer.poll():
-    ...     write(tag, block)
+    >>> buffer.add([model.weight])
+    >>> ticket = buffer.send()
+    >>> ticket.wait()
+    >>> block, numbers = ticket.read()
     """
 
     def __init__(self, device: torch.device | str, *, slots: int = 8, triton: bool | None = None) -> None:
         self.device = torch.device(device)
-        self.dropped = 0
-        """Calls that found no free slot."""
-        self._lock = threading.Lock()
-        self._in_flight: deque[_Slot] = deque()
-        wanted = has_triton(self.device) if triton is None else triton
-        transfers: list[Transfer] = [_PlainTransfer() for _ in range(slots)]
+        stream = None
         if self.device.type == "cuda":
             self.device = _indexed(self.device)
             stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-            transfers = [_CudaTransfer(stream) for _ in range(slots)]
-        tables = torch.from_numpy(float8_tables().copy()).to(self.device) if wanted else None
-        self._free = [_Slot(self.device, transfer, tables) for transfer in transfers]
-        self._ready: deque[tuple[Any, StatsBlock]] = deque()
+        self.dropped = 0
+        """Tensors and numbers that found no free slot."""
+        self._index = -1 if stream is None else self.device.index
+        self._stream = stream
+        self._triton = triton
+        self._tables: Tensor | None = None
+        self._lock = threading.Lock()
+        self._to_make = slots
+        self._free: list[Slot] = []
+        self._open: Slot | None = None
 
-    @property
-    def pending(self) -> int:
-        """Calls whose results have not been picked up."""
-        return len(self._in_flight) + len(self._ready)
-
-    def push(
-        self, tensors: Sequence[Tensor], *, channel_axes: Sequence[int | None] | None = None, tag: Any = None
-    ) -> bool:
-        """Measure tensors, which may change or go right after the call; False when dropped. Never raises.
+    def add(self, tensors: Sequence[Tensor], channel_axes: Sequence[int | None] | None = None) -> int | None:
+        """Measure tensors, which may change or go right after the call. Never raises.
 
         Parameters
         ----------
         tensors, channel_axes
             As for `tdbg_lab.stats.tensors.summarize_tensors`.
-        tag : object
-            Comes back with the block.
+
+        Returns
+        -------
+        The row that the first one will have; None when they were dropped.
         """
-        with self._lock:
-            if not self._free:
-                self.dropped += 1
-                return False
-            slot = self._free.pop()
+        slot = self._slot(len(tensors))
+        if slot is None:
+            return None
+        tables = self._usable_tables()
+        first, axes = slot.rows, channel_axes or (None,) * len(tensors)
+        if tables is not None and self._add_ordinary(slot, tensors, axes, tables):
+            return first
         try:
-            axes = channel_axes if channel_axes is not None else (None,) * len(tensors)
             parts, layout = take_apart(tensors, axes)
             parts = self._only_here(parts, layout)
-            with torch.no_grad(), self._current():
-                slot.fill(parts, layout, tag)
         except Exception as error:
             log.warning("Measuring %d tensors on %s failed.", len(tensors), self.device, exc_info=True)
-            with self._lock:
-                self._free.append(slot)
-                self._ready.append((tag, empty_block(len(tensors), sentence(error))))
-            return True
-        with self._lock:
-            self._in_flight.append(slot)
+            return slot.refuse(len(tensors), sentence(error))
+        try:
+            with torch.no_grad(), self._current():
+                slot.add(parts, layout, tables)
+        except Exception as error:  # noqa: BLE001
+            self._failed(slot, error)
+        return first
+
+    def _add_ordinary(
+        self, slot: Slot, tensors: Sequence[Tensor], axes: Sequence[int | None], tables: Tensor
+    ) -> bool:
+        """`add` without a detour, if all tensors are contiguous memory of this device, as most are."""
+        try:
+            memories = []
+            for tensor, axis in zip(tensors, axes, strict=True):
+                memory = ordinary_memory(tensor, axis) if tensor.get_device() == self._index else None
+                if memory is None or not countable(memory):
+                    return False
+                memories.append(memory)
+        except Exception:  # noqa: BLE001 - whatever it is, it is not ordinary
+            return False
+        try:
+            with self._current():
+                slot.add_ordinary(memories, tables)
+        except Exception as error:  # noqa: BLE001
+            self._failed(slot, error)
         return True
 
-    def poll(self) -> list[tuple[Any, StatsBlock]]:
-        """(tag, block) of the calls that have arrived, in their order. Does not wait."""
-        return self._collect(wait=False)
+    def _failed(self, slot: Slot, error: Exception) -> None:
+        """Nothing of the slot is known now; if the kernels were why, they are not called again."""
+        log.warning("Measuring on %s failed.", self.device, exc_info=error)
+        slot.error = sentence(error)
+        if self._tables is not None:
+            triton_kernels().broken = True
 
-    def drain(self) -> list[tuple[Any, StatsBlock]]:
-        """(tag, block) of all calls so far, in their order. Waits for the device."""
-        return self._collect(wait=True)
+    def _usable_tables(self) -> Tensor | None:
+        """What the Triton kernels read; None where they cannot be called now."""
+        kernels = triton_kernels()
+        wanted = self.device.type == "cuda" and kernels.usable() if self._triton is None else self._triton
+        if wanted and self._tables is None:
+            self._tables = kernels.tables(self.device)
+        return self._tables if wanted else None
 
-    def _collect(self, *, wait: bool) -> list[tuple[Any, StatsBlock]]:
-        collected: list[tuple[Any, StatsBlock]] = []
-        while True:
+    def add_numbers(self, values: Tensor) -> int | None:
+        """Take real numbers that lie on the device along, as float64.
+
+        Returns
+        -------
+        The place that the first one will have; None when they were dropped.
+        """
+        slot = self._slot(values.numel())
+        if slot is None:
+            return None
+        with torch.no_grad(), self._current():
+            return slot.add_numbers(values)
+
+    def send(self) -> Ticket | None:
+        """Queue the way to the host of what was added; None when nothing was."""
+        slot, self._open = self._open, None
+        if slot is None:
+            return None
+        try:
+            with self._current():
+                slot.send()
+        except Exception as error:  # noqa: BLE001 - a device that has failed
+            slot.lose(slot.error or sentence(error))
+        return Ticket(slot, self)
+
+    def give_back(self, slot: Slot) -> None:
+        """A slot was read, and can be filled again."""
+        slot.clear()
+        with self._lock:
+            self._free.append(slot)
+
+    def _slot(self, wanted: int) -> Slot | None:
+        """The slot that is being filled; None when all are on their way."""
+        if self._open is None:
             with self._lock:
-                while self._ready:
-                    collected.append(self._ready.popleft())
-                if not self._in_flight or not (wait or self._in_flight[0].done()):
-                    return collected
-                slot = self._in_flight.popleft()
-            slot.wait()
-            try:
-                collected.append((slot.tag, slot.block()))
-            finally:
-                slot.tag = None
-                with self._lock:
-                    self._free.append(slot)
+                if self._free:
+                    self._open = self._free.pop()
+                elif self._to_make:
+                    self._to_make -= 1
+                    self._open = Slot(self.device, transfer_of(self.device, self._stream))
+                else:
+                    self.dropped += wanted
+        return self._open
 
     def _current(self) -> AbstractContextManager[Any]:
         """Make this device the current one, as Triton wants it."""
-        return torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext()
+        if self._index < 0 or torch.cuda.current_device() == self._index:
+            return _NOTHING
+        return torch.cuda.device(self.device)
 
     def _only_here(self, parts: list[Part], layout: Layout) -> list[Part]:
         """The parts on this device; the tensors of the others get a reason."""
@@ -324,22 +257,33 @@ class DeviceBuffer:
         return [parts[i] for i in kept]
 
 
-def summarize_on_device(parts: Sequence[Part], *, triton: bool | None = None) -> StatsBlock:
+def summarize_on_device(parts: Sequence[Part]) -> StatsBlock:
     """Statistics of dense parts on one device, one row each. Waits for it."""
-    buffer = DeviceBuffer(parts[0].values.device, slots=1, triton=triton)
-    axes = [part.axis for part in parts]
-    buffer.push([part.values for part in parts], channel_axes=axes)
-    return buffer.drain()[0][1]
+    buffer, turn = _shared(parts[0].values.device)
+    with turn:
+        known = buffer.add([part.values for part in parts], [part.axis for part in parts]) is not None
+        ticket = buffer.send()
+        if not known or ticket is None:
+            return empty_block(len(parts), f"{buffer.device} has failed before")
+        ticket.wait()
+        return ticket.read()[0]
+
+
+@cache
+def _shared(device: torch.device) -> tuple[DeviceBuffer, threading.Lock]:
+    """The buffer of a device for those who wait, one at a time."""
+    return DeviceBuffer(device, slots=1), threading.Lock()
+
+
+def _keep(one: Slot | DeviceBuffer) -> None:
+    """Let something live until the process ends.
+
+    A device has failed. To free memory that it was told to write to would ask it whether it has done so,
+    which PyTorch answers by ending the process, in the middle of the training's own error.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
 def _indexed(device: torch.device) -> torch.device:
     """A CUDA device by its number: tensors never say ``cuda`` alone."""
     return torch.device("cuda", torch.cuda.current_device()) if str(device) == "cuda" else device
-
-
-def _width(part: Part) -> int:
-    """Channels of a part."""
-    values, axis = part.values, part.axis
-    if axis is None or not values.numel() or not -values.ndim <= axis < values.ndim:
-        return 0
-    return int(values.shape[axis])

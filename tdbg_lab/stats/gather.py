@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.stats.block import concat, empty_block, scalar_block, take
-from tdbg_lab.stats.layouts import NotMeasuredError, dense_parts
+from tdbg_lab.stats.layouts import NotMeasuredError, Part, dense_parts, ordinary_memory
 from tdbg_lab.stats.merging import merge
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tdbg_lab.records import StatsBlock
-    from tdbg_lab.stats.layouts import Part
 
 __all__ = ["Layout", "sentence", "take_apart"]
 
@@ -35,8 +34,23 @@ class Layout:
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a tensor has no part."""
 
+    def add_parts(self, n: int) -> None:
+        """Let tensors follow that are one part each."""
+        self.owners += range(self.n_rows, self.n_rows + n)
+        self.n_rows += n
+
+    def extend(self, more: Layout) -> None:
+        """Let the rows of `more` follow."""
+        n = self.n_rows
+        self.n_rows += more.n_rows
+        self.owners += [owner + n for owner in more.owners]
+        self.zeros += [(owner + n, zeros) for owner, zeros in more.zeros]
+        self.reasons |= {row + n: reason for row, reason in more.reasons.items()}
+
     def join(self, parts: StatsBlock) -> StatsBlock:
         """Rows of the tensors from the rows of their parts."""
+        if not self.zeros and not self.reasons and self.owners == list(range(self.n_rows)):
+            return parts  # as nearly always
         extra = [_zeros(n) for _, n in self.zeros]
         refused = [empty_block(1, reason) for reason in self.reasons.values()]
         groups = [*self.owners, *(owner for owner, _ in self.zeros), *self.reasons]
@@ -52,8 +66,11 @@ def take_apart(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> tuple[l
     layout = Layout(len(tensors))
     for row, (tensor, axis) in enumerate(zip(tensors, axes, strict=True)):
         try:
-            with torch.no_grad():
-                found = dense_parts(tensor, axis)
+            if ordinary_memory(tensor, None) is not None:  # most are
+                found = [Part(tensor, axis)]
+            else:
+                with torch.no_grad():
+                    found = dense_parts(tensor, axis)
         except NotMeasuredError as error:
             layout.reasons[row] = str(error)
         except Exception as error:  # noqa: BLE001 - whatever a tensor subclass raises is its reason

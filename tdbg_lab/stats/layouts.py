@@ -27,6 +27,7 @@ __all__ = [
     "is_dense",
     "is_freed",
     "memory_of",
+    "ordinary_memory",
 ]
 
 DENSIFY_LIMIT = 1 << 24
@@ -35,6 +36,8 @@ COPY_LIMIT = 1 << 22
 """Elements copied at a time of a tensor that is not dense in memory."""
 _FAR = 1 << 40
 """An address that no offset within a tensor reaches."""
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 DTYPE_CODES: dict[torch.dtype, int] = {
     getattr(torch, name): code for name, code in CODES.items() if hasattr(torch, name)
@@ -56,7 +59,7 @@ class Part(NamedTuple):
 
 
 def memory_of(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int]:
-    """(address, code, elements, channels, inner) of a dense CPU tensor of a type in `DTYPE_CODES`."""
+    """(address, code, elements, channels, inner) of a dense tensor of a type in `DTYPE_CODES`."""
     channels, inner = 0, 0
     n = tensor.numel()
     if axis is not None and n:
@@ -66,6 +69,22 @@ def memory_of(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int
         else:
             channels, inner = channel_layout(shape, tensor.stride(), axis)
     return tensor.data_ptr(), DTYPE_CODES[tensor.dtype], n, channels, inner
+
+
+def ordinary_memory(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] | None:
+    """`memory_of` an ordinary contiguous tensor, without a detour; None for all others."""
+    if type(tensor) not in _PLAIN or tensor.layout is not torch.strided or tensor.is_meta:
+        return None
+    code = DTYPE_CODES.get(tensor.dtype)
+    if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
+        return None
+    address, n = address_of(tensor), tensor.numel()
+    if not address and n:
+        return None
+    if axis is None or not n:
+        return address, code, n, 0, 0
+    shape = tensor.shape
+    return (address, code, n, shape[axis], prod(shape[axis + 1 :])) if 0 <= axis < len(shape) else None
 
 
 def is_dense(tensor: Tensor) -> bool:
@@ -91,7 +110,7 @@ def is_freed(tensor: Tensor) -> bool:
 
 
 def address_of(tensor: Tensor) -> int:
-    """Where the elements of an ordinary CPU tensor lie; 0 if it has none, or its memory was given back.
+    """Where the elements of an ordinary tensor lie; 0 if it has none, or its memory was given back.
 
     What was given back lies at its offset from 0. So a far address is a true one, which is most of them: they
     are spared the questions of `is_freed`.

@@ -7,7 +7,6 @@ turned into dense parts (`tdbg_lab.stats.layouts`), whose statistics merge to th
 from __future__ import annotations
 
 import logging
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from tdbg_lab.stats.block import concat, empty_block, take
 from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.gather import sentence, take_apart
-from tdbg_lab.stats.layouts import DTYPE_CODES, address_of, memory_of
+from tdbg_lab.stats.layouts import memory_of, ordinary_memory
 from tdbg_lab.stats.team import torch_team
 from tdbg_lab.stats.transforms import outside_transforms, transforming, unwrapped
 
@@ -45,7 +44,6 @@ log = logging.getLogger(__name__)
 MAX_CHANNELS = 4096
 """Dimensions longer than this (a vocabulary) are not taken for channels by default."""
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _FEATURES_LAST = (
     "Linear", "Norm1d", "LayerNorm", "RMSNorm", "Embedding", "Attention", "Transformer", "LSTM", "GRU", "RNN",
 )  # fmt: skip
@@ -147,19 +145,9 @@ def says_its_axis(module_type_name: str) -> bool:
 
 
 def _plain(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] | None:
-    """Memory of an ordinary contiguous CPU tensor, without a detour; None for all others."""
-    if type(tensor) not in _PLAIN or not tensor.is_cpu or tensor.layout is not torch.strided:
-        return None
-    code = DTYPE_CODES.get(tensor.dtype)
-    if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
-        return None
-    address, n = address_of(tensor), tensor.numel()
-    if not address and n:
-        return None
-    if axis is None or not n:
-        return address, code, n, 0, 0
-    shape = tensor.shape
-    return (address, code, n, shape[axis], prod(shape[axis + 1 :])) if 0 <= axis < len(shape) else None
+    """Memory of an ordinary contiguous CPU tensor; None for all others."""
+    found = ordinary_memory(tensor, axis)
+    return found if found is not None and tensor.is_cpu else None
 
 
 def _any_tensors(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> StatsBlock:

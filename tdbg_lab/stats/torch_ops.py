@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import StatsBlock
 
-__all__ = ["Queued", "channel_statistics", "finish", "queue", "summarize"]
+__all__ = ["Queued", "channel_sums", "finish", "queue", "summarize"]
 
 _PART = 1 << 22
 """Elements handled at a time."""
@@ -34,12 +34,14 @@ class Queued(NamedTuple):
 
     partials: Tensor
     """``(P, 10) float64``, by `tdbg_lab.stats.partials.COLUMNS`."""
-    rows: list[int]
-    """Tensor of each partial."""
+    counts: list[int]
+    """Partials of each tensor."""
     hist: Tensor
     """``(N, 2048) int64``."""
     channels: list[Tensor | None]
-    """Per tensor ``(2, C) float32``: share of zeros, mean."""
+    """Per tensor what `channel_sums` gives."""
+    sizes: list[int]
+    """Elements of each tensor."""
 
 
 def summarize(tensors: Sequence[Tensor], *, channel_axes: Sequence[int | None]) -> StatsBlock:
@@ -55,49 +57,48 @@ def summarize(tensors: Sequence[Tensor], *, channel_axes: Sequence[int | None]) 
 
 def finish(queued: Queued) -> StatsBlock:
     """Results as a block; waits for the device when they are still there."""
-    pairs = [None if pair is None else pair.cpu().numpy() for pair in queued.channels]
+    sums = queued.channels
     return block_from_partials(
         queued.partials.cpu().numpy(),
-        np.asarray(queued.rows, np.int64),
+        range(len(queued.counts)),
+        queued.counts,
         queued.hist.cpu().numpy(),
-        [None if pair is None else (pair[0], pair[1]) for pair in pairs],
+        np.concatenate([np.zeros(0), *(one.cpu().numpy().reshape(-1) for one in sums if one is not None)]),
+        widths=[(0 if one is None else one.shape[1], n) for one, n in zip(sums, queued.sizes, strict=True)],
     )
 
 
 def queue(tensors: Sequence[Tensor], channel_axes: Sequence[int | None]) -> Queued:
     """Queue everything on the device of the tensors."""
     home = tensors[0].device
-    partials, rows, hists, channels = [], [], [], []
-    for row, (tensor, axis) in enumerate(zip(tensors, channel_axes, strict=True)):
+    partials, counts, hists, channels = [], [], [], []
+    for tensor, axis in zip(tensors, channel_axes, strict=True):
         flat = _flat(tensor)
         hist = torch.zeros(N_BINS + 1, dtype=torch.int64, device=tensor.device)
-        for part in torch.split(flat, _PART) if flat.numel() else (flat,):
+        pieces = torch.split(flat, _PART) if flat.numel() else (flat,)
+        for part in pieces:
             wide, narrow = _widened(part)
             partials.append(_moments(wide).to(home))
             _count_bins(wide, narrow, hist)
-            rows.append(row)
+        counts.append(len(pieces))
         hists.append(hist[:N_BINS].to(home))
-        channels.append(channel_statistics(tensor, axis))
-    return Queued(torch.stack(partials), rows, torch.stack(hists), channels)
+        channels.append(channel_sums(tensor, axis))
+    sizes = [tensor.numel() for tensor in tensors]
+    return Queued(torch.stack(partials), counts, torch.stack(hists), channels, sizes)
 
 
-def channel_statistics(tensor: Tensor, axis: int | None) -> Tensor | None:
-    """Share of zeros and mean of the finite elements per channel, ``(2, C) float32``; None without."""
+def channel_sums(tensor: Tensor, axis: int | None) -> Tensor | None:
+    """Zeros, sum and number of the finite elements of each channel, ``(3, C) float64``; None without."""
     if axis is None or not tensor.numel() or not -tensor.ndim <= axis < tensor.ndim:
         return None
     if tensor.dtype.itemsize == 1:
         tensor = tensor.float()
-    others = [dim for dim in range(tensor.ndim) if dim != axis % tensor.ndim]
     finite = torch.isfinite(tensor)
-    zeros = tensor == 0
     kept = torch.where(finite, tensor, torch.zeros((), dtype=tensor.dtype, device=tensor.device))
+    others = [dim for dim in range(tensor.ndim) if dim != axis % tensor.ndim]
     if not others:
-        mean = torch.where(finite, tensor.double(), torch.nan)
-        return torch.stack([zeros.double(), mean]).float()
-    total = kept.sum(dim=others, dtype=torch.float64)
-    known = finite.sum(dim=others, dtype=torch.float64)
-    share = zeros.sum(dim=others, dtype=torch.float64) / (tensor.numel() // tensor.shape[axis])
-    return torch.stack([share, total / known]).float()
+        return torch.stack([(tensor == 0).double(), kept.double(), finite.double()])
+    return torch.stack([one.sum(dim=others, dtype=torch.float64) for one in (tensor == 0, kept, finite)])
 
 
 def _flat(tensor: Tensor) -> Tensor:

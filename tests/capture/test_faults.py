@@ -15,7 +15,7 @@ from capture_training import Net, train
 from torch import nn
 
 import tdbg_lab as tdbg
-from tdbg_lab.capture import cost, plan, recorder
+from tdbg_lab.capture import cost, gathered, plan, recorder
 from tdbg_lab.capture.pytorch import losses, measuring, modules, optimizers, parameters, scaler, updates
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.errors import StoreError, TdbgError
@@ -53,7 +53,7 @@ PLACES = [
     (GrowingBlock, "reserve"),
     (GrowingBlock, "block"),
     (recorder.Recorder, "add_problem"),
-    (recorder, "concat"),
+    (gathered, "concat"),
     (cost.CostMeter, "read"),
     (cost.CostMeter, "step_done"),
     (PhaseRecorder, "switch"),

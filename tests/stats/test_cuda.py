@@ -1,8 +1,10 @@
 """The Triton kernels: interpreted on the CPU, compiled for a GPU without one, and run on one."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +19,22 @@ FLOATS = ["float32", "float64", "float16", "bfloat16", *FLOAT8]
 INTS = ["int8", "uint8", "bool", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 
 INTERPRETED = """
-import pickle, sys, torch
-from tests_cases import cases
+import contextlib, pickle, sys, torch
+from tests_cases import cases, compare_samples
 from tdbg_lab.stats.device import DeviceBuffer
+from tdbg_lab.stats.cuda_samples import DeviceSamples
+from tdbg_lab.stats.layouts import ordinary_memory
+from tdbg_lab.stats.triton_kernels import triton_kernels
 torch.set_num_threads(1)
+tables = triton_kernels().tables(torch.device("cpu"))
+compare_samples(DeviceSamples, ordinary_memory, tables, contextlib.nullcontext)
 tensors, axes = cases()
 buffer = DeviceBuffer("cpu", triton=True)
-buffer.push(tensors, channel_axes=axes)
+for tensor, axis in zip(tensors, axes):
+    buffer.add([tensor], [axis])
+buffer.add(tensors)
 import dataclasses
-block = buffer.drain()[0][1]
+block = buffer.send().read()[0]
 pickle.dump({f.name: getattr(block, f.name) for f in dataclasses.fields(block)}, open(sys.argv[1], "wb"))
 """
 
@@ -34,16 +43,20 @@ import sys
 import triton, triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tdbg_lab.stats.cuda import _measure_chunks
-types = dict(chunks="*i64", first="i32", tables="*fp32", partials="*fp64", hist="*i32")
+from tdbg_lab.stats.cuda import _LONG, _LOOPS, _NO_CHANNELS, _NUMBERS, _OPTIONS, _POINTERS, _WIDE
+from tdbg_lab.stats.cuda import _measure_chunks, _measure_one, _of_code
+many = dict(chunks="*i64", first="i32", tables="*fp32", partials="*fp64", hist="*i32")
+one = {name: "i64" if name in _POINTERS else "i32" for name in _NUMBERS} | {"tables": "*fp32"}
+kernels = [(_measure_chunks, many, {})]
+for rows, cols in (_NO_CHANNELS, _WIDE, _LONG):
+    kernels.append((_measure_one, one, dict(ROWS=rows, COLS=cols, LOOPS=_LOOPS)))
 for code in (0, 2, 8, 12, 16):
-    constants = dict(CODE=code, FLOAT=tl.float64 if 8 <= code < 16 else tl.float32, LANES=1024)
-    constants |= dict(SMALL=1e-12, LARGE=1e15)
-    signature = types | dict.fromkeys(constants, "constexpr")
-    source = ASTSource(fn=_measure_chunks, signature=signature, constexprs=constants)
-    options = dict(num_warps=8, enable_fp_fusion=True)
-    binary = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-    assert len(binary.asm["cubin"]) > 1000
+    for kernel, types, tile in kernels:
+        constants = {**_of_code(code), **tile}
+        signature = types | dict.fromkeys(constants, "constexpr")
+        source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
+        binary = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=_OPTIONS)
+        assert len(binary.asm["cubin"]) > 1000
 """
 
 
@@ -82,15 +95,19 @@ def cases():
     tensors += [torch.randn(2000) * 1e-30, torch.randn(2000) * 1e30]
     tensors += [torch.tensor([1e300, -1e308, 0.0], dtype=torch.float64)]
     tensors += [torch.tensor([1e-300, -5e-324], dtype=torch.float64)]
-    channels = torch.relu(torch.randn(3, 5, 4, 4)).to(memory_format=torch.channels_last)
-    return [*tensors, channels], [None] * len(tensors) + [1]
+    images = torch.relu(torch.randn(3, 5, 40, 41))
+    with_channels = [images, images.to(memory_format=torch.channels_last), images[..., 0].double()]
+    with_channels += [torch.relu(torch.randn(70, 130)).bfloat16(), torch.randint(-2, 3, (6, 7))]
+    with_channels[1][0, 2, 0, 0] = float("nan")
+    return [*tensors, *with_channels], [None] * len(tensors) + [1, 1, 1, 1, 0]
 
 
 def _want():
+    """Of all cases with their channels, and of all once more, without."""
     tensors, axes = cases()
     narrow = (torch.bfloat16, *(getattr(torch, name) for name in FLOAT8))
     arrays = [t.float().numpy() if t.dtype in narrow else t.numpy() for t in tensors]
-    return reference.summarize(arrays, channel_axes=axes)
+    return reference.summarize(arrays * 2, channel_axes=[*axes, *[None] * len(axes)])
 
 
 def test_triton_kernel_interpreted_agrees_with_reference(tmp_path, assert_agree):
@@ -113,8 +130,9 @@ def test_torch_operations_agree_with_reference_on_the_same_cases(assert_agree):
 
     tensors, axes = cases()
     buffer = DeviceBuffer("cpu", triton=False)
-    buffer.push(tensors, channel_axes=axes)
-    assert_agree(buffer.drain()[0][1], _want())
+    buffer.add(tensors, axes)
+    buffer.add(tensors)
+    assert_agree(buffer.send().read()[0], _want())
 
 
 def _python(tmp_path, code, environment):
@@ -138,40 +156,82 @@ gpu = pytest.mark.gpu
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
+@pytest.fixture
+def no_waiting():
+    """A function: whatever waits for the device within a ``with`` block of it fails."""
+
+    @contextlib.contextmanager
+    def guard():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that this is a prototype
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                yield
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+
+    return guard
+
+
 @gpu
 @needs_cuda
 @pytest.mark.parametrize("triton", [True, False])
 def test_device_buffer_on_cuda_agrees_with_reference(assert_agree, triton):
     from tdbg_lab.stats.device import DeviceBuffer
 
-    if triton:
-        pytest.importorskip("triton")
     tensors, axes = cases()
     buffer = DeviceBuffer("cuda", triton=triton)
-    buffer.push([tensor.cuda() for tensor in tensors], channel_axes=axes)
-    assert_agree(buffer.drain()[0][1], _want())
+    there = [tensor.cuda() for tensor in tensors]
+    for tensor, axis in zip(there, axes, strict=True):
+        buffer.add([tensor], [axis])
+    buffer.add(there)
+    ticket = buffer.send()
+    ticket.wait()
+    block = ticket.read()[0]
+    assert [reason for reason in block.reasons if reason] == []
+    assert_agree(block, _want())
 
 
 @gpu
 @needs_cuda
-def test_device_buffer_on_cuda_does_not_wait_and_is_not_fooled_by_later_writes():
+def test_device_buffer_on_cuda_does_not_wait_and_is_not_fooled_by_later_writes(no_waiting):
     from tdbg_lab.stats.device import DeviceBuffer
 
     buffer = DeviceBuffer("cuda")
-    weight = torch.ones(1 << 20, device="cuda")
-    buffer.push([weight])
-    buffer.drain()  # compiled now
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        for step in range(5):
-            buffer.push([weight], tag=step)
+    weight, tickets = torch.ones(1 << 20, device="cuda"), []
+    buffer.add([weight])
+    buffer.send().wait()  # compiled now
+    with no_waiting():
+        for _ in range(5):
+            assert buffer.add([weight]) == 0
+            assert buffer.add_numbers(weight.max()) == 0
+            tickets.append(buffer.send())
             weight.add_(1.0)
-        buffer.poll()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     torch.cuda.synchronize()
-    means = [block.mean[0] for _, block in buffer.drain()]
-    assert means[-1] == 5.0
+    assert all(ticket.arrived() for ticket in tickets)
+    assert [ticket.read()[0].mean[0] for ticket in tickets] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert tickets[2].read()[1].tolist() == [3.0]
+
+
+@gpu
+@needs_cuda
+def test_tensors_of_several_streams_are_measured_in_their_order():
+    from tdbg_lab.stats.device import DeviceBuffer
+
+    buffer = DeviceBuffer("cuda")
+    side, value = torch.cuda.Stream(), torch.ones(1 << 22, device="cuda")
+    buffer.add([value])
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(20_000_000)
+        value.mul_(3.0)
+        buffer.add([value, value])
+    torch.cuda.current_stream().wait_stream(side)
+    for _ in range(100):  # more than there is room for at first
+        buffer.add([value])
+    ticket = buffer.send()
+    ticket.wait()
+    assert ticket.read()[0].mean.tolist() == [1.0] + [3.0] * 102
 
 
 @gpu
@@ -183,3 +243,40 @@ def test_summarize_tensors_takes_tensors_of_several_devices(assert_agree):
     want = reference.summarize([tensor.cpu().numpy() for tensor in tensors])
     assert_agree(summarize_tensors(tensors), want)
     assert np.isfinite(want.mean).all()
+
+
+@gpu
+@needs_cuda
+def test_samples_on_cuda_are_compared_with_what_is_there_later(no_waiting):
+    from tdbg_lab.stats.cuda_samples import DeviceSamples
+    from tdbg_lab.stats.layouts import ordinary_memory
+    from tdbg_lab.stats.triton_kernels import triton_kernels
+
+    compare_samples(
+        DeviceSamples, ordinary_memory, triton_kernels().tables(torch.device("cuda", 0)), no_waiting
+    )
+
+
+def compare_samples(samples_of, memory_of, tables, no_waiting):
+    torch.manual_seed(1)
+    tensors = [torch.randn(n, device=tables.device) for n in (5, 20_000, 3000)]
+    tensors[2] = tensors[2].bfloat16()
+    plans = [(1, 5, 0), (64, 64, 300), (1, 3000, 0)]
+    samples = samples_of([memory_of(tensor, None) for tensor in tensors], plans, tables)
+    looked_at = [
+        tensor.as_strided((blocks, width), (step or 1, 1)).double().cpu()
+        for tensor, (blocks, width, step) in zip(tensors, plans, strict=True)
+    ]
+    samples.copy()
+    samples.ratios()  # compiled now
+    with no_waiting():
+        samples.copy()
+        for tensor in tensors:
+            tensor.mul_(1.5)
+        found = samples.ratios()
+    later = [
+        tensor.as_strided((blocks, width), (step or 1, 1)).double().cpu()
+        for tensor, (blocks, width, step) in zip(tensors, plans, strict=True)
+    ]
+    wanted = [((b - a).norm() / a.norm()).item() for a, b in zip(looked_at, later, strict=True)]
+    np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-6)

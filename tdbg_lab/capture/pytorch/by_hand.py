@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch.optim import Optimizer
 
+from tdbg_lab.capture.pytorch.measuring import record_number
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class ByHand:
         norm = self._parameters.record(live, due, values=True, gradients_of=ids)
         key, membership = self._engine.key("optimizer/grad_norm", Kind.OPTIMIZER)
         if norm is not None and membership.mask & due:
-            self._engine.recorder.add_scalar(key, norm)
+            record_number(self._engine.recorder, key, norm)
 
     def _is_there(self) -> bool:
         """Whether the program holds an optimizer that moves parameters of the model."""

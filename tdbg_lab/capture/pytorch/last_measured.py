@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from tdbg_lab.capture.pytorch.measuring import record_tensors
+from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class LastMeasured:
         self._version = -1
         self._axis: int | None = None
         self._block: StatsBlock | None = None
-        """Its statistics, or None: those at a place in the rows that are gathered now."""
+        """Its statistics, or None: those at a place in the rows that are gathered now, or still to come."""
         self._place = (-1, -1)
         """Generation and number of that row."""
 
@@ -61,9 +61,13 @@ class LastMeasured:
             return
         block = record_tensors(recorder, keys, tensors, channel_axes=axes)
         if len(tensors) == 1 and type(tensor) is torch.Tensor and not tensor.is_inference():
-            self._tensor, self._version, self._block = ref(tensor), tensor._version, block  # noqa: SLF001
+            self._tensor, self._version = ref(tensor), tensor._version  # noqa: SLF001
             self._axis = axes[0]
-            self._place = recorder.measured.generation, len(recorder.measured) - 1
+            if block is LATE:
+                self._block, self._place = None, (-1, -1)
+            else:
+                self._block = block
+                self._place = recorder.measured.generation, len(recorder.measured) - 1
         else:
             self._tensor = None
 

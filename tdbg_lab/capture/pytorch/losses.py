@@ -11,10 +11,11 @@ import torch
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
 from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
-from tdbg_lab.capture.pytorch.measuring import record_tensors
+from tdbg_lab.capture.pytorch.measuring import is_late, record_number, record_tensors
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
+from tdbg_lab.stats.layouts import ordinary_memory
 from tdbg_lab.stats.transforms import unwrapped
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ class LossProbe:
             return
         if single_number(tensor):
             engine.recorder.add_scalar(key, float(tensor.item()))
+        elif tensor.numel() == 1 and is_late(tensor) and ordinary_memory(tensor, None) is not None:
+            record_number(engine.recorder, key, tensor.detach())
         else:
             record_tensors(engine.recorder, [key], [tensor.detach()])
 

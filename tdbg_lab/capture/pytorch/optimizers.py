@@ -16,6 +16,8 @@ import torch
 from tdbg_lab.capture.pytorch.by_hand import ByHand
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.graphs import within_graph
+from tdbg_lab.capture.pytorch.measuring import is_late, record_number
+from tdbg_lab.capture.pytorch.parameters import norm_on_device
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import local
@@ -48,7 +50,7 @@ class OptimizerWatch:
         self._updates = UpdateProbe(engine)
         self.scalers = ScalerWatch(engine, self.on_skipped, self._concerns)
         self._skipped_told = 0
-        self._unclipped: dict[str, float] = {}
+        self._unclipped: dict[str, float | torch.Tensor] = {}
         """Norm of the gradients of each optimizer before they were clipped in this step."""
         self._clipping = ClipWatch(self._before_clipping)
         self._optimizer_mask = engine.plan.mask_of(Kind.OPTIMIZER)
@@ -293,21 +295,21 @@ class OptimizerWatch:
         live = self.parameters.live()
         own = {name: self._ids(one, live, first=len(self._names) == 1) for one, name in self._names.items()}
         for name, owned in (own or {_TO_COME: {id(value) for _, value in live}}).items():
-            # Of two clippings the first counts; what was not finite stays so: those gradients were dropped.
-            if isfinite(self._unclipped.get(name, inf)) or clipped.isdisjoint(owned):
+            # Of two clippings the first counts; what was not finite does not: those gradients were dropped.
+            held = self._unclipped.get(name, inf)
+            if (isinstance(held, float) and isfinite(held)) or clipped.isdisjoint(owned):
                 continue
             norm = self._norm_now(owned)
+            if isinstance(held, torch.Tensor) and isinstance(norm, torch.Tensor):
+                norm = torch.where(held.isfinite(), held, norm)
             if norm is not None:
                 self._unclipped[name] = norm
 
-    def _norm_now(self, owned: set[int]) -> float | None:
-        """L2 norm of the gradients as they are; None without any."""
+    def _norm_now(self, owned: set[int]) -> float | torch.Tensor | None:
+        """L2 norm of the gradients as they are, on their device if that is a GPU; None without any."""
         grads = [value.grad for _, value in self.parameters.live() if id(value) in owned]
-        dense = [local(one) for one in grads if one is not None and one.layout is torch.strided]
-        if not dense:
-            return None
-        norms = torch.stack([one.float() for one in torch._foreach_norm(dense)])  # noqa: SLF001
-        return float(norms.norm())
+        norm = norm_on_device([local(one) for one in grads if one is not None])
+        return norm if norm is None or is_late(norm) else float(norm)
 
     def _close(self) -> None:
         self._stepped.clear()
@@ -335,7 +337,7 @@ class OptimizerWatch:
             if rate is not None and membership.mask & due:
                 self._engine.recorder.add_scalar(key, float(rate))
 
-    def _norm(self, name: str, due: int, norm: float | None, scale: float) -> None:
+    def _norm(self, name: str, due: int, norm: float | torch.Tensor | None, scale: float) -> None:
         base = "optimizer/grad_norm_shard" if self.parameters.sharded else "optimizer/grad_norm"
         suffix = f"/{name}" if self.prefix(name) else ""
         key, membership = self._engine.key(base + suffix, Kind.OPTIMIZER)
@@ -347,10 +349,10 @@ class OptimizerWatch:
         unclipped = self._unclipped.get(name, self._unclipped.get(_TO_COME))
         if norm is not None and unclipped is not None:
             clipped = base.replace("grad_norm", "grad_norm_clipped") + suffix
-            self._engine.recorder.add_scalar(self._engine.key(clipped, Kind.OPTIMIZER)[0], norm)
+            record_number(self._engine.recorder, self._engine.key(clipped, Kind.OPTIMIZER)[0], norm)
             norm = unclipped
         if norm is not None:
-            self._engine.recorder.add_scalar(key, norm)
+            record_number(self._engine.recorder, key, norm)
 
     def prefix(self, name: str) -> str:
         """What stands before the number of a parameter group in the name of a series."""

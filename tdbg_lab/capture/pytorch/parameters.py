@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import torch
 
-from tdbg_lab.capture.pytorch.measuring import record_tensors
+from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
 from tdbg_lab.capture.pytorch.values import PLAIN, distributed, dtype_name, local, raw_array
 from tdbg_lab.records import Kind
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ParameterSite
     from tdbg_lab.records import TensorKey
 
-__all__ = ["Live", "ParameterProbe", "norm_of"]
+__all__ = ["Live", "ParameterProbe", "norm_of", "norm_on_device"]
 
 Live: TypeAlias = "list[tuple[ParameterSite, torch.Tensor]]"
 """Parameters and buffers as they are now, with their places."""
@@ -89,7 +89,7 @@ class ParameterProbe:
 
     def record(
         self, live: Live, due: int, *, values: bool, gradients_of: Collection[int] | None, scale: float = 1.0
-    ) -> float | None:
+    ) -> float | torch.Tensor | None:
         """Add rows of weights (when `values`) and of gradients, in one pass over memory.
 
         Parameters
@@ -107,7 +107,7 @@ class ParameterProbe:
 
         Returns
         -------
-        L2 norm of the gradients seen, or None when they are not due.
+        L2 norm of the gradients seen, on their device if that is a GPU; or None when they are not due.
         """
         rows = _Rows(due)
         if values and due & self._values:
@@ -122,11 +122,17 @@ class ParameterProbe:
                     self._choose(rows, f"gradient/{site.name}", site, grad)
         if not rows.keys:
             return None
+        return self._measure(rows, weights)
+
+    def _measure(self, rows: _Rows, weights: int) -> float | torch.Tensor | None:
+        """Add the rows; the norm of those from the number of `weights` on, which are gradients."""
         recorder = self._engine.recorder
         block = record_tensors(recorder, rows.keys, rows.tensors)
         gradients = len(rows.keys) - weights
         if not gradients:
             return None
+        if block is LATE:
+            return norm_on_device(rows.tensors[weights:])
         if block is not None:
             counts = np.stack([block.count, block.nan_count, block.pos_inf_count, block.neg_inf_count])
             return norm_of(counts[:, weights:], block.l2[weights:])
@@ -170,6 +176,16 @@ class ParameterProbe:
             return True
         self._frozen_versions[site.name] = version
         return False
+
+
+def norm_on_device(gradients: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """L2 norm of gradients, 0-d float32 on the device of the first; None where none is dense."""
+    dense = [one.detach() for one in gradients if one.layout is torch.strided]
+    if not dense:
+        return None
+    norms = [one.float().to(dense[0].device) for one in torch._foreach_norm(dense)]  # noqa: SLF001
+    norm: torch.Tensor = torch.stack(norms).norm()
+    return norm
 
 
 def norm_of(counts: NDArray[np.int64], l2: NDArray[np.float64]) -> float:

@@ -8,11 +8,14 @@ one for each parameter would be dear.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from tdbg_lab.capture.pytorch.gpu_updates import GpuUpdates, sampled_there
+from tdbg_lab.capture.pytorch.measuring import on_gpu, record_late_numbers
 from tdbg_lab.capture.pytorch.values import PLAIN, local
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.engine import engine
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ParameterSite
     from tdbg_lab.capture.pytorch.parameters import Live
     from tdbg_lab.records import TensorKey
-
 __all__ = ["SAMPLED_ELEMENTS", "UpdateProbe", "sampled"]
 
 SAMPLED_ELEMENTS = 4096
@@ -105,26 +107,34 @@ class _Watched:
         flat = torch.cat(pieces)
         return flat if flat.dtype.itemsize >= 4 else flat.float()
 
-    def ratios(self) -> list[float]:
-        """How far each has moved since `copy`, in units of its size then."""
+    def ratios(self) -> Sequence[float] | torch.Tensor:
+        """How far each has moved since `copy`, in units of its size then; on a GPU, 1-D and there."""
         if self.old is None:
             return []
         lengths, now = self.lengths, self._now()
         if lengths != self.lengths:  # somebody exchanged what they hold
             return []
+        if not now.is_cpu:
+            ratios = _norms_on_device(now - self.old, lengths) / _norms_on_device(self.old, lengths)
+            return ratios if on_gpu(ratios) else ratios.tolist()
         with np.errstate(all="ignore"):
-            ratios: list[float] = (_norms(now - self.old, lengths) / _norms(self.old, lengths)).tolist()
-        return ratios
+            found: list[float] = (_norms(now - self.old, lengths) / _norms(self.old, lengths)).tolist()
+        return found
 
 
 def _norms(flat: torch.Tensor, lengths: Sequence[int]) -> NDArray[np.float64]:
     """L2 norms of the pieces of these lengths, none of which is 0."""
-    if flat.is_cpu:
-        squares = np.square(flat.numpy(), dtype=np.float64)
-        norms: NDArray[Any] = np.sqrt(np.add.reduceat(squares, np.cumsum([0, *lengths[:-1]])))
-        return norms
-    found = torch.stack(torch._foreach_norm(flat.split_with_sizes(lengths)))  # noqa: SLF001
-    return found.double().cpu().numpy()
+    squares = np.square(flat.numpy(), dtype=np.float64)
+    norms: NDArray[Any] = np.sqrt(np.add.reduceat(squares, np.cumsum([0, *lengths[:-1]])))
+    return norms
+
+
+def _norms_on_device(flat: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    return torch.stack(torch._foreach_norm(flat.split_with_sizes(lengths)))  # noqa: SLF001
+
+
+def _named(keys: list[TensorKey], ratios: NDArray[Any]) -> tuple[list[TensorKey], list[float]]:
+    return keys, ratios.tolist()
 
 
 class UpdateProbe:
@@ -135,12 +145,14 @@ class UpdateProbe:
         self._known: dict[str, tuple[TensorKey, Membership]] = {}
         self._here = _InMemory()
         self._elsewhere: dict[torch.device, _Watched] = {}
+        self._there: dict[torch.device, GpuUpdates] = {}
 
     @torch.no_grad()
     def before(self, live: Live, due: int, owned: Collection[int]) -> None:
         """Of the parameters `live`, copy those in `owned` (their ``id``) whose ratio is due."""
-        here, self._elsewhere = _InMemory(), {}
-        self._here = here
+        self._here, self._elsewhere = _InMemory(), {}
+        for one in self._there.values():
+            one.clear()
         quick = engine().ready
         for site, value in live:
             if id(value) not in owned or not value.requires_grad or value.grad is None:
@@ -148,19 +160,27 @@ class UpdateProbe:
             key, membership = self._known.get(site.name) or self._key(site)
             if not membership.mask & due:
                 continue
-            address = _address(value) if quick else 0
-            if address:
-                here.keys.append(key)
-                here.values.append(value)
-                here.addresses.append(address)
-            elif _measurable(local(value)):
-                watched = self._elsewhere.get(value.device)
-                if watched is None:
-                    watched = self._elsewhere[value.device] = _Watched()
-                watched.keys.append(key)
-                watched.values.append(value)
-        for one in self._all():
-            one.copy()
+            self._watch(key, value, quick=quick)
+        for held in self._all():
+            held.copy()
+
+    def _watch(self, key: TensorKey, value: torch.Tensor, *, quick: bool) -> None:
+        address = _address(value) if quick else 0
+        if address:
+            self._here.keys.append(key)
+            self._here.values.append(value)
+            self._here.addresses.append(address)
+        elif (memory := sampled_there(value)) is not None:
+            there = self._there.get(value.device)
+            if there is None:
+                there = self._there[value.device] = GpuUpdates(value.device, _plan)
+            there.add(key, value, memory)
+        elif _measurable(local(value)):
+            watched = self._elsewhere.get(value.device)
+            if watched is None:
+                watched = self._elsewhere[value.device] = _Watched()
+            watched.keys.append(key)
+            watched.values.append(value)
 
     @torch.no_grad()
     def after(self) -> None:
@@ -168,12 +188,18 @@ class UpdateProbe:
         held = self._all()
         self._here, self._elsewhere = _InMemory(), {}
         for one in held:
-            ratios = one.ratios()
-            self._engine.recorder.add_scalars(one.keys[: len(ratios)], ratios)
+            ratios, recorder = one.ratios(), self._engine.recorder
+            if isinstance(ratios, torch.Tensor):
+                record_late_numbers(recorder, ratios, partial(_named, one.keys))
+            else:
+                recorder.add_scalars(one.keys[: len(ratios)], ratios)
+        for there in self._there.values():
+            there.clear()
 
-    def _all(self) -> list[_InMemory | _Watched]:
+    def _all(self) -> list[_InMemory | _Watched | GpuUpdates]:
         """What holds some parameters."""
-        held: list[_InMemory | _Watched] = [self._here, *self._elsewhere.values()]
+        held: list[_InMemory | _Watched | GpuUpdates]
+        held = [self._here, *self._elsewhere.values(), *self._there.values()]
         return [one for one in held if one.keys]
 
     def _key(self, site: ParameterSite) -> tuple[TensorKey, Membership]:

@@ -9,15 +9,19 @@ from torch import nn
 
 from tdbg_lab.capture.checksum import checksum, checksum_at, row_stride
 from tdbg_lab.capture.notes import check_key
+from tdbg_lab.capture.pytorch.measuring import is_late, record_late_numbers
 from tdbg_lab.capture.pytorch.values import readable, tensors_in
 from tdbg_lab.capture.tokens import TOKEN_FACTS, commonest_token
 from tdbg_lab.records import Mode
 from tdbg_lab.stats.tensors import summarize_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.records import TensorKey
 
 __all__ = ["BatchWatch", "digest"]
 
@@ -124,14 +128,18 @@ class BatchWatch:
         Columns of whole numbers, in the input of a model that embeds, are what it looks up.
         """
         some = tensor[:: row_stride(len(tensor), tensor.numel(), _DESCRIBED)] if tensor.ndim else tensor
+        if embeds and is_late(some):
+            return  # which columns are whole numbers is known only when the device is through
         if embeds:
             some = some[:, ~((some >= 0) & (some == some.round())).all(0)]
             if not some.numel():
                 return
+        if is_late(some):
+            record_late_numbers(self._engine.recorder, _size_and_limits(some), _of_input)
+            return
         block = summarize_tensors([some.contiguous()])
         size = float(block.l2[0]) / max(1, int(block.count[0])) ** 0.5
-        for key, value in zip(_INPUT, (size, float(block.min[0]), float(block.max[0])), strict=True):
-            self._engine.recorder.add_scalar(key, value)
+        self._engine.recorder.add_scalars(_INPUT, (size, float(block.min[0]), float(block.max[0])))
 
     def before_step(self, *, closure: bool) -> None:
         """The forwards of the step are done, or come by a closure: then call it again after the step."""
@@ -142,6 +150,18 @@ class BatchWatch:
             if self._rows > 1:
                 self._acted(self._rows)
             self._digest, self._seen, self._single, self._rows = 0, False, 0, 0
+
+
+def _size_and_limits(some: torch.Tensor) -> torch.Tensor:
+    """Root mean square, least and greatest of the finite values, ``(3,) float64``, on their device."""
+    finite, values = some.isfinite(), some.double()
+    square = torch.where(finite, values, 0.0).square().sum() / some.numel()
+    low, high = torch.where(finite, values, torch.inf).min(), torch.where(finite, values, -torch.inf).max()
+    return torch.stack([square.sqrt(), low, high])
+
+
+def _of_input(values: NDArray[Any]) -> tuple[Sequence[TensorKey], Sequence[float]]:
+    return _INPUT, values.tolist()
 
 
 def digest(tensor: torch.Tensor, start: int = 0) -> int:

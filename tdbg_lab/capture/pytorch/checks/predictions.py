@@ -11,6 +11,7 @@ from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.capture.pytorch.checks.conventions import both_told, compared, convention_facts
 from tdbg_lab.capture.pytorch.checks.output_end import end_of
 from tdbg_lab.capture.pytorch.checks.weighting import Weighting
+from tdbg_lab.capture.pytorch.measuring import record_facts
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import distributed
 from tdbg_lab.records import LossKind, OutputEnd
@@ -95,15 +96,24 @@ class PredictionProbe:
             return
         keep = rows_kept(prediction.shape)
         same = target.ndim > 0 and len(target) == len(prediction)
-        x, y = _array(prediction[:keep]), _array(target[:keep] if same else target)
+        given = prediction[:keep], target[:keep] if same else target
         whole = keep >= len(prediction)
-        numbers |= facts_of(x, y, self._kind, same=same, ignored=self.ignored, whole=whole) | more
+
+        def told(arrays: list[NDArray[Any]]) -> tuple[list[TensorKey], list[float]]:
+            found = numbers | self._facts(*arrays, same=same, whole=whole) | more
+            return self._keys_of(tuple(found)), list(found.values())
+
+        record_facts(self._engine.recorder, given, told)
+
+    def _facts(self, x: NDArray[Any], y: NDArray[Any], *, same: bool, whole: bool) -> dict[str, float]:
+        """What is known of predictions and labels by their values."""
+        found = facts_of(x, y, self._kind, same=same, ignored=self.ignored, whole=whole)
         if both_told(self._class):
-            numbers.pop("correlation", None)
+            found.pop("correlation", None)
         if self.weights is not None and (y.ndim < x.ndim or self._kind is LossKind.YES_LOGITS):
             self._weighting = self._weighting or Weighting.of(self.weights)
-            numbers |= self._weighting.facts(y) if self._weighting else {}
-        self._engine.recorder.add_scalars(self._keys_of(tuple(numbers)), numbers.values())
+            found |= self._weighting.facts(y) if self._weighting else {}
+        return found
 
     def _keys_of(self, names: tuple[str, ...]) -> list[TensorKey]:
         found = self._keys.get(names)
@@ -115,11 +125,6 @@ class PredictionProbe:
 def is_own(module: nn.Module) -> bool:
     """Whether the program wrote the loss itself."""
     return not type(module).__module__.startswith("torch.")
-
-
-def _array(tensor: torch.Tensor) -> NDArray[Any]:
-    """The values in memory, real numbers as float32."""
-    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()
 
 
 def _plain(value: Any) -> bool:

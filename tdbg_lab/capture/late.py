@@ -1,0 +1,158 @@
+"""What a device has still to measure: rows and numbers that are written once it has.
+
+The training thread queues the measuring and goes on; `LateDesk` writes in a thread of its own, in the order
+in which everything was gathered, when the device is through. Steps that it is still about are in flight.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tdbg_lab.records import StatsBlock, TensorKey
+
+    Told = Callable[[NDArray[Any]], tuple[Sequence[TensorKey], Sequence[float]]]
+    """What numbers of a device say: keys, and the value of each."""
+
+__all__ = ["LateDesk", "LateNumbers", "LateRows", "Source", "Ticket"]
+
+_QUICK_S, _SLOW_S = 0.001, 0.02
+_CLOSE_S = 60.0
+_IDLE_S = 5.0
+
+
+class Ticket(Protocol):
+    """What was sent at one time: `tdbg_lab.stats.device.Ticket`."""
+
+    def arrived(self) -> bool:
+        """Whether it can be read, from any thread."""
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until it can be read, or give it up."""
+
+    def read(self) -> tuple[StatsBlock, NDArray[Any]]:
+        """Rows and numbers."""
+
+
+class Source(Protocol):
+    """A device that measures: `tdbg_lab.stats.device.DeviceBuffer`."""
+
+    def send(self) -> Ticket | None:
+        """Send what was added; None when nothing was."""
+
+
+@dataclass(slots=True)
+class LateRows:
+    """Rows of one place that one source is about to measure, in their order."""
+
+    keys: list[TensorKey] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    """Rows that had been measured at once before each call."""
+    lengths: list[int] = field(default_factory=list)
+    """Rows of each call."""
+
+
+@dataclass(slots=True)
+class LateNumbers:
+    """Numbers of one place that a source will give."""
+
+    source: Source
+    first: int
+    n: int
+    told: Told
+
+    def read(self, tickets: dict[Source, Ticket]) -> tuple[Sequence[TensorKey], Sequence[float]]:
+        """Keys and values, once they have arrived."""
+        values = tickets[self.source].read()[1]
+        return self.told(values[self.first : self.first + self.n])
+
+
+@dataclass(slots=True)
+class _Job:
+    tickets: list[Ticket]
+    write: Callable[[], None]
+
+    def arrived(self) -> bool:
+        return all(ticket.arrived() for ticket in self.tickets)
+
+
+class LateDesk:
+    """Writes jobs in their order, each as soon as its tickets have arrived.
+
+    The thread asks no driver, so that it disturbs nobody, and ends when there was nothing to do for a while.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: deque[_Job] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def put(self, tickets: Iterable[Ticket], write: Callable[[], None]) -> None:
+        """Take a job; returns at once.
+
+        Raises
+        ------
+        Exception
+            Once, what an earlier job failed with.
+        """
+        with self._changed:
+            self._jobs.append(_Job(list(tickets), write))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="tdbg-late", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        self._tell()
+
+    def close(self, timeout_s: float = _CLOSE_S) -> None:
+        """Wait for the devices, and until everything is written.
+
+        Raises
+        ------
+        Exception
+            As `put`.
+        """
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            waiting = [ticket for job in self._jobs for ticket in job.tickets]
+        for ticket in waiting:
+            ticket.wait(max(0.0, deadline - time.monotonic()))
+        with self._changed:
+            self._changed.wait_for(lambda: not self._jobs, timeout_s)
+        self._tell()
+
+    def _tell(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _run(self) -> None:
+        while (job := self._next()) is not None:
+            pause = _QUICK_S
+            while not job.arrived():
+                time.sleep(pause)
+                pause = min(2 * pause, _SLOW_S)
+            try:
+                job.write()
+            except Exception as error:  # noqa: BLE001 - told by the next `put`
+                self._error = error
+            with self._changed:
+                self._jobs.popleft()
+                self._changed.notify_all()
+            del job
+
+    def _next(self) -> _Job | None:
+        """The next job; None, and the thread is no more, when none came for a while."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: bool(self._jobs), _IDLE_S):
+                self._thread = None
+                return None
+            return self._jobs[0]

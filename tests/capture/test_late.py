@@ -1,0 +1,199 @@
+"""What a device measures while training goes on is what would have been measured at once.
+
+Tensors of the CPU stand for those of a GPU here: they go the same way, and arrive when the test says so.
+`test_gpu_training.py` trains on a real one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from capture_training import Net, batch, train
+from torch import nn
+
+from tdbg_lab import open_run
+from tdbg_lab.capture.late import LateDesk
+from tdbg_lab.capture.pytorch import measuring
+from tdbg_lab.records import Kind
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    """All tensors lie on a GPU from now on."""
+
+    def begin():
+        monkeypatch.setattr(measuring, "on_gpu", lambda _: True)
+        monkeypatch.setattr("tdbg_lab.capture.pytorch.updates.on_gpu", lambda _: True)
+        monkeypatch.setattr("tdbg_lab.capture.pytorch.updates._address", lambda _: 0)
+        monkeypatch.setattr("tdbg_lab.capture.pytorch.losses.single_number", lambda _: False)
+
+    return begin
+
+
+class Embedding(nn.Module):
+    """Flatten hands on what it got; the loss is a module that is found."""
+
+    def __init__(self):
+        super().__init__()
+        self.flatten, self.head, self.loss = nn.Flatten(), nn.Linear(64, 3), nn.CrossEntropyLoss()
+
+    def forward(self, x):
+        return self.head(self.flatten(x))
+
+
+COLUMNS = ["count", "zero_count", "nan_count", "min", "max", "mean", "std", "l2"]
+
+
+def told(path):
+    """All rows of a run but costs and times, by tensor and step."""
+    kinds = [kind for kind in Kind if kind is not Kind.COST]
+    frame = open_run(path).to_pandas(kind=kinds, columns=COLUMNS)
+    return frame.set_index(["mode", "step", "tensor"]).sort_index()
+
+
+def clipped(model, optimizer, steps):
+    for step in range(steps):
+        x, y = batch(step)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        model(batch(50)[0])
+
+
+@pytest.mark.parametrize("make", [Net, Embedding])
+@pytest.mark.parametrize("every", [1, 3])
+def test_rows_are_the_same_as_when_measured_at_once(attach, tmp_path, pretend, make, every):
+    paths = []
+    for late in (False, True):
+        if late:
+            pretend()
+        torch.manual_seed(4)
+        model = make()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        handle = attach(model, optimizer=optimizer, store=tmp_path / f"run{late}", save_every=every)
+        clipped(model, optimizer, 7)
+        handle.log(accuracy=torch.tensor(0.25), plain=3.0)
+        handle.record("mine", torch.arange(5.0))
+        handle.detach()
+        paths.append(handle.run_path)
+    at_once, late = map(told, paths)
+    assert list(at_once.index) == list(late.index)
+    for column in ("count", "zero_count", "nan_count"):
+        np.testing.assert_array_equal(at_once[column], late[column], err_msg=column)
+    for column in ("min", "max", "mean", "std", "l2"):
+        np.testing.assert_allclose(
+            late[column].astype(float), at_once[column].astype(float), rtol=2e-5, atol=1e-7, err_msg=column
+        )
+
+
+def test_training_is_bitwise_the_same(attach, pretend):
+    states = []
+    for seen in (False, True):
+        torch.manual_seed(7)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        if seen:
+            pretend()
+            attach(model, optimizer=optimizer, collections=["default", "inputs", "buffers"])
+        states.append((train(model, optimizer, 6), model.state_dict()))
+    assert states[0][0] == states[1][0]
+    for name, value in states[0][1].items():
+        assert torch.equal(value, states[1][1][name]), name
+
+
+class Gate:
+    """A way from the device that opens when it is told so."""
+
+    opened = threading.Event()
+
+    def follow(self):
+        pass
+
+    def start(self, pairs):
+        for source, target in pairs:
+            target.copy_(source)
+
+    def arrived(self):
+        return self.opened.is_set()
+
+    def wait(self, timeout_s):
+        return self.opened.wait(timeout_s)
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    Gate.opened = threading.Event()
+    monkeypatch.setattr("tdbg_lab.stats.device.transfer_of", lambda *_: Gate())
+    yield Gate.opened
+    Gate.opened.set()
+
+
+def test_a_step_is_written_as_soon_as_the_device_is_through(attach, pretend, gate):
+    pretend()
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    handle = attach(model, optimizer=optimizer)
+    train(model, optimizer, 3)
+    assert open_run(handle.run_path).last_step == -1, "the device is still about it"
+    gate.set()
+    deadline = time.monotonic() + 20
+    while open_run(handle.run_path).last_step < 2:
+        assert time.monotonic() < deadline, "no further step and no detach is needed"
+        time.sleep(0.02)
+
+
+def test_steps_beyond_what_is_on_its_way_are_left_out_and_it_is_said(attach, pretend, gate):
+    pretend()
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    handle = attach(model, optimizer=optimizer)
+    train(model, optimizer, 30)
+    gate.set()
+    handle.detach()
+    steps = open_run(handle.run_path).tensor("conv.weight").steps()
+    assert 4 <= len(steps) < 30
+    assert [problem.probe for problem in handle.problems] == ["device"]
+    assert "left out" in handle.problems[0].message
+
+
+def test_desk_keeps_the_order_and_tells_a_failure_once():
+    class Arriving:
+        def __init__(self, after_s):
+            self.at = time.monotonic() + after_s
+
+        def arrived(self):
+            return time.monotonic() >= self.at
+
+        def wait(self, timeout_s):
+            pass
+
+    desk, written = LateDesk(), []
+    desk.put([Arriving(0.3)], lambda: written.append("first"))
+    desk.put([], lambda: written.append("second"))
+    desk.put([Arriving(0)], lambda: 1 / 0)
+    desk.put([], lambda: written.append("third"))
+    assert written == []
+    with pytest.raises(ZeroDivisionError):
+        desk.close()
+    assert written == ["first", "second", "third"]
+    desk.close()
+
+
+def test_desk_thread_ends_when_idle_and_comes_back(monkeypatch):
+    monkeypatch.setattr("tdbg_lab.capture.late._IDLE_S", 0.05)
+    desk, written = LateDesk(), []
+    for number in range(2):
+        desk.put([], lambda number=number: written.append(number))
+        desk.close()
+        deadline = time.monotonic() + 10
+        while desk._thread is not None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert written == [0, 1]
