@@ -8,8 +8,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tdbg_lab.capture.late import LateNumbers, Source, Ticket
     from tdbg_lab.records import Mode, TensorKey
 
@@ -42,7 +40,7 @@ class Waiting:
         step: int,
         keys: list[TensorKey],
         values: list[float],
-        late: Iterable[LateNumbers],
+        late: list[LateNumbers],
         since_ns: int,
     ) -> bool:
         """Add a step; whether to write it all now, when something was written last at `since_ns`."""
@@ -51,7 +49,8 @@ class Waiting:
         self.time_ns += [now] * len(keys)
         self.keys += keys
         self.values += values
-        self.late += [(step, now, one) for one in late]
+        if late:
+            self.late += [(step, now, one) for one in late]
         self.n_steps += 1
         if len(self.keys) + len(self.late) >= _MAX_WAITING:
             return True
