@@ -30,34 +30,34 @@ _LANES = 1024
 
 
 @triton.jit
+def _sample(row, k, n, tables, CODE: tl.constexpr):
+    """The elements that are looked at from number `k` on, as a row of the table says."""
+    width = tl.load(row + 1).to(tl.int32)
+    at = (k // width).to(tl.int64) * tl.load(row + 2) + k % width
+    return read(tl.load(row), at, k < n, tables, CODE)
+
+
+@triton.jit
 def _copy_samples(table, first, tables, old, CODE: tl.constexpr, LANES: tl.constexpr):
     row = table + (tl.program_id(0) + first) * 6
-    address = tl.load(row)
-    width = tl.load(row + 1).to(tl.int32)
-    step = tl.load(row + 2)
     n = tl.load(row + 3).to(tl.int32)
     kept = old + tl.load(row + 4)
     for base in range(0, n, LANES):
         k = base + tl.arange(0, LANES)
-        at = (k // width).to(tl.int64) * step + k % width
-        tl.store(kept + k, read(address, at, k < n, tables, CODE), mask=k < n)
+        tl.store(kept + k, _sample(row, k, n, tables, CODE), mask=k < n)
 
 
 @triton.jit
 def _compare_samples(table, first, tables, old, ratios, CODE: tl.constexpr, LANES: tl.constexpr):
     row = table + (tl.program_id(0) + first) * 6
-    address = tl.load(row)
-    width = tl.load(row + 1).to(tl.int32)
-    step = tl.load(row + 2)
     n = tl.load(row + 3).to(tl.int32)
     kept = old + tl.load(row + 4)
     size = tl.zeros([LANES], tl.float64)
     moved = tl.zeros([LANES], tl.float64)
     for base in range(0, n, LANES):
         k = base + tl.arange(0, LANES)
-        at = (k // width).to(tl.int64) * step + k % width
         before = tl.load(kept + k, mask=k < n, other=0.0).to(tl.float64)
-        change = read(address, at, k < n, tables, CODE).to(tl.float64) - before
+        change = _sample(row, k, n, tables, CODE).to(tl.float64) - before
         size += before * before
         moved += tl.where(k < n, change * change, 0.0)
     tl.store(ratios + tl.load(row + 5), tl.sqrt(tl.sum(moved, axis=0) / tl.sum(size, axis=0)))

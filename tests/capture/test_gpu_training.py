@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from torch import nn
 
 from tdbg_lab import open_run
 from tdbg_lab.records import Kind
+from tests.gpu import no_waiting
 
 pytestmark = [
     pytest.mark.gpu,
@@ -48,18 +47,6 @@ def repeatable():
 
 def numbers(run, name):
     return run.tensor(name).history("mean")["mean"].to_numpy()
-
-
-@contextlib.contextmanager
-def no_waiting():
-    """What waits for the device in here fails."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that this is a prototype
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            yield
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
 
 
 def test_weights_are_bitwise_the_same(attach):

@@ -19,6 +19,7 @@ from tdbg_lab import open_run
 from tdbg_lab.capture.late import LateDesk
 from tdbg_lab.capture.pytorch import measuring
 from tdbg_lab.records import Kind
+from tests.gpu import Gate
 
 
 @pytest.fixture
@@ -53,6 +54,13 @@ def told(path):
     kinds = [kind for kind in Kind if kind is not Kind.COST]
     frame = open_run(path).to_pandas(kind=kinds, columns=COLUMNS)
     return frame.set_index(["mode", "step", "tensor"]).sort_index()
+
+
+def trained(attach):
+    """A model that can be trained, and the handle that watches it."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    return model, optimizer, attach(model, optimizer=optimizer)
 
 
 def clipped(model, optimizer, steps):
@@ -108,38 +116,17 @@ def test_training_is_bitwise_the_same(attach, pretend):
         assert torch.equal(value, states[1][1][name]), name
 
 
-class Gate:
-    """A way from the device that opens when it is told so."""
-
-    opened = threading.Event()
-
-    def follow(self):
-        pass
-
-    def start(self, pairs):
-        for source, target in pairs:
-            target.copy_(source)
-
-    def arrived(self):
-        return self.opened.is_set()
-
-    def wait(self, timeout_s):
-        return self.opened.wait(timeout_s)
-
-
 @pytest.fixture
 def gate(monkeypatch):
-    Gate.opened = threading.Event()
-    monkeypatch.setattr("tdbg_lab.stats.device.transfer_of", lambda *_: Gate())
-    yield Gate.opened
-    Gate.opened.set()
+    opened = threading.Event()
+    monkeypatch.setattr("tdbg_lab.stats.device.transfer_of", lambda *_: Gate(opened))
+    yield opened
+    opened.set()
 
 
 def test_a_step_is_written_as_soon_as_the_device_is_through(attach, pretend, gate):
     pretend()
-    model = Net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    handle = attach(model, optimizer=optimizer)
+    model, optimizer, handle = trained(attach)
     train(model, optimizer, 3)
     assert open_run(handle.run_path).last_step == -1, "the device is still about it"
     gate.set()
@@ -151,9 +138,7 @@ def test_a_step_is_written_as_soon_as_the_device_is_through(attach, pretend, gat
 
 def test_steps_beyond_what_is_on_its_way_are_left_out_and_it_is_said(attach, pretend, gate):
     pretend()
-    model = Net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    handle = attach(model, optimizer=optimizer)
+    model, optimizer, handle = trained(attach)
     train(model, optimizer, 30)
     gate.set()
     handle.detach()

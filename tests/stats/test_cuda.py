@@ -1,10 +1,8 @@
 """The Triton kernels: interpreted on the CPU, compiled for a GPU without one, and run on one."""
 
-import contextlib
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from tdbg_lab.stats import reference  # noqa: E402
 from tdbg_lab.stats.dtypes import FLOAT8  # noqa: E402
+from tests.gpu import no_waiting  # noqa: E402
 
 FLOATS = ["float32", "float64", "float16", "bfloat16", *FLOAT8]
 INTS = ["int8", "uint8", "bool", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -156,23 +155,6 @@ gpu = pytest.mark.gpu
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-@pytest.fixture
-def no_waiting():
-    """A function: whatever waits for the device within a ``with`` block of it fails."""
-
-    @contextlib.contextmanager
-    def guard():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that this is a prototype
-            torch.cuda.set_sync_debug_mode("error")
-            try:
-                yield
-            finally:
-                torch.cuda.set_sync_debug_mode("default")
-
-    return guard
-
-
 @gpu
 @needs_cuda
 @pytest.mark.parametrize("triton", [True, False])
@@ -194,7 +176,7 @@ def test_device_buffer_on_cuda_agrees_with_reference(assert_agree, triton):
 
 @gpu
 @needs_cuda
-def test_device_buffer_on_cuda_does_not_wait_and_is_not_fooled_by_later_writes(no_waiting):
+def test_device_buffer_on_cuda_does_not_wait_and_is_not_fooled_by_later_writes():
     from tdbg_lab.stats.device import DeviceBuffer
 
     buffer = DeviceBuffer("cuda")
@@ -247,7 +229,7 @@ def test_summarize_tensors_takes_tensors_of_several_devices(assert_agree):
 
 @gpu
 @needs_cuda
-def test_samples_on_cuda_are_compared_with_what_is_there_later(no_waiting):
+def test_samples_on_cuda_are_compared_with_what_is_there_later():
     from tdbg_lab.stats.cuda_samples import DeviceSamples
     from tdbg_lab.stats.layouts import ordinary_memory
     from tdbg_lab.stats.triton_kernels import triton_kernels

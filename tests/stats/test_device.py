@@ -7,6 +7,7 @@ from tdbg_lab.stats import reference  # noqa: E402
 from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device  # noqa: E402
 from tdbg_lab.stats.layouts import Part  # noqa: E402
 from tdbg_lab.stats.partials import block_from_partials  # noqa: E402
+from tests.gpu import Gate  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -15,32 +16,11 @@ def one_thread():
     torch.manual_seed(3)
 
 
-class _Gate:
-    """A way from a device that has arrived only when it is told so."""
-
-    def __init__(self):
-        self.open = False
-
-    def follow(self):
-        pass
-
-    def start(self, pairs):
-        for source, target in pairs:
-            target.copy_(source)
-
-    def arrived(self):
-        return self.open
-
-    def wait(self, timeout_s):
-        self.open = timeout_s > 1
-        return self.open
-
-
 def _gated(monkeypatch, slots):
     gates = []
 
     def make(*_):
-        gates.append(_Gate())
+        gates.append(Gate())
         return gates[-1]
 
     monkeypatch.setattr("tdbg_lab.stats.device.transfer_of", make)
@@ -100,7 +80,7 @@ def test_ticket_says_without_waiting_whether_it_has_arrived(monkeypatch):
     buffer.add([torch.ones(2)])
     ticket = buffer.send()
     assert not ticket.arrived()
-    gates[0].open = True
+    gates[0].opened.set()
     assert ticket.arrived()
 
 
@@ -114,7 +94,7 @@ def test_device_buffer_drops_rather_than_waits(monkeypatch):
     assert buffer.add_numbers(torch.ones(3)) is None
     assert buffer.dropped == 5
     assert buffer.send() is None
-    gates[0].open = True
+    gates[0].opened.set()
     tickets[0].read()
     assert buffer.add([torch.ones(1)]) == 0
 
@@ -124,7 +104,7 @@ def test_what_a_device_does_not_give_has_a_reason(monkeypatch):
     buffer.add([torch.ones(2)])
     buffer.add_numbers(torch.ones(1))
     ticket = buffer.send()
-    ticket.wait(0.5)
+    ticket.wait(0.05)
     assert ticket.arrived()
     block, numbers = ticket.read()
     assert "did not answer" in block.reason(0)
