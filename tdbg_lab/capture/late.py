@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LateDesk", "LateNumbers", "LateRows", "Source", "Ticket"]
 
-_QUICK_S, _SLOW_S = 0.001, 0.02
+_QUICK_S, _SLOW_S = 0.001, 0.005
 _CLOSE_S = 60.0
 _IDLE_S = 5.0
 

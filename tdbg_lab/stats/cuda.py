@@ -12,6 +12,7 @@ Imports Triton: import it inside of functions, after `tdbg_lab.stats.triton_kern
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["Chunks", "chunks_of", "compile_kernels", "launch", "launch_one", "plan", "read"]
+
+log = logging.getLogger(__name__)
 
 _LANES = 1024
 """Elements a program reads at a time."""
@@ -456,9 +459,13 @@ def _launch(compiled: _Compiled, grid: tuple[int, int, int], values: tuple[int, 
     """Launch `_measure_one`: straight, in a few microseconds; Triton's own way takes ten times longer."""
     kernel, constants = compiled
     if kernel is not None and max(values[1:4] + values[6:10]) <= _MOST_INT32:
-        kernel[grid](*values, tables, *constants.values())
-    else:
-        _measure_one[grid](*values, tables, **constants, **_OPTIONS)
+        try:
+            kernel[grid](*values, tables, *constants.values())
+        except TypeError:  # a Triton that wants other arguments there
+            log.debug("Triton's compiled kernels cannot be launched straight.", exc_info=True)
+        else:
+            return
+    _measure_one[grid](*values, tables, **constants, **_OPTIONS)
 
 
 def compile_kernels() -> None:

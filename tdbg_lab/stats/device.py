@@ -40,6 +40,7 @@ __all__ = ["DeviceBuffer", "Ticket", "summarize_on_device"]
 log = logging.getLogger(__name__)
 
 _LONG_S = 60.0
+_FAILED = "Measuring on %s failed."
 _NOTHING: AbstractContextManager[Any] = nullcontext()
 
 
@@ -110,7 +111,7 @@ class DeviceBuffer:
     >>> block, numbers = ticket.read()
     """
 
-    def __init__(self, device: torch.device | str, *, slots: int = 8, triton: bool | None = None) -> None:
+    def __init__(self, device: torch.device | str, *, slots: int = 16, triton: bool | None = None) -> None:
         self.device = torch.device(device)
         stream = None
         if self.device.type == "cuda":
@@ -122,6 +123,8 @@ class DeviceBuffer:
         self._stream = stream
         self._triton = triton
         self._tables: Tensor | None = None
+        self._told = False
+        """Whether a failure was told."""
         self._lock = threading.Lock()
         self._to_make = slots
         self._free: list[Slot] = []
@@ -150,7 +153,7 @@ class DeviceBuffer:
             parts, layout = take_apart(tensors, axes)
             parts = self._only_here(parts, layout)
         except Exception as error:
-            log.warning("Measuring %d tensors on %s failed.", len(tensors), self.device, exc_info=True)
+            log.debug(_FAILED, self.device, exc_info=True)
             return slot.refuse(len(tensors), sentence(error))
         try:
             with torch.no_grad(), self._current():
@@ -181,7 +184,8 @@ class DeviceBuffer:
 
     def _failed(self, slot: Slot, error: Exception) -> None:
         """Nothing of the slot is known now; if the kernels were why, they are not called again."""
-        log.warning("Measuring on %s failed.", self.device, exc_info=error)
+        log.log(logging.DEBUG if self._told else logging.WARNING, _FAILED, self.device, exc_info=error)
+        self._told = True
         slot.error = sentence(error)
         if self._tables is not None:
             triton_kernels().broken = True
