@@ -31,8 +31,8 @@ FINDERS: Mapping[str, Sequence[str]] = {
     "torch.multiprocessing.spawn": ["processes:SpawnFinder"],
     "multiprocessing.process": ["processes:ProcessFinder"],
     "keras": ["fitting:KerasFinder", "keras_loops:KerasLoopFinder"],
-    "xgboost": ["fitting:BoostingFinder"],
-    "lightgbm": ["fitting:BoostingFinder"],
+    "xgboost": ["fitting:BoostingFinder", "boosting_loops:BoostingLoopFinder"],
+    "lightgbm": ["fitting:BoostingFinder", "boosting_loops:BoostingLoopFinder"],
     "transformers.trainer": ["trainers:TransformersFinder"],
     "lightning.pytorch.trainer.trainer": ["trainers:LightningFinder"],
     "pytorch_lightning.trainer.trainer": ["trainers:LightningFinder"],
@@ -105,8 +105,9 @@ class AutoWatch:
     def stop(self, error: BaseException | None = None) -> None:
         """Detach from everything; `error` is what ended the program. Idempotent."""
         self._imports.stop()
-        while self._finders:
-            self.guarded(self._finders.pop().stop)
+        finders, self._finders = self._finders, []  # which may keep a training alive until it is told the end
+        for finder in reversed(finders):
+            self.guarded(finder.stop)
         handles, self._handles = self._handles, []
         for known in handles:
             handle = known()

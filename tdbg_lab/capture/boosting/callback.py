@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.handle import Handle
     from tdbg_lab.capture.opening import IfExists
     from tdbg_lab.capture.stopping import StopReason
+    from tdbg_lab.errors import TrainingStopped
     from tdbg_lab.run import Run
 
 __all__ = ["BoostingCallback", "caller_local"]
@@ -186,6 +187,24 @@ class BoostingCallback:
         twin = self.__class__.__new__(self.__class__)
         twin.__dict__.update(self.__getstate__())
         return twin
+
+    # -- for loops, which call no callback ---------------------------------------------------------
+
+    def begin_loop(self, booster: Any) -> None:
+        """A loop of the program's own has made a first round of `booster`: make the run."""
+        raise NotImplementedError
+
+    def told_metrics(self, booster: Any, result: Any) -> list[Metric]:
+        """Metrics that a method of `booster` has told."""
+        raise NotImplementedError
+
+    def record_round(self, metrics: Sequence[Metric]) -> TrainingStopped | None:
+        """Record a round of a loop; what the loop is to end with, when somebody asked it to stop."""
+        session = self._session
+        if session is None or not session.round(metrics):
+            return None
+        self._end(None)
+        return session.stopped
 
     # -- what the libraries' own callbacks call ---------------------------------------------------
 

@@ -77,6 +77,14 @@ class LightGBMCallback(BoostingCallback):
         if env.iteration + 1 >= env.end_iteration:
             self._end(None)
 
+    def begin_loop(self, booster: Any) -> None:
+        """A loop has made a first round: make the run."""
+        self._begin(LightGBMModel(booster), lightgbm.__version__, _plain(booster.params))
+
+    def told_metrics(self, booster: Any, result: Any) -> list[Metric]:
+        """What ``eval``, ``eval_train`` or ``eval_valid`` returns."""
+        return [_metric(booster, each) for each in result]
+
     def _start(self, env: lightgbm.callback.CallbackEnv) -> None:
         """The first round is over: make the run. LightGBM has no word for the beginning."""
         model, known = None, _plain(env.params)

@@ -68,6 +68,8 @@ class BoostingSession:
         shap_rows: int,
         chief: bool,
     ) -> None:
+        self.stopped: TrainingStopped | None = None
+        """What a loop is to end with."""
         self._engine = engine
         self._handle = ref(handle)
         self._model = model
@@ -114,7 +116,8 @@ class BoostingSession:
         engine.guard.run("boosting", self._round, metrics)
         try:
             handle.at_step_end()
-        except TrainingStopped:  # the library ends the training itself, in its own way
+        except TrainingStopped as stopped:  # the library ends the training itself, in its own way
+            self.stopped = stopped
             return True
         return False
 

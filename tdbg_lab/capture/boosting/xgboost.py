@@ -82,6 +82,19 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
         self._end(None)
         return model
 
+    def begin_loop(self, booster: Any) -> None:
+        """A loop has made a first round: make the run."""
+        self._start(self._model(booster, alone=True), Place(), None)
+
+    def told_metrics(self, booster: Any, result: Any) -> list[Metric]:  # noqa: ARG002
+        """What ``eval_set`` says: ``[3]<tab>train-logloss:0.5<tab>...``."""
+        found = []
+        for part in str(result).split("\t")[1:]:
+            name, _, value = part.rpartition(":")
+            dataset, _, of = name.partition("-")
+            found.append(metric(dataset, of, float(value)))
+        return found
+
     def _model(self, booster: Any, *, alone: bool) -> XGBoostModel | None:
         """The model; None of cross-validation, or where it does not say what it is."""
         if not isinstance(booster, xgboost.Booster):
