@@ -165,7 +165,7 @@ class Handle:
             self._engine.guard.run(f"record/{name}", self._record, name, tensor, labels)
 
     def _record(self, name: str, tensor: Any, labels: Any) -> None:
-        from tdbg_lab.capture.values import add_summary, described, label_rows, rows_of
+        from tdbg_lab.capture.values import add_labels, add_rows, add_summary, described
 
         engine = self._engine
         dtype, shape = described(tensor)
@@ -176,7 +176,7 @@ class Handle:
         if reason:
             engine.guard.notice(f"record/{name}", f"{name} is recorded without numbers: {reason}")
         if membership.raw_mask & engine.mask:
-            engine.recorder.add_raw(name, rows_of(tensor, membership.sample_rows))
+            add_rows(engine.recorder, name, tensor, membership.sample_rows)
             rows = shape[0] if shape else 1
             if labels is not None and len(labels) != rows:
                 engine.guard.notice(
@@ -184,8 +184,8 @@ class Handle:
                     f"the labels of {name} are left out: there are {len(labels)} for {rows} rows",
                 )
             elif labels is not None:
-                coded = label_rows(labels, membership.sample_rows, self._label_codes.setdefault(name, {}))
-                engine.recorder.add_raw(f"{name}/labels", coded)
+                codes = self._label_codes.setdefault(name, {})
+                add_labels(engine.recorder, f"{name}/labels", labels, membership.sample_rows, codes)
 
     def log(self, values: Mapping[str, Any] | None = None, /, **scalars: Any) -> None:
         """Log numbers: ``handle.log(accuracy=0.9)`` or ``handle.log({"val/accuracy": 0.9})``."""

@@ -10,11 +10,13 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from tdbg_lab.records import StatsBlock, TensorKey
@@ -22,11 +24,27 @@ if TYPE_CHECKING:
     Told = Callable[[NDArray[Any]], tuple[Sequence[TensorKey], Sequence[float]]]
     """What numbers of a device say: keys, and the value of each."""
 
-__all__ = ["LateDesk", "LateNumbers", "LateRows", "Source", "Ticket"]
+__all__ = ["LateDesk", "LateNumbers", "LateRaw", "LateRows", "Source", "Ticket"]
 
 _QUICK_S, _SLOW_S = 0.001, 0.005
 _CLOSE_S = 60.0
 _IDLE_S = 5.0
+
+
+class Results(Protocol):
+    """What a device has given: `tdbg_lab.stats.device.Results`."""
+
+    @property
+    def block(self) -> StatsBlock:
+        """Rows."""
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """Numbers, float64."""
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Copies of tensors, as bytes."""
 
 
 class Ticket(Protocol):
@@ -38,8 +56,8 @@ class Ticket(Protocol):
     def wait(self, timeout_s: float) -> None:
         """Wait until it can be read, or give it up."""
 
-    def read(self) -> tuple[StatsBlock, NDArray[Any]]:
-        """Rows and numbers."""
+    def read(self) -> Results:
+        """What has arrived."""
 
 
 class Source(Protocol):
@@ -71,8 +89,32 @@ class LateNumbers:
 
     def read(self, tickets: dict[Source, Ticket]) -> tuple[Sequence[TensorKey], Sequence[float]]:
         """Keys and values, once they have arrived."""
-        values = tickets[self.source].read()[1]
+        values = tickets[self.source].read().numbers
         return self.told(values[self.first : self.first + self.n])
+
+
+@dataclass(slots=True)
+class LateRaw:
+    """A raw value that a source will give."""
+
+    source: Source
+    first: int
+    """Place of its first byte."""
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    ticket: Ticket | None = None
+    """With which it comes; None until it is sent."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def read(self) -> NDArray[Any] | None:
+        """The value, once it has arrived; None when the device could not give it."""
+        assert self.ticket is not None  # noqa: S101 - it was sent
+        values = self.ticket.read().values[self.first : self.first + self.nbytes]
+        return values.view(self.dtype).reshape(self.shape).copy() if len(values) == self.nbytes else None
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tdbg_lab.capture.gathered import Gathered
-from tdbg_lab.capture.late import LateDesk, LateNumbers, LateRows
+from tdbg_lab.capture.late import LateDesk, LateNumbers, LateRaw, LateRows
 from tdbg_lab.capture.waiting import Waiting
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats.block import empty_block, scalar_block
@@ -15,7 +15,7 @@ from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.growing import GrowingBlock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -118,7 +118,7 @@ class Recorder:
         self._desk: LateDesk | None = None
         self._waiting: dict[tuple[Mode, int], Waiting] = {}
         self._written_ns = 0
-        self._raw: dict[str, NDArray[Any]] = {}
+        self._raw: dict[str, NDArray[Any] | LateRaw] = {}
         self._raw_bytes = 0
         self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
 
@@ -181,8 +181,8 @@ class Recorder:
         """
         self._late_numbers.append(LateNumbers(source, first, n, told))
 
-    def add_raw(self, name: str, values: NDArray[Any]) -> None:
-        """Add raw values; the array must be our own copy."""
+    def add_raw(self, name: str, values: NDArray[Any] | LateRaw) -> None:
+        """Add raw values: an array that is our own copy, or what one of `sources` will give."""
         while name in self._raw:  # a second value of the same name at the same place
             name += "'"
         if self._raw_bytes + values.nbytes > _MAX_RAW_BYTES:
@@ -205,7 +205,7 @@ class Recorder:
             gathered, late, numbers = self._take_rows(), self._late_rows, self._late_numbers
             self._late_rows, self._late_numbers = {}, []
             place = self.step, self.mode, self.micro, now
-            self._put(tickets, partial(self._write_rows, place, gathered, late, numbers, tickets))
+            self._put(tickets.values(), partial(self._write_rows, place, gathered, late, numbers, tickets))
         elif self._scalars or self._late_numbers:
             where = self.mode, self.micro
             waiting = self._waiting.get(where)
@@ -228,7 +228,7 @@ class Recorder:
         for waiting in held.values():
             self._written_ns = time.time_ns()
             if tickets or self._desk is not None:
-                self._put(tickets, partial(self._write_waiting, waiting, tickets))
+                self._put(tickets.values(), partial(self._write_waiting, waiting, tickets))
             else:
                 self._write_waiting(waiting, tickets)
 
@@ -247,16 +247,19 @@ class Recorder:
     def _send(self) -> dict[Source, Ticket]:
         """Have the devices send what was added so far."""
         sent = {source: source.send() for source in self.sources.values()}
+        for value in self._raw.values():
+            if isinstance(value, LateRaw) and value.ticket is None:
+                value.ticket = sent.get(value.source)
         return {source: ticket for source, ticket in sent.items() if ticket is not None}
 
-    def _put(self, tickets: dict[Source, Ticket], write: Callable[[], None]) -> None:
+    def _put(self, tickets: Collection[Ticket], write: Callable[[], None]) -> None:
         """Write at once; or, from the first row of a device on, behind what is still on its way."""
         if self._desk is None:
             if not tickets:
                 write()
                 return
             self._desk = LateDesk()
-        self._desk.put(tickets.values(), write)
+        self._desk.put(tickets, write)
 
     def _write_rows(
         self,
@@ -267,7 +270,7 @@ class Recorder:
         tickets: dict[Source, Ticket],
     ) -> None:
         for source, rows in late.items():
-            gathered.add(rows.keys, tickets[source].read()[0], rows.places, rows.lengths)
+            gathered.add(rows.keys, tickets[source].read().block, rows.places, rows.lengths)
         for one in numbers:
             gathered.add_numbers(*one.read(tickets))
         keys, block = gathered.rows()
@@ -281,8 +284,20 @@ class Recorder:
             self.flush_rows()
         finally:
             if self._raw:
-                raw, self._raw, self._raw_bytes = self._raw, {}, 0
-                self.writer.write_raw(self.step, raw, mode=self.mode, micro=self.micro)
+                self._flush_raw()
+
+    def _flush_raw(self) -> None:
+        late = [value for value in self._raw.values() if isinstance(value, LateRaw)]
+        if any(value.ticket is None for value in late):  # they came after the rows
+            self.flush_waiting(self._send())
+        raw, self._raw, self._raw_bytes = self._raw, {}, 0
+        tickets = [value.ticket for value in late if value.ticket is not None]
+        self._put(tickets, partial(self._write_raw, self.step, self.mode, self.micro, raw))
+
+    def _write_raw(self, step: int, mode: Mode, micro: int, raw: dict[str, NDArray[Any] | LateRaw]) -> None:
+        read = {name: one.read() if isinstance(one, LateRaw) else one for name, one in raw.items()}
+        known = {name: values for name, values in read.items() if values is not None}
+        self.writer.write_raw(step, known, mode=mode, micro=micro)
 
     def close(self) -> None:
         """Write everything."""

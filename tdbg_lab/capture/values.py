@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.recorder import Recorder
     from tdbg_lab.records import TensorKey
 
-__all__ = ["add_number", "add_summary", "described", "dtype_text", "label_rows", "rows_of"]
+__all__ = [
+    "add_labels",
+    "add_number",
+    "add_rows",
+    "add_summary",
+    "described",
+    "dtype_text",
+    "label_rows",
+    "rows_of",
+]
 
 
 def _is_torch(value: Any) -> bool:
@@ -62,6 +71,24 @@ def add_summary(recorder: Recorder, key: TensorKey, value: Any) -> str | None:
         block = summarize([np.asarray(value)])
     recorder.add([key], block)
     return block.reason(0)
+
+
+def add_rows(recorder: Recorder, name: str, value: Any, limit: int | None) -> None:
+    """Add a copy of the values; at most `limit` rows of the first dimension, evenly spread."""
+    if _is_torch(value):
+        from tdbg_lab.capture.pytorch.raw_values import record_raw
+
+        record_raw(recorder, name, value, limit)
+    else:
+        recorder.add_raw(name, rows_of(value, limit))
+
+
+def add_labels(recorder: Recorder, name: str, labels: Any, limit: int | None, codes: dict[str, int]) -> None:
+    """Add labels of rows as `add_rows` does; texts become numbers, see `label_rows`."""
+    if _is_torch(labels):
+        add_rows(recorder, name, labels, limit)
+    else:
+        recorder.add_raw(name, label_rows(labels, limit, codes))
 
 
 def label_rows(labels: Any, limit: int | None, codes: dict[str, int]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -35,13 +35,25 @@ if TYPE_CHECKING:
     from tdbg_lab.stats.gather import Layout
     from tdbg_lab.stats.layouts import Part
 
-__all__ = ["DeviceBuffer", "Ticket", "summarize_on_device"]
+__all__ = ["DeviceBuffer", "Results", "Ticket", "summarize_on_device"]
 
 log = logging.getLogger(__name__)
 
 _LONG_S = 60.0
+_MOST_BYTES = 1 << 25
+"""Copies of tensors that are sent together: each slot has that room on the device and on the host."""
 _FAILED = "Measuring on %s failed."
 _NOTHING: AbstractContextManager[Any] = nullcontext()
+
+
+class Results(NamedTuple):
+    """What a device has given."""
+
+    block: StatsBlock
+    numbers: NDArray[np.float64]
+    """NaN where they are not known."""
+    values: NDArray[np.uint8]
+    """Copies of tensors, as bytes; none where they are not known."""
 
 
 class Ticket:
@@ -51,8 +63,7 @@ class Ticket:
         self._slot: Slot | None = slot
         self._buffer = buffer
         self._lock = threading.Lock()
-        self._block: StatsBlock | None = None
-        self._numbers: NDArray[np.float64] | None = None
+        self._results: Results | None = None
 
     def arrived(self) -> bool:
         """Whether it can be read. Asks no driver: safe from any thread, at any moment."""
@@ -70,20 +81,19 @@ class Ticket:
         except Exception as error:  # noqa: BLE001 - the device has failed, which the training is told itself
             slot.lose(sentence(error))
 
-    def read(self) -> tuple[StatsBlock, NDArray[np.float64]]:
-        """The rows and the numbers; the same ones each time. Call it when it has arrived."""
+    def read(self) -> Results:
+        """What has arrived; the same each time."""
         with self._lock:
             slot, self._slot = self._slot, None
             if slot is not None:
-                self._block, self._numbers = slot.block(), slot.values()
+                self._results = Results(slot.block(), slot.numbers(), slot.values())
                 if slot.lost:  # the device may still write to it
                     _keep(slot)
                     _keep(self._buffer)
                 else:
                     self._buffer.give_back(slot)
-        assert self._block is not None  # noqa: S101
-        assert self._numbers is not None  # noqa: S101
-        return self._block, self._numbers
+        assert self._results is not None  # noqa: S101 - it was read
+        return self._results
 
 
 class DeviceBuffer:
@@ -108,7 +118,7 @@ class DeviceBuffer:
     >>> buffer.add([model.weight])
     >>> ticket = buffer.send()
     >>> ticket.wait()
-    >>> block, numbers = ticket.read()
+    >>> block = ticket.read().block
     """
 
     def __init__(self, device: torch.device | str, *, slots: int = 16, triton: bool | None = None) -> None:
@@ -211,6 +221,19 @@ class DeviceBuffer:
         with torch.no_grad(), self._current():
             return slot.add_numbers(values)
 
+    def add_values(self, tensor: Tensor) -> int | None:
+        """Take a copy of a contiguous tensor along, as it is.
+
+        Returns
+        -------
+        The place that its first byte will have; None when there is no room for it.
+        """
+        slot = self._slot(0)
+        if slot is None or slot.value_bytes + tensor.numel() * tensor.itemsize > _MOST_BYTES:
+            return None
+        with torch.no_grad(), self._current():
+            return slot.add_values(tensor)
+
     def send(self) -> Ticket | None:
         """Queue the way to the host of what was added; None when nothing was."""
         slot, self._open = self._open, None
@@ -270,7 +293,7 @@ def summarize_on_device(parts: Sequence[Part]) -> StatsBlock:
         if not known or ticket is None:
             return empty_block(len(parts), f"{buffer.device} has failed before")
         ticket.wait()
-        return ticket.read()[0]
+        return ticket.read().block
 
 
 @cache

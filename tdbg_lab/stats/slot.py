@@ -63,6 +63,7 @@ class Slot:
         self._hist = Column(device, torch.int32, N_BINS, zeroed=True)
         self._channels = Column(device, torch.float64, zeroed=True)
         self._numbers = Column(device, torch.float64)
+        self._values = Column(device, torch.uint8)
         self._owners: list[int] = []
         self._counts: list[int] = []
         """Parts in the order of their partials, and how many each has."""
@@ -76,14 +77,14 @@ class Slot:
         """Tensors so far."""
         return self._layout.n_rows
 
-    @property
-    def numbers(self) -> int:
-        """Numbers so far."""
-        return self._numbers.rows
-
     def lose(self, reason: str) -> None:
         """Give up what is on its way."""
         self.lost, self.error = True, reason
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of tensors that are taken along so far."""
+        return self._values.rows
 
     def clear(self) -> None:
         """Begin anew."""
@@ -94,7 +95,7 @@ class Slot:
         self._owners, self._counts, self._widths = [], [], []
 
     def _columns(self) -> tuple[Column, ...]:
-        return self._partials, self._hist, self._channels, self._numbers
+        return self._partials, self._hist, self._channels, self._numbers, self._values
 
     # -- on the device ----------------------------------------------------------------------------
 
@@ -104,6 +105,14 @@ class Slot:
         first, n = self._numbers.rows, values.numel()
         self._numbers.reserve(n)
         self._numbers.last(n).copy_(values.reshape(-1))
+        return first
+
+    def add_values(self, tensor: Tensor) -> int:
+        """Queue a copy of a contiguous tensor as it is; the place of its first byte."""
+        self.transfer.follow()
+        first, n = self._values.rows, tensor.numel() * tensor.itemsize
+        self._values.reserve(n)
+        self._values.last(n).copy_(tensor.reshape(-1).view(torch.uint8))
         return first
 
     def refuse(self, rows: int, reason: str) -> int:
@@ -209,12 +218,17 @@ class Slot:
         )
         return self._layout.join(parts)
 
-    def values(self) -> NDArray[np.float64]:
+    def numbers(self) -> NDArray[np.float64]:
         """A copy of the numbers, once they have arrived; NaN where they are not known."""
         found: NDArray[np.float64] = self._numbers.numpy().copy()
         if self.error:
             found.fill(np.nan)
         return found
+
+    def values(self) -> NDArray[np.uint8]:
+        """A copy of the bytes of `add_values`, once they have arrived; none where they are not known."""
+        found: NDArray[np.uint8] = self._values.numpy()
+        return found[:0].copy() if self.error else found.copy()
 
 
 def countable(memory: tuple[int, int, int, int, int]) -> bool:

@@ -108,6 +108,7 @@ def test_no_step_waits_for_the_device(attach, every):
     with no_waiting():
         steps(batches[2:])
         handle.log(mine=torch.ones((), device="cuda"))
+        handle.record("own", torch.ones(900, 4, device="cuda").bfloat16())
     handle.detach()
     run = open_run(handle.run_path)
     assert run.tensor("0.weight").steps().tolist() == list(range(0, 30, every))

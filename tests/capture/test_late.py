@@ -46,6 +46,7 @@ class Embedding(nn.Module):
         return self.head(self.flatten(x))
 
 
+STEPS = range(3)
 COLUMNS = ["count", "zero_count", "nan_count", "min", "max", "mean", "std", "l2"]
 
 
@@ -99,6 +100,64 @@ def test_rows_are_the_same_as_when_measured_at_once(attach, tmp_path, pretend, m
         np.testing.assert_allclose(
             late[column].astype(float), at_once[column].astype(float), rtol=2e-5, atol=1e-7, err_msg=column
         )
+
+
+def test_raw_values_are_the_same_as_when_copied_at_once(attach, tmp_path, pretend):
+    half = [
+        torch.tensor([[1.5, -2.0], [0.25, 3.0], [7.0, 9.0]], dtype=one)
+        for one in (torch.bfloat16, torch.half)
+    ]
+    found = []
+    for late in (False, True):
+        if late:
+            pretend()
+        torch.manual_seed(4)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        everything = ["default", {"name": "raw", "include": ".", "values": "both", "sample_rows": 3}]
+        handle = attach(model, optimizer=optimizer, store=tmp_path / f"run{late}", collections=everything)
+        for step in range(3):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            out = model(x)
+            handle.record("latent", out, labels=y)
+            nn.functional.cross_entropy(out, y).backward()
+            optimizer.step()
+            handle.record("after", half[0])  # the rows of the step are written by now
+            handle.record("after", half[1])
+            handle.record("flags", y > 1)
+        handle.detach()
+        run = open_run(handle.run_path)
+        raw = {
+            (name, step): run.tensor(name).value(step)
+            for name in run.tensor_names()
+            for step in STEPS
+            if step in run.tensor(name).values()
+        }
+        labels = [run.tensor("latent").labels(step) for step in STEPS]
+        found.append((raw, labels))
+    assert found[0][0].keys() == found[1][0].keys()
+    assert len(found[0][0]) > 60
+    for name, values in found[0][0].items():
+        np.testing.assert_array_equal(found[1][0][name], values, err_msg=str(name))
+        assert found[1][0][name].dtype == values.dtype
+    np.testing.assert_array_equal(*(labels for _, labels in found))
+
+
+def test_raw_values_beyond_what_there_is_room_for_are_copied_at_once(attach, pretend, monkeypatch):
+    monkeypatch.setattr("tdbg_lab.stats.device._MOST_BYTES", 200)
+    monkeypatch.setattr("tdbg_lab.capture.pytorch.raw_values._MAX_LATE_BYTES", 150)
+    pretend()
+    model, optimizer, handle = trained(attach)
+    train(model, optimizer, 1)
+    sizes = (30, 15, 15, 15, 40)  # too large, room for three, none left, too large
+    for number, size in enumerate(sizes):
+        handle.record(f"own{number}", torch.arange(size, dtype=torch.float32))
+    handle.detach()
+    run = open_run(handle.run_path)
+    for number, size in enumerate(sizes):
+        assert run.tensor(f"own{number}").value(0).tolist() == list(range(size))
+    assert handle.problems == []
 
 
 def test_training_is_bitwise_the_same(attach, pretend):

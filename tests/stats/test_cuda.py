@@ -33,7 +33,7 @@ for tensor, axis in zip(tensors, axes):
     buffer.add([tensor], [axis])
 buffer.add(tensors)
 import dataclasses
-block = buffer.send().read()[0]
+block = buffer.send().read().block
 pickle.dump({f.name: getattr(block, f.name) for f in dataclasses.fields(block)}, open(sys.argv[1], "wb"))
 """
 
@@ -131,7 +131,7 @@ def test_torch_operations_agree_with_reference_on_the_same_cases(assert_agree):
     buffer = DeviceBuffer("cpu", triton=False)
     buffer.add(tensors, axes)
     buffer.add(tensors)
-    assert_agree(buffer.send().read()[0], _want())
+    assert_agree(buffer.send().read().block, _want())
 
 
 def _python(tmp_path, code, environment):
@@ -169,7 +169,7 @@ def test_device_buffer_on_cuda_agrees_with_reference(assert_agree, triton):
     buffer.add(there)
     ticket = buffer.send()
     ticket.wait()
-    block = ticket.read()[0]
+    block = ticket.read().block
     assert [reason for reason in block.reasons if reason] == []
     assert_agree(block, _want())
 
@@ -191,8 +191,8 @@ def test_device_buffer_on_cuda_does_not_wait_and_is_not_fooled_by_later_writes()
             weight.add_(1.0)
     torch.cuda.synchronize()
     assert all(ticket.arrived() for ticket in tickets)
-    assert [ticket.read()[0].mean[0] for ticket in tickets] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert tickets[2].read()[1].tolist() == [3.0]
+    assert [ticket.read().block.mean[0] for ticket in tickets] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert tickets[2].read().numbers.tolist() == [3.0]
 
 
 @gpu
@@ -213,7 +213,7 @@ def test_tensors_of_several_streams_are_measured_in_their_order():
         buffer.add([value])
     ticket = buffer.send()
     ticket.wait()
-    assert ticket.read()[0].mean.tolist() == [1.0] + [3.0] * 102
+    assert ticket.read().block.mean.tolist() == [1.0] + [3.0] * 102
 
 
 @gpu

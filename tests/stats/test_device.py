@@ -30,7 +30,7 @@ def _gated(monkeypatch, slots):
 def _read(buffer):
     ticket = buffer.send()
     ticket.wait()
-    return ticket.read()[0]
+    return ticket.read().block
 
 
 def _reference(tensors, axes=None):
@@ -68,11 +68,13 @@ def test_numbers_come_with_the_rows():
     buffer.add([torch.ones(2)])
     assert buffer.add_numbers(torch.tensor([[1, 2], [3, 4]])) == 1
     ticket = buffer.send()
-    block, numbers = ticket.read()
+    block, numbers, _ = ticket.read()
     assert block.count.tolist() == [2]
     assert numbers.tolist() == [3.5, 1.0, 2.0, 3.0, 4.0]
     buffer.add_numbers(torch.tensor(9.0))
-    assert ticket.read()[1].tolist() == [3.5, 1.0, 2.0, 3.0, 4.0], "what was read stays, the slot goes on"
+    assert ticket.read().numbers.tolist() == [3.5, 1.0, 2.0, 3.0, 4.0], (
+        "what was read stays, the slot goes on"
+    )
 
 
 def test_ticket_says_without_waiting_whether_it_has_arrived(monkeypatch):
@@ -106,7 +108,8 @@ def test_what_a_device_does_not_give_has_a_reason(monkeypatch):
     ticket = buffer.send()
     ticket.wait(0.05)
     assert ticket.arrived()
-    block, numbers = ticket.read()
+    block, numbers, values = ticket.read()
+    assert not len(values)
     assert "did not answer" in block.reason(0)
     assert numbers.tolist() != [1.0]
     assert buffer.add([torch.ones(2)]) is None, "the device may still write to that slot"

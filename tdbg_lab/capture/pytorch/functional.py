@@ -20,7 +20,8 @@ from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.measuring import record_tensors
-from tdbg_lab.capture.pytorch.values import dtype_name, raw_array
+from tdbg_lab.capture.pytorch.raw_values import record_raw
+from tdbg_lab.capture.pytorch.values import dtype_name
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import default_channel_axis
 from tdbg_lab.stats.transforms import unwrapped
@@ -169,7 +170,7 @@ class FunctionalProbe:
             marks=_MARKS.get(name, ()),
         )
         if membership.raw_mask & due:
-            engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
+            record_raw(engine.recorder, key.name, tensor, membership.sample_rows)
         if membership.mask & due:
             axis = 1 if _beside_channels(module, shape) else default_channel_axis(shape, "")
             record_tensors(engine.recorder, [key], [tensor], channel_axes=[axis])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LATE",
+    "buffer_of",
     "is_late",
     "on_gpu",
     "record_facts",
@@ -106,7 +107,7 @@ def _record_on(
     if not on_gpu(tensors[0]):
         recorder.add(keys, summarize_tensors(tensors, channel_axes=axes))
         return
-    buffer = _buffer(recorder, device)
+    buffer = buffer_of(recorder, device)
     if buffer.add(tensors, axes) is None:
         recorder.left_out += len(tensors)
     else:
@@ -131,7 +132,7 @@ def record_late_numbers(recorder: Recorder, values: torch.Tensor, told: Told) ->
     told
         Called with them as float64, 1-D, in another thread: keys and values of rows with one number each.
     """
-    buffer = _buffer(recorder, values.device)
+    buffer = buffer_of(recorder, values.device)
     first = buffer.add_numbers(values)
     if first is None:
         recorder.left_out += values.numel()
@@ -168,7 +169,8 @@ def record_facts(
     record_late_numbers(recorder, torch.cat([tensor.reshape(-1).double() for tensor in tensors]), unpacked)
 
 
-def _buffer(recorder: Recorder, device: torch.device) -> DeviceBuffer:
+def buffer_of(recorder: Recorder, device: torch.device) -> DeviceBuffer:
+    """What measures on a device for this recorder."""
     found = recorder.sources.get(device)
     if found is None:
         found = recorder.sources[device] = DeviceBuffer(device)

@@ -9,7 +9,8 @@ from torch.jit._script import RecursiveScriptModule
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
-from tdbg_lab.capture.pytorch.values import dtype_name, raw_array, tensors_in
+from tdbg_lab.capture.pytorch.raw_values import record_raw
+from tdbg_lab.capture.pytorch.values import dtype_name, tensors_in
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
 from tdbg_lab.stats.transforms import unwrapped
@@ -123,7 +124,7 @@ class ModuleProbe:
                 return
             key, membership, axis = self._key(index, tensor, module, values[0])
             if membership.raw_mask & due:
-                engine.recorder.add_raw(key.name, raw_array(tensor, membership.sample_rows))
+                record_raw(engine.recorder, key.name, tensor, membership.sample_rows)
             if membership.mask & due:
                 keys.append(key)
                 chosen.append(tensor)

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
-from tdbg_lab.capture.pytorch.values import PLAIN, distributed, dtype_name, local, raw_array
+from tdbg_lab.capture.pytorch.raw_values import record_raw
+from tdbg_lab.capture.pytorch.values import PLAIN, distributed, dtype_name, local
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class ParameterProbe:
             known = self._know(name, site, value)
         key, membership = known[2]
         if membership.raw_mask & rows.due:
-            self._engine.recorder.add_raw(name, raw_array(value, membership.sample_rows))
+            record_raw(self._engine.recorder, name, value, membership.sample_rows)
         if membership.mask & rows.due:
             rows.keys.append(key)
             rows.tensors.append(value if type(value) in PLAIN else local(value))
