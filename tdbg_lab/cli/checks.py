@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import platform
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ __all__ = ["Check", "examine"]
 
 REQUIRED = ("jupyterlab", "jupyter-server", "plotly", "anywidget", "ipywidgets", "pyarrow", "numba", "numpy")
 OPTIONAL = (("torch", "torch"), ("keras", "keras"), ("xgboost", "xgboost"))
+_COMPILERS = (os.environ.get("CC") or "gcc", "gcc", "clang", "cc")
+"""Where Triton looks for one, in its order."""
 LAB_EXTENSION = "tdbg-lab"
 
 
@@ -43,6 +47,7 @@ def examine() -> list[Check]:
         _lab_extension,
         _kernel,
         _gpu,
+        _gpu_kernels,
         _writable,
         _numba_cache,
     )
@@ -150,6 +155,20 @@ def _gpu() -> Check:
     finally:
         pynvml.nvmlShutdown()
     return Check("gpu", "ok" if names else "note", ", ".join(map(str, names)) or "none")
+
+
+def _gpu_kernels() -> Check:
+    """What a GPU is measured with, which matters where PyTorch trains on one."""
+    what = "statistics on a GPU"
+    if importlib.util.find_spec("torch") is None or _gpu().state != "ok":
+        return Check(what, "ok", "not needed here")
+    if importlib.util.find_spec("triton") is None:
+        return Check(what, "note", "by PyTorch's operations, which are slower", "pip install triton")
+    compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        advice = "Install one (gcc or clang), or name it in the variable CC: Triton needs it."
+        return Check(what, "note", "by PyTorch's operations, which are slower: no C compiler", advice)
+    return Check(what, "ok", f"Triton {version('triton')} with {compiler}")
 
 
 def _writable() -> Check:

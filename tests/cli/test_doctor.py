@@ -65,3 +65,26 @@ def test_check_that_fails_is_a_finding(monkeypatch):
     monkeypatch.setattr(checks, "version", lambda _name: 1 / 0)
     states = {check.what: check.state for check in checks.examine()}
     assert states["packages"] == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("missing", "state", "words"),
+    [("", "ok", "Triton"), ("triton", "note", "pip install triton"), ("compiler", "note", "C compiler")],
+)
+def test_gpu_is_measured_by_triton_where_that_can_be_and_else_it_is_said(monkeypatch, missing, state, words):
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    known = checks.importlib.util.find_spec
+    monkeypatch.setattr(checks, "_gpu", lambda: checks.Check("gpu", "ok", "one"))
+    monkeypatch.setattr(
+        checks.importlib.util, "find_spec", lambda name: None if name == missing else known(name)
+    )
+    monkeypatch.setattr(checks.shutil, "which", lambda _: None if missing == "compiler" else "/usr/bin/gcc")
+    check = checks._gpu_kernels()
+    assert check.state == state
+    assert words in f"{check.found} {check.advice}"
+
+
+def test_without_a_gpu_nothing_is_asked_for(monkeypatch):
+    monkeypatch.setattr(checks, "_gpu", lambda: checks.Check("gpu", "note", "none seen"))
+    assert checks._gpu_kernels().state == "ok"
