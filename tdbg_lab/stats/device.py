@@ -155,6 +155,8 @@ class DeviceBuffer:
         slot = self._slot(len(tensors))
         if slot is None:
             return None
+        if slot.error:
+            return slot.refuse(len(tensors), slot.error)
         tables = self._usable_tables()
         first, axes = slot.rows, channel_axes or (None,) * len(tensors)
         if tables is not None and self._add_ordinary(slot, tensors, axes, tables):
@@ -193,11 +195,11 @@ class DeviceBuffer:
         return True
 
     def _failed(self, slot: Slot, error: Exception) -> None:
-        """Nothing of the slot is known now; if the kernels were why, they are not called again."""
+        """Nothing of the slot is known now; if the kernels may be why, they are not called again."""
         log.log(logging.DEBUG if self._told else logging.WARNING, _FAILED, self.device, exc_info=error)
         self._told = True
         slot.error = sentence(error)
-        if self._tables is not None:
+        if self._tables is not None and not isinstance(error, torch.cuda.OutOfMemoryError):
             triton_kernels().broken = True
 
     def _usable_tables(self) -> Tensor | None:

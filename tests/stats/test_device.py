@@ -4,6 +4,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tdbg_lab.stats import reference  # noqa: E402
+from tdbg_lab.stats.columns import Column  # noqa: E402
 from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device  # noqa: E402
 from tdbg_lab.stats.layouts import Part  # noqa: E402
 from tdbg_lab.stats.partials import block_from_partials  # noqa: E402
@@ -132,6 +133,24 @@ def test_device_buffer_gives_reasons():
     assert [block.reason(i) is None for i in range(4)] == [True, False, False, False]
     assert "ValueError" in block.reason(3)
     assert block.count.tolist() == [2, 0, 0, 0]
+
+
+def test_a_full_device_costs_the_rows_of_one_time_only(assert_agree, monkeypatch):
+    buffer, full = DeviceBuffer("cpu"), [True]
+    grow = Column._grow
+
+    def out_of_memory(column, used):
+        if full.pop() if full else False:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        grow(column, used)
+
+    monkeypatch.setattr(Column, "_grow", out_of_memory)
+    for _ in range(3):
+        assert buffer.add([torch.ones(2)]) is not None
+    assert "out of memory" in _read(buffer).reason(2)
+    for _ in range(100):
+        buffer.add([torch.ones(2)])
+    assert_agree(_read(buffer), _reference([torch.ones(2)] * 100))
 
 
 def test_device_buffer_of_sparse_tensors_counts_implicit_zeros(assert_agree):
