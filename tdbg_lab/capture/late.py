@@ -88,9 +88,9 @@ class LateNumbers:
     told: Told
 
     def read(self, tickets: dict[Source, Ticket]) -> tuple[Sequence[TensorKey], Sequence[float]]:
-        """Keys and values, once they have arrived."""
-        values = tickets[self.source].read().numbers
-        return self.told(values[self.first : self.first + self.n])
+        """Keys and values, once they have arrived; none of what is lost."""
+        numbers = tickets[self.source].read().numbers[self.first : self.first + self.n]
+        return self.told(numbers) if len(numbers) == self.n else ((), ())
 
 
 @dataclass(slots=True)
@@ -154,21 +154,21 @@ class LateDesk:
             self._changed.notify_all()
         self._tell()
 
-    def close(self, timeout_s: float = _CLOSE_S) -> None:
-        """Wait for the devices, and until everything is written.
+    def close(self) -> None:
+        """Wait for the devices, and until everything is written; a minute at most.
 
         Raises
         ------
         Exception
             As `put`.
         """
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + _CLOSE_S
         with self._changed:
             waiting = [ticket for job in self._jobs for ticket in job.tickets]
         for ticket in waiting:
             ticket.wait(max(0.0, deadline - time.monotonic()))
         with self._changed:
-            self._changed.wait_for(lambda: not self._jobs, timeout_s)
+            self._changed.wait_for(lambda: not self._jobs, _CLOSE_S)
         self._tell()
 
     def _tell(self) -> None:

@@ -51,9 +51,9 @@ class Results(NamedTuple):
 
     block: StatsBlock
     numbers: NDArray[np.float64]
-    """NaN where they are not known."""
+    """None where they are lost."""
     values: NDArray[np.uint8]
-    """Copies of tensors, as bytes; none where they are not known."""
+    """Copies of tensors, as bytes; none where they are lost."""
 
 
 class Ticket:

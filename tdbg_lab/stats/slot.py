@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from tdbg_lab.stats import torch_ops
@@ -19,6 +18,7 @@ from tdbg_lab.stats.partials import COLUMNS, block_from_partials
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -54,7 +54,7 @@ class Slot:
     def __init__(self, device: torch.device, transfer: Transfer) -> None:
         self.transfer = transfer
         self.error = ""
-        """Why nothing that was measured is known."""
+        """Why no statistics are known."""
         self.lost = False
         """Nobody knows whether the device still writes to it."""
         self._device = device
@@ -219,16 +219,14 @@ class Slot:
         return self._layout.join(parts)
 
     def numbers(self) -> NDArray[np.float64]:
-        """A copy of the numbers, once they have arrived; NaN where they are not known."""
-        found: NDArray[np.float64] = self._numbers.numpy().copy()
-        if self.error:
-            found.fill(np.nan)
-        return found
+        """A copy of the numbers, once they have arrived; none where they are lost."""
+        found: NDArray[np.float64] = self._numbers.numpy()
+        return found[:0].copy() if self.lost else found.copy()
 
     def values(self) -> NDArray[np.uint8]:
-        """A copy of the bytes of `add_values`, once they have arrived; none where they are not known."""
+        """A copy of the bytes of `add_values`, once they have arrived; none where they are lost."""
         found: NDArray[np.uint8] = self._values.numpy()
-        return found[:0].copy() if self.error else found.copy()
+        return found[:0].copy() if self.lost else found.copy()
 
 
 def countable(memory: tuple[int, int, int, int, int]) -> bool:

@@ -195,6 +195,20 @@ def test_a_step_is_written_as_soon_as_the_device_is_through(attach, pretend, gat
         time.sleep(0.02)
 
 
+def test_numbers_of_a_device_that_answers_no_more_are_no_rows(attach, pretend, gate, monkeypatch):
+    monkeypatch.setattr("tdbg_lab.capture.late._CLOSE_S", 0.1)
+    pretend()
+    model, optimizer, handle = trained(attach)
+    train(model, optimizer, 2, loss=nn.CrossEntropyLoss())
+    handle.log(mine=torch.tensor(3.0))
+    handle._engine.recorder.close()
+    handle.detach()
+    run = open_run(handle.run_path)
+    assert run.tensor_names(kind=["loss", "scalar"]) == []
+    assert "optimizer/grad_norm" not in run.tensor_names(kind="optimizer")
+    assert "did not answer" in run.tensor("conv.weight").stats(0).reason(0)
+
+
 def test_steps_beyond_what_is_on_its_way_are_left_out_and_it_is_said(attach, pretend, gate):
     pretend()
     model, optimizer, handle = trained(attach)
