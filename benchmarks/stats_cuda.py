@@ -19,7 +19,6 @@ import torch
 from machine import described, loads, machine, publish, table
 
 from tdbg_lab.stats.device import DeviceBuffer
-from tdbg_lab.stats.triton_kernels import triton_kernels
 
 RESULTS = Path(__file__).parent / "results"
 CASES = (
@@ -129,7 +128,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=RESULTS / "stats_cuda")
     options = parser.parse_args()
-    triton_kernels().warm_up()
     facts = machine("torch", "triton", "numpy") | {"gpu": torch.cuda.get_device_name()}
     result = {"machine": facts, "cases": [], "calls_us": calls(options.rounds)}
     for one in CASES:

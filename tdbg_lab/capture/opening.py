@@ -159,7 +159,7 @@ def accompany(
     place = default_place() if place is None else place
     threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
     if (kernels := _kernels_of_gpu()) is not None:
-        threading.Thread(target=kernels.warm_up, name="tdbg-lab GPU warm-up", daemon=True).start()
+        kernels.warm_up()
     path = engine.folder.path
     if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):
         engine.guard.run("sampler", _start_sampler, path, place.rank, engine.plan.config.sample_interval_s)

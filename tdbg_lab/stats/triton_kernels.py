@@ -37,29 +37,33 @@ class TritonKernels:
 
     def __init__(self) -> None:
         self.broken = find_spec("triton") is None
-        self._warming = threading.Lock()
+        self._beginning = threading.Lock()
+        self._begun = self._done = False
         self._tables: dict[torch.device, Tensor] = {}
 
     def usable(self) -> bool:
-        """Whether to call them now: not while another thread compiles them."""
-        return not self.broken and not self._warming.locked()
+        """Whether to call them now: not while a thread compiles them."""
+        return not self.broken and self._begun is self._done
 
     def warm_up(self) -> None:
-        """Compile what float32, bfloat16 and float16 need, or load it from Triton's cache; never raises.
+        """Compile, in a thread and once, what float32, bfloat16 and float16 need, or load it from a cache."""
+        with self._beginning:
+            if self._begun or self.broken:
+                return
+            self._begun = True
+        threading.Thread(target=self._compile, name="tdbg-lab GPU warm-up", daemon=True).start()
 
-        Nothing is launched: another thread may be about to capture a graph.
-        """
-        if self.broken:
-            return
-        with self._warming:
-            try:
-                from tdbg_lab.stats import cuda, cuda_samples
+    def _compile(self) -> None:
+        """Nothing is launched: another thread may be about to capture a graph."""
+        try:
+            from tdbg_lab.stats import cuda, cuda_samples
 
-                cuda.compile_kernels()
-                cuda_samples.compile_kernels()
-            except Exception:
-                self.broken = True
-                log.warning("The Triton kernels cannot be used; torch operations measure.", exc_info=True)
+            cuda.compile_kernels()
+            cuda_samples.compile_kernels()
+        except Exception:
+            self.broken = True
+            log.warning("The Triton kernels cannot be used; torch operations measure.", exc_info=True)
+        self._done = True
 
     def tables(self, device: torch.device) -> Tensor:
         """``(5, 256) float32`` on the device, see `tdbg_lab.stats.dtypes.float8_tables`."""

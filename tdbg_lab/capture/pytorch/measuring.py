@@ -15,6 +15,7 @@ import torch
 from tdbg_lab.stats.device import DeviceBuffer
 from tdbg_lab.stats.tensors import summarize_into, summarize_tensors
 from tdbg_lab.stats.transforms import transforming
+from tdbg_lab.stats.triton_kernels import triton_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,6 +174,8 @@ def buffer_of(recorder: Recorder, device: torch.device) -> DeviceBuffer:
     """What measures on a device for this recorder."""
     found = recorder.sources.get(device)
     if found is None:
+        if device.type == "cuda":
+            triton_kernels().warm_up()
         found = recorder.sources[device] = DeviceBuffer(device)
     assert isinstance(found, DeviceBuffer)  # noqa: S101
     return found
