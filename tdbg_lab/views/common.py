@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,7 +103,8 @@ def chosen_tensor(
 ) -> str | None:
     """`tensor`, or the first one of the first kind the run has in this mode; None while there is none.
 
-    A layer with weights goes before those that only reshape or resize what they are given.
+    A layer with weights goes before those that only reshape or resize what they are given, what has many
+    elements before a number.
     """
     if tensor is not None:
         return tensor if run.tensors() else None
@@ -110,6 +112,7 @@ def chosen_tensor(
     for kind in kinds:
         keys = [key for key in run.tensors(mode=mode) if key.kind == kind]
         if keys:
+            keys = [key for key in keys if prod(key.shape) != 1] or keys
             return next((key for key in keys if key.module in trained), keys[0]).name
     return None
 

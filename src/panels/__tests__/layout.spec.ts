@@ -47,6 +47,29 @@ describe('defaultTiles()', () => {
     expect(rows[0][1].params).toEqual({ tensor: 'activation/relu1' });
   });
 
+  it('shows predictions and features of boosted trees, which have no layers', () => {
+    const custom = (name: string) => tensor({ name, kind: 'custom' });
+    const known = ['gain', 'gain/age', 'weight', 'weight/age'].map(name =>
+      custom(`feature_importance/${name}`)
+    );
+    const tiles = (...more: ReturnType<typeof custom>[]) =>
+      defaultTiles(has, [...known, ...more], 1200).flat();
+    expect(tiles().map(tile => tile.view)).toEqual([
+      'scalars',
+      'histogram',
+      'overview',
+      'timeline',
+      RULES_TILE
+    ]);
+    expect(tiles()[1].params).toEqual({ tensor: 'feature_importance/gain' });
+    expect(tiles()[2].params.regex).toBe('^feature_importance/gain/');
+    expect(tiles(custom('predictions'))[1].params).toEqual({
+      tensor: 'predictions'
+    });
+    const layer = tensor({ name: 'w', kind: 'weight' });
+    expect(tiles(layer).length).toBe(6);
+  });
+
   it('shows any activation when no layer learns', () => {
     const rows = defaultTiles(
       has,

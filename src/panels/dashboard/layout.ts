@@ -10,9 +10,12 @@ export const RULES_TILE = 'tdbg:rules';
 /** Rows of tiles, from the top; all rows and all tiles of a row are equally large. */
 export type TileRows = ReadonlyArray<ReadonlyArray<IPanelState>>;
 
+const IMPORTANCE = 'feature_importance/';
+
 /**
  * The tiles to begin with: losses, where gradients die, one layer, its latent space, the machine,
- * the rules.
+ * the rules. Of boosted trees, which have no layers: losses, predictions, how much each feature
+ * counts from round to round, the machine, the rules.
  *
  * @param has - whether the server knows a view
  * @param width - width of the dashboard, px
@@ -22,15 +25,10 @@ export function defaultTiles(
   tensors: ReadonlyArray<ITensorInfo>,
   width: number
 ): TileRows {
-  const activation = telling(tensors);
+  const names = new Set(tensors.map(({ name }) => name));
   const wanted: ReadonlyArray<IPanelState> = [
     { view: 'scalars', params: {} },
-    {
-      view: 'histogram',
-      params: activation ? { tensor: activation.name } : {}
-    },
-    { view: 'latent', params: {} },
-    { view: 'overview', params: { kind: 'gradient' } },
+    ...(isBoosted(tensors) ? ofTrees(names) : ofLayers(tensors)),
     { view: 'timeline', params: {} },
     { view: RULES_TILE, params: {} }
   ];
@@ -41,6 +39,41 @@ export function defaultTiles(
     rows.push(tiles.slice(i, i + columns));
   }
   return rows;
+}
+
+/** Whether what trains has features, and no layers. */
+function isBoosted(tensors: ReadonlyArray<ITensorInfo>): boolean {
+  const layers = new Set(['activation', 'gradient', 'weight']);
+  return (
+    tensors.some(({ name }) => name.startsWith(IMPORTANCE)) &&
+    !tensors.some(({ kind }) => layers.has(kind))
+  );
+}
+
+function ofTrees(names: ReadonlySet<string>): ReadonlyArray<IPanelState> {
+  const importance = names.has(`${IMPORTANCE}gain`) ? 'gain' : 'weight';
+  const tensor = names.has('predictions')
+    ? 'predictions'
+    : `${IMPORTANCE}${importance}`;
+  const regex = `^${IMPORTANCE}${importance}/`;
+  return [
+    { view: 'histogram', params: { tensor } },
+    { view: 'overview', params: { kind: 'custom', statistic: 'mean', regex } }
+  ];
+}
+
+function ofLayers(
+  tensors: ReadonlyArray<ITensorInfo>
+): ReadonlyArray<IPanelState> {
+  const activation = telling(tensors);
+  return [
+    {
+      view: 'histogram',
+      params: activation ? { tensor: activation.name } : {}
+    },
+    { view: 'latent', params: {} },
+    { view: 'overview', params: { kind: 'gradient' } }
+  ];
 }
 
 /**
