@@ -63,6 +63,9 @@ class Ticket(Protocol):
 class Source(Protocol):
     """A device that measures: `tdbg_lab.stats.device.DeviceBuffer`."""
 
+    dropped: int
+    """Rows and numbers that it could not take."""
+
     def send(self) -> Ticket | None:
         """Send what was added; None when nothing was."""
 

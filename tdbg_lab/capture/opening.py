@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.stopping import StopReason
     from tdbg_lab.config import CaptureConfig
-    from tdbg_lab.stats.triton_kernels import TritonKernels
 
 __all__ = ["IfExists", "Place", "RunFacts", "accompany", "default_place", "open_handle"]
 
@@ -158,8 +157,7 @@ def accompany(
 
     place = default_place() if place is None else place
     threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
-    if (kernels := _kernels_of_gpu()) is not None:
-        kernels.warm_up()
+    _warm_up_gpu()
     path = engine.folder.path
     if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):
         engine.guard.run("sampler", _start_sampler, path, place.rank, engine.plan.config.sample_interval_s)
@@ -169,14 +167,13 @@ def accompany(
         engine.guard.run("rules", companions.start_rules, path, rules, actions)
 
 
-def _kernels_of_gpu() -> TritonKernels | None:
-    """The kernels for a GPU, where the program uses one."""
+def _warm_up_gpu() -> None:
+    """Begin to compile the kernels for a GPU, where the program uses one already."""
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return None
-    from tdbg_lab.stats.triton_kernels import triton_kernels
+    if torch is not None and torch.cuda.is_initialized():
+        from tdbg_lab.stats.triton_kernels import triton_kernels
 
-    return triton_kernels()
+        triton_kernels().warm_up()
 
 
 def _requested(store: str | Path | None) -> tuple[str, Path]:

@@ -84,7 +84,6 @@ class Recorder:
         "_waiting",
         "_written_ns",
         "dropped_raw",
-        "left_out",
         "measured",
         "micro",
         "mode",
@@ -111,8 +110,6 @@ class Recorder:
         self._scalars: list[float] = []
         self.sources: dict[Any, Source] = {}
         """Devices that measure without being waited for; who has one adds it here."""
-        self.left_out = 0
-        """Rows that none of `sources` could take: too much was on its way."""
         self._late_rows: dict[Source, LateRows] = {}
         self._late_numbers: list[LateNumbers] = []
         self._desk: LateDesk | None = None
@@ -181,6 +178,11 @@ class Recorder:
         """
         self._late_numbers.append(LateNumbers(source, first, n, told))
 
+    @property
+    def left_out(self) -> int:
+        """Rows and numbers that the devices could not take: too much was on its way."""
+        return sum(source.dropped for source in self.sources.values())
+
     def add_raw(self, name: str, values: NDArray[Any] | LateRaw) -> None:
         """Add raw values: an array that is our own copy, or what one of `sources` will give."""
         while name in self._raw:  # a second value of the same name at the same place
@@ -199,7 +201,7 @@ class Recorder:
     def flush_rows(self) -> None:
         """Hand on the rows gathered so far: a batch, or numbers that wait for those of the next steps."""
         if self._measured_keys or self._keys or self._late_rows:
-            tickets = self._send() if self.sources else {}
+            tickets = self._send()
             self.flush_waiting(tickets)
             now = self._written_ns = time.time_ns()
             gathered, late, numbers = self._take_rows(), self._late_rows, self._late_numbers
@@ -224,13 +226,10 @@ class Recorder:
             return
         held, self._waiting = self._waiting, {}
         if tickets is None:
-            tickets = self._send() if self.sources else {}
+            tickets = self._send()
         for waiting in held.values():
             self._written_ns = time.time_ns()
-            if tickets or self._desk is not None:
-                self._put(tickets.values(), partial(self._write_waiting, waiting, tickets))
-            else:
-                self._write_waiting(waiting, tickets)
+            self._put(tickets.values(), partial(self._write_waiting, waiting, tickets))
 
     def _write_waiting(self, waiting: Waiting, tickets: dict[Source, Ticket]) -> None:
         if waiting.late:

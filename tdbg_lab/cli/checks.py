@@ -21,8 +21,6 @@ __all__ = ["Check", "examine"]
 
 REQUIRED = ("jupyterlab", "jupyter-server", "plotly", "anywidget", "ipywidgets", "pyarrow", "numba", "numpy")
 OPTIONAL = (("torch", "torch"), ("keras", "keras"), ("xgboost", "xgboost"))
-_COMPILERS = (os.environ.get("CC") or "gcc", "gcc", "clang", "cc")
-"""Where Triton looks for one, in its order."""
 LAB_EXTENSION = "tdbg-lab"
 
 
@@ -164,7 +162,9 @@ def _gpu_kernels() -> Check:
         return Check(what, "ok", "not needed here")
     if importlib.util.find_spec("triton") is None:
         return Check(what, "note", "by PyTorch's operations, which are slower", "pip install triton")
-    compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+    named = os.environ.get("CC")  # Triton looks for no other then
+    names = [named] if named else ["gcc", "clang"]
+    compiler = next((found for name in names if (found := shutil.which(name))), None)
     if compiler is None:
         advice = "Install one (gcc or clang), or name it in the variable CC: Triton needs it."
         return Check(what, "note", "by PyTorch's operations, which are slower: no C compiler", advice)

@@ -62,7 +62,6 @@ class Ticket:
     def __init__(self, slot: Slot, buffer: DeviceBuffer) -> None:
         self._slot: Slot | None = slot
         self._buffer = buffer
-        self._lock = threading.Lock()
         self._results: Results | None = None
 
     def arrived(self) -> bool:
@@ -82,16 +81,15 @@ class Ticket:
             slot.lose(sentence(error))
 
     def read(self) -> Results:
-        """What has arrived; the same each time."""
-        with self._lock:
-            slot, self._slot = self._slot, None
-            if slot is not None:
-                self._results = Results(slot.block(), slot.numbers(), slot.values())
-                if slot.lost:  # the device may still write to it
-                    _keep(slot)
-                    _keep(self._buffer)
-                else:
-                    self._buffer.give_back(slot)
+        """What has arrived; the same each time. Of several threads one reads."""
+        slot, self._slot = self._slot, None
+        if slot is not None:
+            self._results = Results(slot.block(), slot.numbers(), slot.values())
+            if slot.lost:  # the device may still write to it
+                _keep(slot)
+                _keep(self._buffer)
+            else:
+                self._buffer.give_back(slot)
         assert self._results is not None  # noqa: S101 - it was read
         return self._results
 
@@ -132,7 +130,6 @@ class DeviceBuffer:
         self._index = -1 if stream is None else self.device.index
         self._stream = stream
         self._triton = triton
-        self._tables: Tensor | None = None
         self._told = False
         """Whether a failure was told."""
         self._lock = threading.Lock()
@@ -171,7 +168,7 @@ class DeviceBuffer:
             with torch.no_grad(), self._current():
                 slot.add(parts, layout, tables)
         except Exception as error:  # noqa: BLE001
-            self._failed(slot, error)
+            self._failed(slot, error, tables)
         return first
 
     def _add_ordinary(
@@ -191,24 +188,22 @@ class DeviceBuffer:
             with self._current():
                 slot.add_ordinary(memories, tables)
         except Exception as error:  # noqa: BLE001
-            self._failed(slot, error)
+            self._failed(slot, error, tables)
         return True
 
-    def _failed(self, slot: Slot, error: Exception) -> None:
+    def _failed(self, slot: Slot, error: Exception, tables: Tensor | None) -> None:
         """Nothing of the slot is known now; if the kernels may be why, they are not called again."""
         log.log(logging.DEBUG if self._told else logging.WARNING, _FAILED, self.device, exc_info=error)
         self._told = True
         slot.error = sentence(error)
-        if self._tables is not None and not isinstance(error, torch.cuda.OutOfMemoryError):
+        if tables is not None and not isinstance(error, torch.cuda.OutOfMemoryError):
             triton_kernels().broken = True
 
     def _usable_tables(self) -> Tensor | None:
         """What the Triton kernels read; None where they cannot be called now."""
         kernels = triton_kernels()
-        wanted = self.device.type == "cuda" and kernels.usable() if self._triton is None else self._triton
-        if wanted and self._tables is None:
-            self._tables = kernels.tables(self.device)
-        return self._tables if wanted else None
+        wanted = self._index >= 0 and kernels.usable() if self._triton is None else self._triton
+        return kernels.tables(self.device) if wanted else None
 
     def add_numbers(self, values: Tensor) -> int | None:
         """Take real numbers that lie on the device along, as float64.

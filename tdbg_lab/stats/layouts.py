@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DTYPE_CODES",
+    "PLAIN",
     "NotMeasuredError",
     "Part",
     "address_of",
@@ -37,7 +38,8 @@ COPY_LIMIT = 1 << 22
 _FAR = 1 << 40
 """An address that no offset within a tensor reaches."""
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Classes of ordinary tensors."""
 
 DTYPE_CODES: dict[torch.dtype, int] = {
     getattr(torch, name): code for name, code in CODES.items() if hasattr(torch, name)
@@ -73,7 +75,7 @@ def memory_of(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int
 
 def ordinary_memory(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] | None:
     """`memory_of` an ordinary contiguous tensor, without a detour; None for all others."""
-    if type(tensor) not in _PLAIN or tensor.layout is not torch.strided or tensor.is_meta:
+    if type(tensor) not in PLAIN or tensor.layout is not torch.strided or tensor.is_meta:
         return None
     code = DTYPE_CODES.get(tensor.dtype)
     if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import wraps
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
+
+from tdbg_lab.capture.auto.fitting import boosting_callback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,9 +110,7 @@ class BoostingLoopFinder:
             self._callback = self._booster = None
         if not self._watch.takes_another():
             return False
-        name = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}[self._module]
-        kind = getattr(import_module(f"tdbg_lab.capture.boosting.{self._module}"), name)
-        callback: BoostingCallback = kind(**self._watch.next_settings())
+        callback: BoostingCallback = boosting_callback(self._module)(**self._watch.next_settings())
         callback.begin_loop(booster)
         if callback.handle is None:
             return False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.auto.watch import AutoWatch
 
-__all__ = ["BoostingFinder", "KerasFinder"]
+__all__ = ["BoostingFinder", "KerasFinder", "boosting_callback"]
 
 
 class _FittingFinder:
@@ -96,8 +96,13 @@ class BoostingFinder(_FittingFinder):
 
     def callback_class(self) -> Any:
         """`XGBoostCallback` or `LightGBMCallback`."""
-        name = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}[self._module]
-        return getattr(import_module(f"tdbg_lab.capture.boosting.{self._module}"), name)
+        return boosting_callback(self._module)
+
+
+def boosting_callback(library: str) -> Any:
+    """The class of the callback for ``xgboost`` or ``lightgbm``."""
+    name = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}[library]
+    return getattr(import_module(f"tdbg_lab.capture.boosting.{library}"), name)
 
 
 class KerasFinder(_FittingFinder):

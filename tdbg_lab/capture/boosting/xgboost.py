@@ -87,13 +87,8 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
         self._start(self._model(booster, alone=True), Place(), None)
 
     def told_metrics(self, booster: Any, result: Any) -> list[Metric]:  # noqa: ARG002
-        """What ``eval_set`` says: ``[3]<tab>train-logloss:0.5<tab>...``."""
-        found = []
-        for part in str(result).split("\t")[1:]:
-            name, _, value = part.rpartition(":")
-            dataset, _, of = name.partition("-")
-            found.append(metric(dataset, of, float(value)))
-        return found
+        """What ``eval_set`` says."""
+        return _evaluated(str(result))
 
     def _model(self, booster: Any, *, alone: bool) -> XGBoostModel | None:
         """The model; None of cross-validation, or where it does not say what it is."""
@@ -307,11 +302,17 @@ class XGBoostModel:
         """The metrics of the booster on the sample of the training data."""
         if not self._alone or sample is None or sample.labels is None or sample.rows.get_group().size > 1:
             return []
-        found = []
-        for part in self._booster.eval_set([(sample.rows, "train")], 0).split("\t")[1:]:
-            name, _, value = part.removeprefix("train-").rpartition(":")
-            found.append(metric("train", name, float(value)))
-        return found
+        return _evaluated(self._booster.eval_set([(sample.rows, "train")], 0))
+
+
+def _evaluated(text: str) -> list[Metric]:
+    """Metrics of ``[3]<tab>train-logloss:0.5<tab>...``, as ``eval_set`` says them."""
+    found = []
+    for part in text.split("\t")[1:]:
+        name, _, value = part.rpartition(":")
+        dataset, _, of = name.partition("-")
+        found.append(metric(dataset, of, float(value)))
+    return found
 
 
 def _contributions(

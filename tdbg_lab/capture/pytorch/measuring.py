@@ -109,9 +109,7 @@ def _record_on(
         recorder.add(keys, summarize_tensors(tensors, channel_axes=axes))
         return
     buffer = buffer_of(recorder, device)
-    if buffer.add(tensors, axes) is None:
-        recorder.left_out += len(tensors)
-    else:
+    if buffer.add(tensors, axes) is not None:
         recorder.add_late(buffer, keys)
 
 
@@ -135,9 +133,7 @@ def record_late_numbers(recorder: Recorder, values: torch.Tensor, told: Told) ->
     """
     buffer = buffer_of(recorder, values.device)
     first = buffer.add_numbers(values)
-    if first is None:
-        recorder.left_out += values.numel()
-    else:
+    if first is not None:
         recorder.add_late_numbers(buffer, first, values.numel(), told)
 
 

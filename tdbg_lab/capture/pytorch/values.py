@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.capture.sampling import places
-from tdbg_lab.stats.layouts import is_freed
+from tdbg_lab.stats.layouts import PLAIN, is_freed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +31,6 @@ __all__ = [
 MAX_TENSORS = 32
 """Tensors taken from one output; the rest is not looked at."""
 _MAX_DEPTH = 6
-PLAIN = (torch.Tensor, torch.nn.Parameter)
-"""Classes of ordinary tensors."""
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
