@@ -19,8 +19,9 @@ import numpy as np
 
 from tdbg_lab.stats import reference
 from tdbg_lab.stats.block import empty_block
-from tdbg_lab.stats.call import JOIN, MEASURE, NUMBERS, PLAN, SWEEP, Call
+from tdbg_lab.stats.call import CALL, JOIN, NUMBERS, PLAN, SWEEP, Call
 from tdbg_lab.stats.dtypes import Code
+from tdbg_lab.stats.growing import GrowingBlock
 from tdbg_lab.stats.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.records import StatsBlock
-    from tdbg_lab.stats.growing import GrowingBlock
     from tdbg_lab.stats.pointers import Memory
     from tdbg_lab.stats.team import Team
 
@@ -44,14 +44,14 @@ _SHARES = 4
 """Pieces per thread of what is cut: a thread that is late leaves its share to the others."""
 _LEAST_PIECE = 1 << 16
 """Elements below which a tensor is not cut."""
-_LEAST_SHARE = 1 << 13
+_LEAST_SHARE = 1 << 14
 """The same, among threads that are awake."""
 _PIECE_LIMIT = 1 << 30
 """Elements per piece: the 32-bit counters of a histogram must not overflow."""
 _ALIGN = 2048
 """Pieces begin at multiples of it within a tensor, so that they are cut into the same blocks."""
-_MOST_BINS = 2040
 _MOST_THREADS = 8
+_UNUSED = (0,) * (len(CALL) - CALL.index("target") - 1)
 _CHILD = """
 import os
 getattr(os, "nice", int)(10)
@@ -168,7 +168,9 @@ class CpuEngine:
         """
         if not memories:
             return empty_block()
-        rows = self._space().rows
+        rows: GrowingBlock | None = getattr(self._local, "rows", None)
+        if rows is None:
+            rows = self._local.rows = GrowingBlock()
         rows.clear()
         self.measure_into(rows, memories, threads=threads, team=team)
         return rows.block()
@@ -182,20 +184,35 @@ class CpuEngine:
         team: Team | None = None,
     ) -> None:
         """`measure`, with the rows added to `target`."""
-        call = Call(self._call or _load(), chain.from_iterable(memories), target.address)
+        self.make(self.prepare(target, memories), target, threads=threads, team=team)
+
+    def prepare(
+        self, target: GrowingBlock, memories: Sequence[Memory | tuple[int, int, int, int, int]]
+    ) -> Call:
+        """The call that adds the rows of these blocks of memory to `target`, for `make`."""
+        return Call(self._call or _load(), chain.from_iterable(memories), target.address)
+
+    def make(self, call: Call, target: GrowingBlock, *, threads: int | None, team: Team | None) -> None:
+        """Make a call that was prepared for `target`, for the first time or again; see `measure`."""
         first = len(target)
-        target.reserve(call.rows, min(call.elements, call.rows * _MOST_BINS), call.n_channels)
+        target.reserve(call.rows, call.bins, call.channels)
         most = self._threads if threads is None else min(threads, _MOST_THREADS)
-        worth = _PARALLEL_FROM if team is None else _SHARE_FROM
-        wanted = min(most, call.elements // worth)
-        if wanted < 2 and call.elements <= _PIECE_LIMIT:
-            space = self._space()
-            space.reserve(call.rows, min(call.elements, call.rows * _MOST_BINS), call.n_channels, 1)
-            call.use(space.address, call.elements + 1)
-            call(MEASURE)
+        wanted = min(most, call.elements // (_PARALLEL_FROM if team is None else _SHARE_FROM)) or 1
+        if call.threads != wanted:
+            call.divide(wanted, _cut(call.elements, wanted, _LEAST_PIECE if team is None else _LEAST_SHARE))
+        space = target.space
+        if space is None:
+            space = target.space = Workspace()
+        space.reserve(call.pieces, call.piece_bins, call.piece_channels, wanted)
+        if wanted == 1:
+            extreme = call.measure(space.address, 0)
+        elif team is not None and team.usable:
+            extreme = call.measure(space.address, team.address)
         else:
-            self._measure_in_threads(call, max(wanted, 1), team)
-        if call.extreme:
+            call.use(space.address)
+            self._make_in_pool(call)
+            extreme = call.extreme
+        if extreme:
             _measure_again(call, target, first)
 
     def add_numbers(self, target: GrowingBlock, values: Sequence[float]) -> None:
@@ -206,32 +223,22 @@ class CpuEngine:
 
     def call_with(self, what: int, memory: int, rows: int, *, space: int = 0, target: int = 0) -> None:
         """Let the kernels do `what` with these arguments, see `tdbg_lab.stats.call.CALL`."""
-        arguments = array("q", (what, memory, rows, 0, space, target, 0, 0, 0, 0))
+        arguments = array("q", (what, memory, rows, 0, space, target, *_UNUSED))
         (self._call or _load()).ctypes(arguments.buffer_info()[0])
 
-    def _measure_in_threads(self, call: Call, threads: int, team: Team | None) -> None:
-        """Cut large tensors into pieces, let threads take one after the other, join them.
+    def _make_in_pool(self, call: Call) -> None:
+        """Let our own threads take one piece after the other, and join the pieces.
 
-        Of our own threads the caller waits for none that has not begun: the other cores may be taken.
+        The caller waits for no thread that has not begun: the other cores may be taken.
         """
-        cut = -(-call.elements // (threads * _SHARES) // _ALIGN) * _ALIGN
-        cut = min(max(cut, _LEAST_PIECE if team is None else _LEAST_SHARE), _PIECE_LIMIT)
-        pieces, channels = call.most_pieces(cut)
-        space = self._space()
-        space.reserve(pieces, pieces * _MOST_BINS, channels, threads)
-        call.use(space.address, cut)
         call(PLAN)
-        if team is not None and team.usable:
-            call.prepare(SWEEP)
-            team.run(call.function, call.address, threads)
-        else:
-            others = [self._submit(call) for _ in range(1, threads)]
-            try:
-                call(SWEEP)
-            finally:
-                for other in others:
-                    if not other.cancel():
-                        other.result()
+        others = [self._submit(call) for _ in range(1, call.threads)]
+        try:
+            call(SWEEP)
+        finally:
+            for other in others:
+                if not other.cancel():
+                    other.result()
         call(JOIN)
 
     def _submit(self, call: Call) -> Any:
@@ -241,12 +248,13 @@ class CpuEngine:
             self._pool_pid = os.getpid()
         return self._pool.submit(call, SWEEP)
 
-    def _space(self) -> Workspace:
-        """The buffers of the calling thread."""
-        space: Workspace | None = getattr(self._local, "space", None)
-        if space is None:
-            space = self._local.space = Workspace()
-        return space
+
+def _cut(elements: int, threads: int, least: int) -> int:
+    """Most elements of a piece, so that each of several threads has a few; one is spared the cutting."""
+    if threads == 1:
+        return min(elements + 1, _PIECE_LIMIT)
+    share = -(-elements // (threads * _SHARES) // _ALIGN) * _ALIGN
+    return min(max(share, least), _PIECE_LIMIT)
 
 
 def _marker() -> Path | None:

@@ -13,6 +13,8 @@ from tdbg_lab.stats.call import TARGET
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tdbg_lab.stats.workspace import Workspace
+
 __all__ = ["GrowingBlock"]
 
 _ROOMS = slice(TARGET.index("row_room"), TARGET.index("channel_room") + 1)
@@ -32,6 +34,8 @@ class GrowingBlock:
         Elements, NaN, +inf, -inf, zeros of each row; only the first ``len(self)`` columns mean anything.
     floats : (6, room) float64
         Min, max, mean, std, l1, l2.
+    space
+        Buffers of the kernels that write into it, once some have.
     """
 
     def __init__(self) -> None:
@@ -40,6 +44,7 @@ class GrowingBlock:
         """Of the header, as `tdbg_lab.stats.call.TARGET` names its numbers."""
         self.generation = 0
         """Times that it was cleared."""
+        self.space: Workspace | None = None
         self.counts: NDArray[np.int64] = np.empty((5, 0), np.int64)
         self.floats: NDArray[np.float64] = np.empty((6, 0), np.float64)
         self._offsets: NDArray[np.int64] = np.zeros((2, 1), np.int64)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REASSOCIATE",
     "cache_path",
+    "call_in_threads",
     "callback",
     "fetch_add",
     "kernel",
@@ -95,6 +96,32 @@ def fetch_add(_context: Any, _address: Any, _amount: Any) -> Any:
         return builder.atomic_rmw("add", place, args[1], "seq_cst")
 
     return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def call_in_threads(_context: Any, _parallel: Any, _function: Any, _argument: Any, _threads: Any) -> Any:
+    """``call_in_threads(parallel, function, argument, threads)``: call a function in several OpenMP threads.
+
+    `parallel` is the address of the ``GOMP_parallel`` of GNU's library, `function` that of a native function
+    of one address. Returns when all have returned.
+    """
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, byte, number, number])
+        parallel, function, argument, threads = args
+        builder.call(
+            builder.inttoptr(parallel, kind.as_pointer()),
+            [
+                builder.inttoptr(function, byte),
+                builder.inttoptr(argument, byte),
+                builder.trunc(threads, number),
+                number(0),
+            ],
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]

@@ -28,6 +28,7 @@ __all__ = [
     "is_dense",
     "is_freed",
     "memory_of",
+    "ordinary_address",
     "ordinary_memory",
 ]
 
@@ -75,18 +76,25 @@ def memory_of(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int
 
 def ordinary_memory(tensor: Tensor, axis: int | None) -> tuple[int, int, int, int, int] | None:
     """`memory_of` an ordinary contiguous tensor, without a detour; None for all others."""
-    if type(tensor) not in PLAIN or tensor.layout is not torch.strided or tensor.is_meta:
+    address = ordinary_address(tensor)
+    code = None if address is None else DTYPE_CODES.get(tensor.dtype)
+    if address is None or code is None:
         return None
-    code = DTYPE_CODES.get(tensor.dtype)
-    if code is None or tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
-        return None
-    address, n = address_of(tensor), tensor.numel()
-    if not address and n:
-        return None
+    n = tensor.numel()
     if axis is None or not n:
         return address, code, n, 0, 0
     shape = tensor.shape
     return (address, code, n, shape[axis], prod(shape[axis + 1 :])) if 0 <= axis < len(shape) else None
+
+
+def ordinary_address(tensor: Tensor) -> int | None:
+    """Where the elements of an ordinary contiguous tensor lie, whatever their type; None for all others."""
+    if type(tensor) not in PLAIN or tensor.layout is not torch.strided or tensor.is_meta:
+        return None
+    if tensor.is_nested or tensor.is_neg() or not tensor.is_contiguous():
+        return None
+    address = address_of(tensor)
+    return address if address or not tensor.numel() else None
 
 
 def is_dense(tensor: Tensor) -> bool:

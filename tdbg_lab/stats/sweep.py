@@ -17,9 +17,9 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
-from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, NUMBERS, PLAN, SCORE, SWEEP, TARGET
+from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, MOST_BINS, NUMBERS, PLAN, SCORE, SWEEP, TARGET
 from tdbg_lab.stats.dtypes import Code
-from tdbg_lab.stats.jit import callback, fetch_add, kernel, pointer, source_stamp
+from tdbg_lab.stats.jit import call_in_threads, callback, fetch_add, kernel, pointer, source_stamp
 from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow, channel_zeros
 from tdbg_lab.stats.moves import compare_samples, copy_samples
 from tdbg_lab.stats.scoring import score
@@ -52,13 +52,12 @@ SPACE = ("pieces", "counts", "moments", "bins", "found", "sums", "zeros", "bad",
 """Buffers by address; from "scratch" on, one a thread. `dense` is ``(2048,) int64`` of zeros, `tables`
 `tdbg_lab.stats.dtypes.float8_tables`, `sums` float64, `zeros` and `bad` int64 per channel of a piece."""
 
-_NEXT, _THREAD = CALL.index("next"), CALL.index("thread")
+_NEXT, _THREAD, _TEAM = CALL.index("next"), CALL.index("thread"), CALL.index("team")
 
 _FLOAT32 = int(Code.FLOAT32)
 _WIDE = int(Code.FLOAT64)
 _FLOAT8 = int(Code.FLOAT8_FIRST)
 _EXTREME_LOW, _EXTREME_HIGH = 1e-140, 1e140
-_MOST_BINS = 2040
 _LARGE = 1e30
 """Values whose sums may be too large for float32."""
 
@@ -87,10 +86,14 @@ def _run(address: int, arguments: Any) -> None:
         pieces = arguments[7]
     else:
         pieces = _plan(memory, rows, cut, space)
-        arguments[7] = pieces
+        arguments[7], arguments[_NEXT], arguments[_THREAD] = pieces, 0, 0
         if what == PLAN:
             return
-        _sweep(0, pieces, 0, space)
+        if arguments[_TEAM]:
+            arguments[0] = SWEEP
+            call_in_threads(arguments[_TEAM], arguments[_TEAM + 1], address, arguments[_TEAM + 2])
+        else:
+            _sweep(0, pieces, 0, space)
     arguments[6] = _join(pieces, rows, space, target)
 
 
@@ -130,7 +133,7 @@ def _plan(memory: int, rows: int, cut: int, space: Any) -> int:
             )
             counts[p, 7] = room
             channel += tensors[row, 3]
-            room += min(stop - start, _MOST_BINS)
+            room += min(stop - start, MOST_BINS)
             p += 1
             start = stop
             if start >= n:

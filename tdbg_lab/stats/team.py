@@ -31,22 +31,14 @@ class Team:
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._parallel = library.GOMP_parallel
-        self._parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-        self._parallel.restype = None
+        self.address: int = ctypes.cast(library.GOMP_parallel, ctypes.c_void_p).value or 0
+        """Of the native function that lets them work, see `tdbg_lab.stats.jit.call_in_threads`."""
         self._pid = os.getpid()
 
     @property
     def usable(self) -> bool:
         """Whether the threads are there: a forked child does not have those of its parent."""
         return os.getpid() == self._pid
-
-    def run(self, function: int, argument: int, threads: int) -> None:
-        """Call the native function at an address in `threads` threads at once; returns when all have.
-
-        It runs without the GIL and takes the address `argument`.
-        """
-        self._parallel(function, argument, threads, 0)
 
 
 @cache

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.stats.dtypes import float8_tables
-from tdbg_lab.stats.growing import GrowingBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +15,7 @@ __all__ = ["Workspace"]
 
 
 class Workspace:
-    """Buffers of one calling thread, reused from call to call. Pages never touched cost nothing."""
+    """Buffers of one call at a time, reused from call to call. Pages never touched cost nothing."""
 
     def __init__(self) -> None:
         from tdbg_lab.stats.sweep import COUNTS, MOMENTS, SCRATCH
@@ -27,8 +26,6 @@ class Workspace:
         self._scratch: list[NDArray[np.uint32]] = []
         self._pieces = self._channels = self._bins = self._threads = 0
         self._buffers: list[NDArray[Any]] = []
-        self.rows = GrowingBlock()
-        """Where rows go that are taken at once."""
         self._addresses = np.zeros(0, np.int64)
         self.address = 0
         """Of the addresses of the buffers, as `tdbg_lab.stats.sweep.SPACE` names them."""

@@ -20,7 +20,9 @@ from tdbg_lab.capture.pytorch import losses, measuring, modules, optimizers, par
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.errors import StoreError, TdbgError
 from tdbg_lab.profiler.spans import PhaseRecorder
+from tdbg_lab.stats import cpu
 from tdbg_lab.stats.growing import GrowingBlock
+from tdbg_lab.stats.repeated import Repeated
 from tdbg_lab.store import RankWriter, RunFolder, tail
 
 WRITERS = ["append", "append_spans", "write_raw", "flush", "close"]
@@ -29,7 +31,7 @@ PLACES = [
     (LastMeasured, "record"),
     (modules, "tensors_in"),
     (modules.ModuleProbe, "take"),
-    (modules.ModuleProbe, "_key"),
+    (modules.ModuleProbe, "_know"),
     (parameters, "record_tensors"),
     (parameters.ParameterProbe, "record"),
     (parameters.ParameterProbe, "live"),
@@ -50,6 +52,7 @@ PLACES = [
     (recorder.Recorder, "flush_rows"),
     (recorder.Recorder, "add_scalar"),
     (recorder.Recorder, "add_measured"),
+    (Repeated, "add"),
     (GrowingBlock, "reserve"),
     (GrowingBlock, "block"),
     (recorder.Recorder, "add_problem"),
@@ -157,6 +160,8 @@ def test_interrupt_by_the_user_passes_through(attach, monkeypatch):
 
 
 def test_step_whose_measurement_broke_off_has_no_rows_under_wrong_names(attach, monkeypatch):
+    cpu.warm_up()  # until they are ready, rows are not measured straight into the columns
+
     def interrupt(*_args, **_kwargs):
         raise KeyboardInterrupt
 

@@ -82,10 +82,8 @@ def test_output_that_was_handed_on_is_measured_again_only_when_it_changed(attach
     from tdbg_lab.capture.pytorch import last_measured
 
     measured = []
-    honest = last_measured.record_tensors
-    monkeypatch.setattr(
-        last_measured, "record_tensors", lambda *args, **k: measured.append(1) or honest(*args, **k)
-    )
+    honest = last_measured.record_one
+    monkeypatch.setattr(last_measured, "record_one", lambda *args: measured.append(1) or honest(*args))
     handle = attach(model := Flattening(factor))
     x = torch.rand(2, 1, 40, 40)
     model(x)

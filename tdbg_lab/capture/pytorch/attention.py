@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
 __all__ = ["FUSED", "attention_weights"]
 
@@ -40,11 +44,10 @@ def _of_scaled(*args: Any, **kwargs: Any) -> torch.Tensor | None:
     if query.ndim != 4 or not query.numel() or not key.numel():
         return None
     samples = _samples(query.shape[1], query.shape[2], key.shape[2])
-    query, key = query[:samples], key[:samples]
     if given.get("enable_gqa"):
-        key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
+        key = key[:samples].repeat_interleave(query.shape[1] // key.shape[1], 1)
     causal, scale = bool(given.get("is_causal")), given.get("scale")
-    return _softmax(query, key, [mask], shows=True, causal=causal, scale=scale)
+    return _softmax(query, key, samples, [mask], shows=True, causal=causal, scale=scale)
 
 
 def _of_heads(*args: Any, **kwargs: Any) -> torch.Tensor | None:
@@ -72,32 +75,36 @@ def _of_heads(*args: Any, **kwargs: Any) -> torch.Tensor | None:
         mask = mask.reshape(-1, heads, *mask.shape[1:])
     padding = None if padding is None else padding[:, None, None]
     causal = given["is_causal"] and mask is None
-    return _softmax(query, key, [mask, padding], shows=False, causal=causal, scale=None)
+    return _softmax(query, key, samples, [mask, padding], shows=False, causal=causal, scale=None)
 
 
 def _samples(heads: int, queries: int, places: int) -> int:
-    """Samples that are looked at."""
+    """First samples that are looked at."""
     return max(1, _MAX_ELEMENTS // (heads * queries * places))
 
 
 def _softmax(
     query: torch.Tensor,
     key: torch.Tensor,
+    samples: int,
     masks: list[torch.Tensor | None],
     *,
     shows: bool,
     causal: bool,
     scale: float | None,
 ) -> torch.Tensor:
-    """Weights of the last queries; a true value of a mask shows a place or hides it, a number is added."""
-    samples, heads, queries, places = *query.shape[:3], key.shape[2]
+    """Weights of the last queries of the first samples.
+
+    A true value of a mask shows a place or hides it, a number is added.
+    """
+    n, heads, queries, width = query.shape
+    samples, places = min(samples, n), key.shape[2]
     first = max(0, queries - max(1, _MAX_ELEMENTS // (heads * places)))
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = torch.baddbmm(
         _to_come(queries - first, places, first, query.device) if causal else query.new_zeros(()).float(),
-        query[:, :, first:].flatten(0, 1).float(),
-        key.flatten(0, 1).transpose(1, 2).float(),
-        alpha=scale,
+        query[:samples, :, first:].flatten(0, 1).float(),
+        key[:samples].flatten(0, 1).transpose(1, 2).float(),
+        alpha=width**-0.5 if scale is None else scale,
     ).view(samples, heads, queries - first, places)
     given = [mask for mask in masks if mask is not None]
     for mask in given:
@@ -113,7 +120,14 @@ def _softmax(
 
 def _to_come(queries: int, places: int, first: int, device: torch.device) -> torch.Tensor:
     """What is added to causal scores of the queries from `first` on: nothing, or -inf for places to come."""
+    if device.type == "cpu":
+        return torch.from_numpy(_to_come_here(queries, places, first))
     return torch.full((queries, places), -torch.inf, device=device).triu_(first + 1)
+
+
+@lru_cache(maxsize=8)
+def _to_come_here(queries: int, places: int, first: int) -> NDArray[np.float32]:
+    return np.triu(np.full((queries, places), -np.inf, np.float32), first + 1)
 
 
 FUSED: dict[Any, Callable[..., torch.Tensor | None]] = {

@@ -19,10 +19,12 @@ from torch.overrides import TorchFunctionMode
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.graphs import within_graph
-from tdbg_lab.capture.pytorch.measuring import record_tensors
+from tdbg_lab.capture.pytorch.known import Known
+from tdbg_lab.capture.pytorch.measuring import record_one
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import dtype_name
 from tdbg_lab.records import Kind
+from tdbg_lab.stats.repeated import Repeated
 from tdbg_lab.stats.tensors import default_channel_axis
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["FunctionalProbe"]
 
 _MAX_CALLS = 64
+_MAX_KNOWN = 1024
 _MAX_FRAMES = 24
 _NAMES = (
     "relu", "relu6", "leaky_relu", "prelu", "rrelu", "elu", "selu", "celu", "gelu", "silu", "mish", "glu",
@@ -112,8 +115,9 @@ class FunctionalProbe:
         wanted = engine.plan.config.functional
         self.mask = engine.plan.mask_of(Kind.ACTIVATION) if wanted else 0
         """Collections that may want something of what is seen here."""
-        self.place(sites)
+        self._known: dict[Any, Known] = {}
         self._calls: dict[tuple[str, str], int] = {}
+        self.place(sites)
         self._visit = -1
         self._mode: _Watching | None = None
         self.active = False
@@ -124,6 +128,7 @@ class FunctionalProbe:
         self._sites: dict[int, tuple[ref[nn.Module], ModuleSite]] = {
             id(module): (site.module, site) for site in sites if (module := site.module()) is not None
         }
+        self._known.clear()
 
     def begin(self) -> None:
         """Look at function calls from now on."""
@@ -159,21 +164,35 @@ class FunctionalProbe:
         if index >= _MAX_CALLS:
             return
         tensor = unwrapped(result)
-        shape = tuple(tensor.shape)
-        key, membership = engine.key(
-            "activation/" + (f"{site.path}." if site.path else "") + f"{name}_{index}",
-            Kind.ACTIVATION,
-            path=site.path,
-            module=module,
-            dtype=dtype_name(tensor),
-            shape=shape,
-            marks=_MARKS.get(name, ()),
-        )
-        if membership.raw_mask & due:
-            record_raw(engine.recorder, key.name, tensor, membership.sample_rows)
-        if membership.mask & due:
+        known = self._know(site, module, name, index, tensor)
+        if known.membership.raw_mask & due:
+            record_raw(engine.recorder, known.key.name, tensor, known.membership.sample_rows)
+        if known.membership.mask & due:
+            record_one(engine.recorder, known, tensor)
+
+    def _know(
+        self, site: ModuleSite, module: nn.Module, name: str, index: int, tensor: torch.Tensor
+    ) -> Known:
+        """What follows from where the result of a function comes from, its type and its shape."""
+        identity = site.path, name, index, tensor.dtype, tensor.shape
+        known = self._known.get(identity)
+        if known is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            shape = tuple(tensor.shape)
+            key, membership = self._engine.key(
+                "activation/" + (f"{site.path}." if site.path else "") + f"{name}_{index}",
+                Kind.ACTIVATION,
+                path=site.path,
+                module=module,
+                dtype=dtype_name(tensor),
+                shape=shape,
+                marks=_MARKS.get(name, ()),
+            )
             axis = 1 if _beside_channels(module, shape) else default_channel_axis(shape, "")
-            record_tensors(engine.recorder, [key], [tensor], channel_axes=[axis])
+            repeated = Repeated(self._engine.recorder.measured, axis)
+            known = self._known[identity] = Known(key, membership, repeated)
+        return known
 
     def _caller(self, frame: FrameType | None) -> tuple[ModuleSite | None, nn.Module | None]:
         """The innermost module one of whose methods is running."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["BoundaryHook", "EndHook", "ModuleHook", "StepHook"]
 
 
+_OutsideFunctionModes: Any = torch._C.DisableTorchFunction  # noqa: SLF001
+
+
 class _Hook(Fleeting):
     """Base: `owner` is kept alive as long as the hook hangs somewhere."""
 
@@ -35,7 +38,7 @@ class _Hook(Fleeting):
 class ModuleHook(_Hook):
     """Calls a probe with what passes through a module, when one of its collections is due.
 
-    Inside compiled code it is nothing: `is_compiling` is a constant there.
+    Inside compiled code it is nothing: whether the compiler is at work is a constant there.
     """
 
     __slots__ = ("engine", "mask", "probe", "take")
@@ -51,7 +54,7 @@ class ModuleHook(_Hook):
 
     def __call__(self, module: Any, *values: Any) -> None:
         """Forward hook (arguments, output), or pre-hook (arguments, keyword arguments)."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling() or torch.compiler._is_compiling_flag:  # noqa: SLF001
             return
         engine = self.engine
         due = engine.module_mask & self.mask
@@ -60,7 +63,7 @@ class ModuleHook(_Hook):
             if not CAN_CAPTURE or not within_graph(engine):
                 # Parts of a model may run in threads (DataParallel does that). What we ask of a tensor
                 # must not pass through function modes: the one that sees functional activations is ours.
-                with engine.lock, torch._C.DisableTorchFunction():  # noqa: SLF001
+                with engine.lock, _OutsideFunctionModes():
                     engine.guard.run(self.probe, self.take, module, values, due)
 
 

@@ -11,11 +11,12 @@ import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
+from tdbg_lab.capture.pytorch.measuring import LATE, record_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tdbg_lab.capture.pytorch.known import Known
     from tdbg_lab.capture.recorder import Recorder
     from tdbg_lab.records import StatsBlock, TensorKey
 
@@ -45,24 +46,16 @@ class LastMeasured:
         self._place = (-1, -1)
         """Generation and number of that row."""
 
-    def record(
-        self,
-        keys: list[TensorKey],
-        module: nn.Module,
-        args: Any,
-        tensors: Sequence[torch.Tensor],
-        axes: Sequence[int | None],
-    ) -> None:
-        """Add the rows of what `module` returned, or is given, that is called with `args`."""
-        recorder = self._recorder
-        tensor = tensors[0]
-        may_be_known = len(tensors) == 1 and axes[0] is None and isinstance(module, _HANDING_ON)
-        if may_be_known and self._is_known(args, tensor) and self._repeat(keys):
+    def record(self, known: Known, module: nn.Module, args: Any, tensor: torch.Tensor) -> None:
+        """Add the row of what `module` returned, or is given, that is called with `args`."""
+        recorder, axis = self._recorder, known.repeated.axis
+        may_be_known = axis is None and isinstance(module, _HANDING_ON)
+        if may_be_known and self._is_known(args, tensor) and self._repeat(known.key):
             return
-        block = record_tensors(recorder, keys, tensors, channel_axes=axes)
-        if len(tensors) == 1 and type(tensor) is torch.Tensor and not tensor.is_inference():
+        block = record_one(recorder, known, tensor)
+        if type(tensor) is torch.Tensor and not tensor.is_inference():
             self._tensor, self._version = ref(tensor), tensor._version  # noqa: SLF001
-            self._axis = axes[0]
+            self._axis = axis
             if block is LATE:
                 self._block, self._place = None, (-1, -1)
             else:
@@ -91,17 +84,21 @@ class LastMeasured:
             return False
         return _same_memory(last, tensor) and tensor._version == self._version  # noqa: SLF001
 
-    def _repeat(self, keys: list[TensorKey]) -> bool:
+    def forget(self) -> None:
+        """Something else is measured, of which nothing is kept."""
+        self._tensor = None
+
+    def _repeat(self, key: TensorKey) -> bool:
         """Add the statistics of the last tensor once more, without its channels, if they are still there."""
         recorder, block = self._recorder, self._block
         if block is not None:
-            recorder.add(keys, _without_channels(block))
+            recorder.add([key], _without_channels(block))
             return True
         generation, row = self._place
         if generation != recorder.measured.generation:
             return False
         recorder.measured.repeat(row)
-        recorder.add_measured(keys)
+        recorder.add_measured([key])
         return True
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.capture.late import Told
+    from tdbg_lab.capture.pytorch.known import Known
     from tdbg_lab.capture.recorder import Recorder
     from tdbg_lab.records import StatsBlock, TensorKey
 
@@ -34,6 +35,7 @@ __all__ = [
     "record_facts",
     "record_late_numbers",
     "record_number",
+    "record_one",
     "record_tensors",
 ]
 
@@ -78,6 +80,16 @@ def record_tensors(
     block = summarize_tensors(tensors, channel_axes=channel_axes)
     recorder.add(keys, block)
     return block
+
+
+def record_one(
+    recorder: Recorder, known: Known, tensor: torch.Tensor
+) -> StatsBlock | Literal[_When.LATE] | None:
+    """`record_tensors` of one tensor that comes again and again."""
+    if not on_gpu(tensor) and known.repeated.add(tensor):
+        recorder.add_measured([known.key])
+        return None
+    return record_tensors(recorder, [known.key], [tensor], channel_axes=[known.repeated.axis])
 
 
 def _record_by_device(

@@ -9,9 +9,12 @@ from torch.jit._script import RecursiveScriptModule
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
+from tdbg_lab.capture.pytorch.known import Known
+from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import dtype_name, tensors_in
 from tdbg_lab.records import Kind, Mode
+from tdbg_lab.stats.repeated import Repeated
 from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -22,11 +25,9 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.plan import Membership
     from tdbg_lab.capture.pytorch.last_measured import LastMeasured
     from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
     from tdbg_lab.capture.pytorch.naming import ModuleSite
-    from tdbg_lab.records import TensorKey
 
 __all__ = ["ModuleProbe", "hook_modules", "is_relu", "marks_of"]
 
@@ -93,7 +94,7 @@ class ModuleProbe:
         self.base = f"{kind}/{path}"
         self._visit = -1
         self._calls = 0
-        self._known: dict[Any, tuple[TensorKey, Membership, int | None]] = {}
+        self._known: dict[Any, Known] = {}
 
     def possible(self, module: nn.Module) -> int:
         """Collections that may want something of this module."""
@@ -116,25 +117,30 @@ class ModuleProbe:
         if self._visit != engine.visit:
             self._visit, self._calls = engine.visit, 0
         tensors = tensors_in(values if self.kind is Kind.INPUT else values[1])
-        keys, chosen, axes = [], [], []
+        found: list[tuple[torch.Tensor, Known]] = []
         for tensor in map(unwrapped, tensors):
             index = self._calls
             self._calls += 1
             if index >= _MAX_CALLS:
                 return
-            key, membership, axis = self._key(index, tensor, module, values[0])
-            if membership.raw_mask & due:
-                record_raw(engine.recorder, key.name, tensor, membership.sample_rows)
-            if membership.mask & due:
-                keys.append(key)
-                chosen.append(tensor)
-                axes.append(axis)
-        if keys:
-            self._last.record(keys, module, values[0], chosen, axes)
+            known = self._know(index, tensor, module, values[0])
+            if known.membership.raw_mask & due:
+                record_raw(engine.recorder, known.key.name, tensor, known.membership.sample_rows)
+            if known.membership.mask & due:
+                found.append((tensor, known))
+        if len(found) == 1:
+            ((tensor, known),) = found
+            self._last.record(known, module, values[0], tensor)
+        elif found:
+            self._last.forget()
+            record_tensors(
+                engine.recorder,
+                [known.key for _, known in found],
+                [tensor for tensor, _ in found],
+                channel_axes=[known.repeated.axis for _, known in found],
+            )
 
-    def _key(
-        self, index: int, tensor: torch.Tensor, module: nn.Module, args: Any
-    ) -> tuple[TensorKey, Membership, int | None]:
+    def _know(self, index: int, tensor: torch.Tensor, module: nn.Module, args: Any) -> Known:
         identity = (index, tensor.dtype, tensor.shape)
         found = self._known.get(identity)
         if found is None:
@@ -155,5 +161,7 @@ class ModuleProbe:
             if self.kind is Kind.ACTIVATION and not says_its_axis(kind):  # an activation function
                 given = self._last.axis_of(args, shape)
                 axis = axis if given is None else given
-            found = self._known[identity] = (key, membership, axis)
+            found = self._known[identity] = Known(
+                key, membership, Repeated(self._engine.recorder.measured, axis)
+            )
         return found
