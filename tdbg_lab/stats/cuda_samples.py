@@ -14,7 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tdbg_lab.stats.cuda import read
+from tdbg_lab.stats.cuda_kernels import read
 from tdbg_lab.stats.dtypes import Code
 
 if TYPE_CHECKING:

@@ -42,13 +42,13 @@ import sys
 import triton, triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tdbg_lab.stats.cuda import _LONG, _LOOPS, _NO_CHANNELS, _NUMBERS, _OPTIONS, _POINTERS, _WIDE
-from tdbg_lab.stats.cuda import _measure_chunks, _measure_one, _of_code
+from tdbg_lab.stats.cuda import _LONG, _LOOPS, _NO_CHANNELS, _OPTIONS, _POINTERS, _WIDE, _of_code
+from tdbg_lab.stats.cuda_kernels import NUMBERS, measure_chunks, measure_one
 many = dict(chunks="*i64", first="i32", tables="*fp32", partials="*fp64", hist="*i32")
-one = {name: "i64" if name in _POINTERS else "i32" for name in _NUMBERS} | {"tables": "*fp32"}
-kernels = [(_measure_chunks, many, {})]
+one = {name: "i64" if name in _POINTERS else "i32" for name in NUMBERS} | {"tables": "*fp32"}
+kernels = [(measure_chunks, many, {})]
 for rows, cols in (_NO_CHANNELS, _WIDE, _LONG):
-    kernels.append((_measure_one, one, dict(ROWS=rows, COLS=cols, LOOPS=_LOOPS)))
+    kernels.append((measure_one, one, dict(ROWS=rows, COLS=cols, LOOPS=_LOOPS)))
 for code in (0, 2, 8, 12, 16):
     for kernel, types, tile in kernels:
         constants = {**_of_code(code), **tile}

@@ -52,13 +52,12 @@ def leave(follower: Follower) -> None:
 def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Callable[..., Any]:
     @wraps(original)
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
-        own = None
-        if isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
-            own = max(followers, key=_last_active_ns, default=None)
-            if own is not None:
-                own.begin_backward(tensors)
+        told, own = list(followers), None
+        if told and isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
+            own = told[0] if len(told) == 1 else max(told, key=_last_active_ns)
+            own.begin_backward(tensors)
         original(tensors, *args, **kwargs)
-        for follower in followers:
+        for follower in told:
             follower.end_backward(own=follower is own)
 
     leave_out(backward, deeply=False)

@@ -59,6 +59,12 @@ class Objectives:
         if self._facts is not None:
             self._facts.keep(output)
 
+    @property
+    def needless(self) -> bool:
+        """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
+        engine = self._engine
+        return self._facts is None and (engine.losses_logged or engine.loss_visit == engine.visit)
+
     def take(self, objective: torch.Tensor, *, several: bool) -> None:
         """``backward`` is called on `objective`; `several` says whether there are several optimizers."""
         engine = self._engine

@@ -60,7 +60,7 @@ class OptimizerWatch:
         self._closure = False
         self.within_closure = False
         """Whether an optimizer that was given a closure is stepping."""
-        self._alone = False
+        self.alone = False
         """Whether there is one optimizer only."""
         self._resting = False
         """Whether nothing of the step that the optimizer is making is looked at."""
@@ -81,7 +81,7 @@ class OptimizerWatch:
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
-        self._alone = len(self._names) == 1
+        self.alone = len(self._names) == 1
         self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
         if self.checks is not None:
             self.checks.add(optimizer)
@@ -201,7 +201,7 @@ class OptimizerWatch:
         """
         engine, checks = self._engine, self.checks
         return (
-            self._alone
+            self.alone
             and not engine.mask & engine.costly
             and engine.forwards > 0
             and not (self._fresh or engine.rootless or self._stepped)
@@ -227,7 +227,7 @@ class OptimizerWatch:
 
     def _note_player(self, name: str) -> None:
         """What ``backward`` was called on last was this optimizer's, and of those that move the same."""
-        if self.objectives is not None and not self._alone:
+        if self.objectives is not None and not self.alone:
             self.objectives.stepped(name, self._rivals_of(name))
 
     def _rivals_of(self, name: str) -> set[str]:

@@ -359,19 +359,25 @@ class TorchSession:
 
     def begin_backward(self, objective: torch.Tensor) -> None:
         """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns."""
-        objectives = self.watch.objectives
-        if any(hook.compiled for hook in self._losses):
-            return  # their values, which are seen on saved steps only, stay the one series
-        if self.engine.open and objectives is not None:
-            several = len(self.watch) > 1 and not self.watch.within_closure
-            self.engine.guard.run("loss/objective", objectives.take, objective, several=several)
+        engine, watch = self.engine, self.watch
+        objectives = watch.objectives
+        if not engine.open or objectives is None:
+            return
+        several = not watch.alone and len(watch) > 1 and not watch.within_closure
+        if objectives.needless and not several:
+            return
+        for hook in self._losses:
+            if hook.compiled:
+                return  # their values, which are seen on saved steps only, stay the one series
+        engine.guard.run("loss/objective", objectives.take, objective, several=several)
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
-        if self.watch.objectives is not None:
-            self.watch.objectives.end_backward()
-        if own and self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not self.watch:
-            self.watch.by_hand.read(gradients=True)
+        watch = self.watch
+        if watch.objectives is not None:
+            watch.objectives.end_backward()
+        if own and self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not watch:
+            watch.by_hand.read(gradients=True)
 
     def _is_sure(self) -> bool:
         return self._stance.sure

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from tdbg_lab.records import TensorKey
 __all__ = ["SAMPLED_ELEMENTS", "UpdateProbe", "sampled"]
 
-SAMPLED_ELEMENTS = 4096
+SAMPLED_ELEMENTS = 2048
 """Elements looked at in a parameter that has more: the ratio of norms of so many independent values
-strays by about one part in a hundred."""
+strays by about two parts in a hundred."""
 _BLOCK = 64
 
 
