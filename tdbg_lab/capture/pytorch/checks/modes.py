@@ -24,7 +24,8 @@ __all__ = ["ModeWatch"]
 _MAX_PARTS = 64
 _TRAIN = Mode.TRAIN
 _OFF_STEPS = 2
-"""Optimizer steps for which a part must have been off, of those that are looked at."""
+"""Optimizer steps for which a part must have been off: of those that are looked at, the second is at most
+five steps from the first that was made so."""
 
 
 class _Part(NamedTuple):

@@ -1,8 +1,4 @@
-"""How often the loop is looked at: a healthy one at some of its steps, an odd one at each.
-
-What is wrong with a loop is mostly wrong from its first steps on, and short steps are many: so of a training
-that has gone on for long, less is looked at.
-"""
+"""How often the loop is looked at: a healthy one at some of its steps, an odd one at each."""
 
 from __future__ import annotations
 
@@ -10,12 +6,9 @@ __all__ = ["Pace"]
 
 _CLOSELY = 16
 """Steps that are all looked at: the first ones, and those after something odd."""
-_EVERY, _RARELY = 3, 7
-"""Of the others one in so many, at first and later. Rules wait for up to four odd steps in a row, of which
-the first may be two or six steps late: so what goes wrong is told within five or nine steps. The numbers are
-odd, as many loops take turns."""
-_YOUNG = 128
-"""Steps after which it is rarely."""
+_EVERY = 3
+"""Of the others one in so many. Rules wait for up to four odd steps in a row, of which the first may be two
+steps late: so what goes wrong is told within five steps. The number is odd, as many loops take turns."""
 
 
 class Pace:
@@ -53,4 +46,4 @@ class Pace:
         self.resting = not self.looking
         self._step += 1
         after = self._step + 1
-        self.ahead = after < self._closely_until or after % (_EVERY if after < _YOUNG else _RARELY) == 0
+        self.ahead = after < self._closely_until or after % _EVERY == 0
