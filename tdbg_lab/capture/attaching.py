@@ -156,7 +156,8 @@ def attach(
             "actions": actions,
         }
     )
-    if _is_keras(model):
+    of_keras = _is_keras(model)
+    if of_keras and not _in_loop_of_pytorch(model, optimizer):
         from tdbg_lab.capture.keras.attaching import attach_keras
 
         return attach_keras(
@@ -176,7 +177,10 @@ def attach(
             on_stop=on_stop,
             storage_options=storage_options,
         )
-    given = _described(model, optimizer, loss)
+    by_keras = of_keras and _is_of_keras(optimizer, "optimizers", "Optimizer")
+    if of_keras and _is_of_keras(loss, "losses", "Loss"):
+        loss = None  # it is seen by what backward is called on
+    given = _described(model, None if by_keras else optimizer, loss)
     facts = RunFacts(
         name=name,
         hyperparameters=hyperparameters,
@@ -200,7 +204,7 @@ def attach(
         storage_options=storage_options,
     )
     try:
-        _hang(handle, engine, given)
+        _hang(handle, engine, given, by_hand=by_keras)
     except BaseException as error:
         handle.__exit__(type(error), error, None)
         raise
@@ -210,12 +214,37 @@ def attach(
 
 def _is_keras(model: Any) -> bool:
     """Whether a model, or the first of several, is one of Keras; on its torch backend it is a module, too."""
-    keras = sys.modules.get("keras")
-    if isinstance(model, Mapping):
-        model = next(iter(model.values()), None)
-    elif isinstance(model, list | tuple):
-        model = model[0] if model else None
-    return keras is not None and hasattr(keras, "layers") and isinstance(model, keras.layers.Layer)
+    return _is_of_keras(model, "layers", "Layer")
+
+
+def _is_of_keras(thing: Any, package: str, kind: str) -> bool:
+    """Whether something, or the first of several, is of a class of Keras."""
+    found = getattr(sys.modules.get("keras"), package, None)
+    return found is not None and isinstance(_first(thing), getattr(found, kind))
+
+
+def _first(things: Any) -> Any:
+    """One thing, or the first of several."""
+    if isinstance(things, Mapping):
+        return next(iter(things.values()), None)
+    if isinstance(things, list | tuple):
+        return things[0] if things else None
+    return things
+
+
+def _in_loop_of_pytorch(model: Any, optimizer: Any) -> bool:
+    """Whether a model of Keras on PyTorch is trained by the program, and not by Keras.
+
+    It is given an optimizer of PyTorch then; or one of Keras, which the model was not compiled with.
+    """
+    if sys.modules["keras"].backend.backend() != "torch" or optimizer is None:
+        return False
+    if isinstance(_first(optimizer), sys.modules["torch"].optim.Optimizer):
+        return True
+    return (
+        _is_of_keras(optimizer, "optimizers", "Optimizer")
+        and getattr(_first(model), "optimizer", None) is None
+    )
 
 
 def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], ...]:
@@ -239,11 +268,11 @@ def _aliases(given: tuple[dict[str, Any], ...]) -> dict[str, str]:
     return aliases(given[0])
 
 
-def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...]) -> None:
+def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...], *, by_hand: bool) -> None:
     if not any(given):
         return
     from tdbg_lab.capture.pytorch.session import TorchSession
 
     models, optimizers, losses = given
-    session = TorchSession(engine, handle, models, optimizers, losses)
+    session = TorchSession(engine, handle, models, optimizers, losses, by_hand=by_hand)
     handle.adopt(session)

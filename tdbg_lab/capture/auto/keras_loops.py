@@ -34,8 +34,6 @@ UNSEEN = {
     "values there: let each step be a call of a tf.function, or train with model.fit or train_on_batch",
     "jax": "a loop of its own on JAX is not seen, because its tensors have no values while it is traced: "
     "train with model.fit or train_on_batch",
-    "torch": "a loop of its own that moves a Keras model on PyTorch is not seen: train with model.fit or "
-    "train_on_batch",
 }
 """What is said of a loop that is not seen, by the backend of Keras."""
 
@@ -111,9 +109,14 @@ class KerasLoopFinder:
         known = [one for session in _sessions() for one in session.optimizer_map.values()]
         if self._watch.left_alone or any(one is optimizer for one in known):
             return
+        if keras.backend.backend() == "torch" and _is_seen_by_pytorch(optimizer):
+            return
         why = _why_unseen()
         if why:
             self._watch.missed = why
+            return
+        if keras.backend.backend() == "torch":
+            self._begin(optimizer, traced=False)
             return
         traced = not is_eager()
         with _outside_graphs():
@@ -156,6 +159,8 @@ def _outside_graphs() -> Any:
 def _why_unseen() -> str:
     """Why a loop is not seen whose optimizer moves something now; empty if it is."""
     backend = keras.backend.backend()
+    if backend == "torch":
+        return ""
     if backend != "tensorflow":
         return UNSEEN[backend]
     from tdbg_lab.capture.keras.function_calls import LONG, Traced, in_long_call
@@ -165,6 +170,15 @@ def _why_unseen() -> str:
     if in_long_call():
         return LONG
     return UNSEEN[backend] if Traced.now() is None else ""
+
+
+def _is_seen_by_pytorch(optimizer: Any) -> bool:
+    """Whether a loop of PyTorch is captured that trains what an optimizer of Keras moves."""
+    from tdbg_lab.capture.pytorch.session import TorchSession
+
+    moved = {id(one.value) for one in optimizer._trainable_variables}  # noqa: SLF001
+    sessions = (one.session for one in open_handles())
+    return any(isinstance(one, TorchSession) and one.moves(moved) for one in sessions)
 
 
 def _note_step(session: KerasSession, optimizer: Any) -> None:

@@ -9,7 +9,6 @@ step is seen (a compiled model), that step has all but the activations.
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
@@ -24,6 +23,7 @@ from tdbg_lab.capture.auto.names import named_as_in_program, visible
 from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import outside
+from tdbg_lab.capture.pytorch.keras_layers import is_keras
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
@@ -115,7 +115,7 @@ class TorchFinder:
             session.covers(module) or session.is_wrapped_by(module) for session in _sessions()
         ):
             self._remember(module.modules())
-        elif module.training and torch.is_grad_enabled() and not _of_keras(module):
+        elif module.training and torch.is_grad_enabled() and not _is_fitted(module):
             self._consider(module)
 
     def _consider(self, module: nn.Module) -> None:
@@ -137,7 +137,7 @@ class TorchFinder:
             self._remember([module])
             for session in _sessions():
                 session.note_gained(module, holders)
-        elif candidate.moved and self._watch.takes_another():  # by hand
+        elif candidate.moved and not is_keras(module) and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
         else:
             self._fruitless += 1
@@ -181,9 +181,6 @@ class TorchFinder:
         ]
         optimizers = [*own, *visible(others)]  # what the program cannot see is left over
         roots = living.roots(optimizers)
-        if roots and all(map(_of_keras, roots)):
-            self._watch.missed = import_module("tdbg_lab.capture.auto.keras_loops").UNSEEN["torch"]
-            return
         if called is not None and not any(part is called for root in roots for part in root.modules()):
             roots.append(called)
         if not roots:
@@ -263,9 +260,9 @@ class _LossHook(Fleeting):
             session.take_loss(module, args, output)
 
 
-def _of_keras(module: nn.Module) -> bool:
-    """Whether this is a Keras layer on its PyTorch backend, which Keras trains."""
-    return any(kind.__module__.startswith("keras.") for kind in type(module).__mro__)
+def _is_fitted(module: nn.Module) -> bool:
+    """Whether Keras trains what is called, so that no optimizer of PyTorch is looked for."""
+    return is_keras(module) and any(not isinstance(one.session, TorchSession) for one in open_handles())
 
 
 def _newest_session() -> TorchSession | None:

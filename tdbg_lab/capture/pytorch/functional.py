@@ -227,4 +227,4 @@ def _is_own(site: ModuleSite, module: nn.Module, function: str) -> bool:
         return False  # the output of a layer that attends is what it found
     kind = next(one for one in type(module).__mro__ if not one.__name__.startswith("FSDP"))
     name = kind.__name__.lower()
-    return kind.__module__.startswith("torch.") or "activation" in name or name.endswith(function)
+    return kind.__module__.startswith(("torch.", "keras.")) or "activation" in name or name.endswith(function)

@@ -9,6 +9,7 @@ from torch.jit._script import RecursiveScriptModule
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
 from tdbg_lab.capture.pytorch.hook import ModuleHook
+from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, is_keras, layer_marks
 from tdbg_lab.capture.pytorch.known import Known
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
@@ -46,7 +47,7 @@ def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks
             scripted.append(site.label)
             continue
         for kind in (Kind.ACTIVATION, Kind.INPUT):
-            probe = ModuleProbe(engine, kind, site.label, last)
+            probe = ModuleProbe(engine, kind, site, last)
             mask = probe.possible(module)
             if mask:
                 hook = ModuleHook(None, engine, mask, probe.base, probe.take)
@@ -69,6 +70,8 @@ def is_relu(module: nn.Module) -> bool:
 
 def marks_of(module: nn.Module) -> tuple[str, ...]:
     """What its outputs are marked with: rules look for units that never fire, or are saturated."""
+    if is_keras(module):
+        return layer_marks(module)
     if is_relu(module):
         return ("relu",)
     if isinstance(module, nn.Tanh):
@@ -86,12 +89,12 @@ class ModuleProbe:
 
     __slots__ = ("_calls", "_engine", "_known", "_last", "_visit", "base", "kind", "path")
 
-    def __init__(self, engine: Engine, kind: Kind, path: str, last: LastMeasured) -> None:
+    def __init__(self, engine: Engine, kind: Kind, site: ModuleSite, last: LastMeasured) -> None:
         self._engine = engine
         self._last = last
         self.kind = kind
-        self.path = path
-        self.base = f"{kind}/{path}"
+        self.path = site.path or site.label
+        self.base = f"{kind}/{site.label}"
         self._visit = -1
         self._calls = 0
         self._known: dict[Any, Known] = {}
@@ -156,12 +159,19 @@ class ModuleProbe:
                 shape=shape,
                 marks=marks_of(module) if self.kind is Kind.ACTIVATION else (),
             )
-            kind = type(module).__name__
-            axis = default_channel_axis(shape, kind)
-            if self.kind is Kind.ACTIVATION and not says_its_axis(kind):  # an activation function
-                given = self._last.axis_of(args, shape)
-                axis = axis if given is None else given
+            axis = self._axis(module, shape, args)
             found = self._known[identity] = Known(
                 key, membership, Repeated(self._engine.recorder.measured, axis)
             )
         return found
+
+    def _axis(self, module: nn.Module, shape: tuple[int, ...], args: Any) -> int | None:
+        """The axis along which a tensor of this shape has its units."""
+        if is_keras(module):
+            return channel_axis_of(module, shape)
+        kind = type(module).__name__
+        axis = default_channel_axis(shape, kind)
+        if self.kind is Kind.ACTIVATION and not says_its_axis(kind):  # an activation function
+            given = self._last.axis_of(args, shape)
+            axis = axis if given is None else given
+        return axis

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from torch import nn
 from torch.optim import Optimizer
 
+from tdbg_lab.capture.pytorch.keras_layers import is_keras, named_weights, sites_of, weights_of
 from tdbg_lab.capture.things import by_name
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
 
 __all__ = [
     "ModuleSite",
@@ -22,6 +28,7 @@ __all__ = [
     "is_loss",
     "module_sites",
     "named",
+    "named_parameters",
     "parameter_sites",
 ]
 
@@ -54,12 +61,14 @@ class ModuleSite:
     module: ref[nn.Module]
     leaf: bool
     is_loss: bool
+    name: str = ""
+    """What its tensors are named after, where that is not the path."""
 
     @property
     def label(self) -> str:
-        """Path, or the class of a model that is attached as a whole."""
+        """Name or path, or the class of a model that is attached as a whole."""
         module = self.module()
-        return self.path or (class_name(module) if module is not None else "")
+        return self.name or self.path or (class_name(module) if module is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,12 @@ def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
     sites: list[ModuleSite] = []
     seen: set[int] = set()
     for prefix, model in models.items():
+        if is_keras(model):
+            sites += [
+                ModuleSite(one.module, ref(one.layer), one.leaf, is_loss=False, name=one.label)
+                for one in sites_of(prefix, model)
+            ]
+            continue
         wrappers = _wrapper_paths(model)
         for raw, module in model.named_modules():
             if id(module) in seen or raw in wrappers or _is_parametrization(raw):
@@ -134,8 +149,12 @@ def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
 
 def parameter_sites(models: Mapping[str, nn.Module]) -> list[ParameterSite]:
     """All parameters and buffers, shared ones once, under the first of their names."""
+    sites = []
     order: dict[int, list[tuple[str, str, nn.Module, str, Kind]]] = {}
     for prefix, model in models.items():
+        if is_keras(model):
+            sites += [ParameterSite(*one) for one in weights_of(prefix, model)]
+            continue
         wrappers = _wrapper_paths(model)
         for raw, module in model.named_modules(remove_duplicate=False):
             path = _clean(raw, wrappers, prefix)
@@ -143,12 +162,16 @@ def parameter_sites(models: Mapping[str, nn.Module]) -> list[ParameterSite]:
                 name = f"{path}.{attribute}" if path else attribute
                 kind = _kind(attribute, value)
                 order.setdefault(id(value), []).append((name, path, module, attribute, kind))
-    sites = []
     for places in order.values():
         name, path, module, attribute, kind = places[0]
         aliases = tuple(dict.fromkeys(place[0] for place in places[1:] if place[0] != name))
         sites.append(ParameterSite(name, path, ref(module), attribute, kind, aliases))
     return sites
+
+
+def named_parameters(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """The parameters of a model by their names in it."""
+    return named_weights(model) if is_keras(model) else model.named_parameters()
 
 
 def _own(module: nn.Module) -> list[tuple[str, Any]]:

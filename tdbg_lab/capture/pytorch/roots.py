@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tdbg_lab.capture.pytorch.keras_layers import evaluates, is_keras
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
@@ -37,7 +38,17 @@ def compiled_for_hooks(model: nn.Module) -> bool:
 class RootProbe:
     """Begins and ends the forwards of one model."""
 
-    __slots__ = ("_engine", "_functional", "_held", "_hooked", "_loss", "_name", "_stance", "_watch")
+    __slots__ = (
+        "_engine",
+        "_functional",
+        "_held",
+        "_hooked",
+        "_is_keras",
+        "_loss",
+        "_name",
+        "_stance",
+        "_watch",
+    )
 
     def __init__(
         self,
@@ -57,6 +68,7 @@ class RootProbe:
         self._loss = LossProbe(engine, self._name)
         self._hooked = hooked
         """Whether layers are hooked at all."""
+        self._is_keras = is_keras(model)
         self._held = False
         """Whether the stance was held already when the forward began."""
 
@@ -65,12 +77,13 @@ class RootProbe:
         engine = self._engine
         if not_for_real():
             return
-        again = engine.forwards and module.training and not engine.override and not self._watch
+        training = module.training and not (self._is_keras and evaluates(kwargs))
+        again = engine.forwards and training and not engine.override and not self._watch
         if again and not engine.guard.run("optimizer/awaited", self._watch.by_hand.awaits):
             engine.before_step()
             self._watch.by_hand.read(gradients=False)
             engine.close_step()
-        engine.begin_forward(training=module.training)
+        engine.begin_forward(training=training)
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)

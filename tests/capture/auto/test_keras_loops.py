@@ -92,9 +92,27 @@ model, inputs, labels = made("model", 6, 1), torch.tensor(x), torch.tensor(y)[:,
 optimizer = torch.optim.Adam(model.parameters())
 for _ in range(7):
     optimizer.zero_grad()
-    torch.nn.functional.binary_cross_entropy_with_logits(model(inputs), labels).backward()
+    torch.nn.functional.binary_cross_entropy_with_logits(model(inputs, training=True), labels).backward()
     optimizer.step()
-print(sum(float(one.detach().abs().sum()) for one in model.parameters()))
+    with torch.no_grad():
+        model(inputs, training=False)
+tell(model)
+"""
+
+BY_KERAS_ON_PYTORCH = """
+import torch
+encoder = made("encoder", 6, 4)
+given = keras.Input((6,))
+model = keras.Model(given, keras.layers.Dense(1, name="last")(encoder(given)))
+optimizer = keras.optimizers.Adam(0.01)
+inputs, labels = torch.tensor(x), torch.tensor(y)[:, None].float()
+for _ in range(7):
+    loss = loss_of(labels, model(inputs, training=True))
+    model.zero_grad()
+    loss.backward()
+    with torch.no_grad():
+        optimizer.apply([one.value.grad for one in model.trainable_weights], model.trainable_weights)
+tell(model)
 """
 
 
@@ -164,5 +182,27 @@ def test_steps_that_are_compiled_functions_are_captured_from_the_first(tmp_path,
 
 def test_a_loop_that_cannot_be_seen_is_told(tmp_path, ran):
     assert "a loop that runs within one call of a tf.function is not seen" in ran("tensorflow", EPOCHS)
-    assert "that moves a Keras model on PyTorch is not seen" in ran("torch", ON_PYTORCH, compared=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_loop_of_pytorch_around_a_model_of_keras_is_captured_from_its_first_step(tmp_path, ran):
+    assert f"tdbg: captured {tmp_path / 'run'}." in ran("torch", ON_PYTORCH)
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.status, run.problems) == ("finished", [])
+    assert run.scalars("loss/objective").steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    for name in ("activation/hidden", "hidden/kernel", "gradient/out/kernel", "optimizer/lr/0"):
+        assert run.tensor(name).steps(mode="train").tolist() == [0, 2, 4, 6], name
+    assert run.tensor("activation/hidden").steps(mode="eval").tolist()
+    assert not [name for name in run.tensor_names() if "relu_0" in name], "the layer's output is that already"
+    (key,) = run.tensors(regex="^activation/hidden$")
+    assert "relu" in key.collections
+    assert len(run.tensor("activation/hidden").stats(0).channel_mean) == 8
+
+
+def test_a_loop_of_pytorch_with_an_optimizer_of_keras_is_captured_from_its_second_step(tmp_path, ran):
+    ran("torch", BY_KERAS_ON_PYTORCH)
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.status, run.problems) == ("finished", [])
+    assert run.scalars("loss/objective").steps.tolist() == [1, 2, 3, 4, 5, 6]
+    for name in ("activation/encoder/hidden", "encoder/hidden/kernel", "gradient/last/kernel"):
+        assert run.tensor(name).steps(mode="train").tolist() == [2, 4, 6], name

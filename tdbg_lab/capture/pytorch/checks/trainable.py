@@ -9,6 +9,7 @@ from weakref import ref
 
 import torch
 
+from tdbg_lab.capture.pytorch.naming import named_parameters
 from tdbg_lab.capture.pytorch.values import local
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class TrainableWatch:
 
 
 def _named(model: nn.Module | None) -> Iterator[tuple[str, torch.Tensor]]:
-    return iter(()) if model is None else model.named_parameters()
+    return iter(()) if model is None else named_parameters(model)
 
 
 def _few(value: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ from weakref import ref
 import torch
 from torch.nn.parameter import UninitializedParameter
 
+from tdbg_lab.capture.pytorch.naming import named_parameters
 from tdbg_lab.capture.pytorch.values import distributed, sample_of
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class WeightWatch:
         """Look the weights up anew: the models changed."""
         values: list[tuple[str, torch.Tensor]] = []
         for prefix, model in models:
-            for name, value in model.named_parameters():
+            for name, value in named_parameters(model):
                 if isinstance(value, UninitializedParameter):
                     continue
                 if value.requires_grad and value.is_floating_point() and not distributed(value):

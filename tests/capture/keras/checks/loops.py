@@ -68,6 +68,7 @@ def check_a_stop_request_ends_fit_after_the_step(folder: Path) -> None:
 
 
 @only("tensorflow", "torch")
+@only("tensorflow", "jax")
 def check_a_loop_whose_steps_nobody_tells_is_said(folder: Path) -> None:
     x, _ = data()
     model = plain()
@@ -81,3 +82,43 @@ def check_a_loop_whose_steps_nobody_tells_is_said(folder: Path) -> None:
     handle.detach()
     (problem,) = handle.problems
     assert "updated the model 3 times, of which no step was seen" in problem.message
+
+
+@only("torch")
+def check_a_loop_of_pytorch_is_recorded_and_the_same(folder: Path) -> None:
+    import torch
+
+    x, y = (torch.as_tensor(one) for one in data())
+
+    def train(store: Path | None, *, by_keras: bool) -> list[Any]:
+        keras.utils.set_random_seed(0)
+        model = plain()
+        model(x)
+        own = keras.optimizers.SGD(0.1) if by_keras else torch.optim.SGD(model.parameters(), 0.1)
+        loss = keras.losses.MeanSquaredError()
+        handle = tdbg.attach(model, optimizer=own, loss=loss, store=store, save_every=2) if store else None
+        for _ in range(5):
+            model.zero_grad()
+            loss(y, model(x, training=True)).backward()
+            if by_keras:
+                weights = model.trainable_weights
+                with torch.no_grad():
+                    own.apply([one.value.grad for one in weights], weights)
+            else:
+                own.step()
+        if handle:
+            handle.detach()
+            assert handle.problems == []
+        return [np.asarray(one) for one in model.get_weights()]
+
+    for by_keras in (True, False):
+        store = folder / f"loop-{by_keras}"
+        bare, seen = train(None, by_keras=by_keras), train(store, by_keras=by_keras)
+        for one, other in zip(bare, seen, strict=True):
+            assert (one == other).all()
+        run = tdbg.open_run(store)
+        gradients = run.tensor_names(kind="gradient")
+        assert len(gradients) == len(bare)
+        assert list(run.steps(tensor=gradients[0])) == [0, 2, 4]
+        assert len(run.scalars("loss/objective").values) == 5
+        assert ("optimizer/lr/0" in run.tensor_names()) is not by_keras
