@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
+from tdbg_lab.capture.of_keras import is_layer, is_loss, is_optimizer, trained_by_pytorch
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tdbg_lab.capture.engine import Engine
@@ -156,8 +156,7 @@ def attach(
             "actions": actions,
         }
     )
-    of_keras = _is_keras(model)
-    if of_keras and not _in_loop_of_pytorch(model, optimizer):
+    if is_layer(model) and not trained_by_pytorch(model, optimizer):
         from tdbg_lab.capture.keras.attaching import attach_keras
 
         return attach_keras(
@@ -177,8 +176,8 @@ def attach(
             on_stop=on_stop,
             storage_options=storage_options,
         )
-    by_keras = of_keras and _is_of_keras(optimizer, "optimizers", "Optimizer")
-    if of_keras and _is_of_keras(loss, "losses", "Loss"):
+    by_keras = is_layer(model) and is_optimizer(optimizer)
+    if is_layer(model) and is_loss(loss):
         loss = None  # it is seen by what backward is called on
     given = _described(model, None if by_keras else optimizer, loss)
     facts = RunFacts(
@@ -210,41 +209,6 @@ def attach(
         raise
     accompany(engine, rules, actions=actions, profiler=profiler)
     return handle
-
-
-def _is_keras(model: Any) -> bool:
-    """Whether a model, or the first of several, is one of Keras; on its torch backend it is a module, too."""
-    return _is_of_keras(model, "layers", "Layer")
-
-
-def _is_of_keras(thing: Any, package: str, kind: str) -> bool:
-    """Whether something, or the first of several, is of a class of Keras."""
-    found = getattr(sys.modules.get("keras"), package, None)
-    return found is not None and isinstance(_first(thing), getattr(found, kind))
-
-
-def _first(things: Any) -> Any:
-    """One thing, or the first of several."""
-    if isinstance(things, Mapping):
-        return next(iter(things.values()), None)
-    if isinstance(things, list | tuple):
-        return things[0] if things else None
-    return things
-
-
-def _in_loop_of_pytorch(model: Any, optimizer: Any) -> bool:
-    """Whether a model of Keras on PyTorch is trained by the program, and not by Keras.
-
-    It is given an optimizer of PyTorch then; or one of Keras, which the model was not compiled with.
-    """
-    if sys.modules["keras"].backend.backend() != "torch" or optimizer is None:
-        return False
-    if isinstance(_first(optimizer), sys.modules["torch"].optim.Optimizer):
-        return True
-    return (
-        _is_of_keras(optimizer, "optimizers", "Optimizer")
-        and getattr(_first(model), "optimizer", None) is None
-    )
 
 
 def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], ...]:

@@ -109,14 +109,13 @@ class KerasLoopFinder:
         known = [one for session in _sessions() for one in session.optimizer_map.values()]
         if self._watch.left_alone or any(one is optimizer for one in known):
             return
-        if keras.backend.backend() == "torch" and _is_seen_by_pytorch(optimizer):
+        if keras.backend.backend() == "torch":
+            if not _is_seen_by_pytorch(optimizer):
+                self._begin(optimizer, traced=False)
             return
         why = _why_unseen()
         if why:
             self._watch.missed = why
-            return
-        if keras.backend.backend() == "torch":
-            self._begin(optimizer, traced=False)
             return
         traced = not is_eager()
         with _outside_graphs():
@@ -159,8 +158,6 @@ def _outside_graphs() -> Any:
 def _why_unseen() -> str:
     """Why a loop is not seen whose optimizer moves something now; empty if it is."""
     backend = keras.backend.backend()
-    if backend == "torch":
-        return ""
     if backend != "tensorflow":
         return UNSEEN[backend]
     from tdbg_lab.capture.keras.function_calls import LONG, Traced, in_long_call

@@ -20,10 +20,10 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, parameter_ids
 from tdbg_lab.capture.auto.names import named_as_in_program, visible
+from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import outside
-from tdbg_lab.capture.pytorch.keras_layers import is_keras
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
@@ -137,7 +137,7 @@ class TorchFinder:
             self._remember([module])
             for session in _sessions():
                 session.note_gained(module, holders)
-        elif candidate.moved and not is_keras(module) and self._watch.takes_another():  # by hand
+        elif candidate.moved and not is_layer(module) and self._watch.takes_another():  # by hand
             self._begin([module], None, called=module)
         else:
             self._fruitless += 1
@@ -262,7 +262,7 @@ class _LossHook(Fleeting):
 
 def _is_fitted(module: nn.Module) -> bool:
     """Whether Keras trains what is called, so that no optimizer of PyTorch is looked for."""
-    return is_keras(module) and any(not isinstance(one.session, TorchSession) for one in open_handles())
+    return is_layer(module) and any(not isinstance(one.session, TorchSession) for one in open_handles())
 
 
 def _newest_session() -> TorchSession | None:

@@ -6,7 +6,6 @@ one, and finds parameters under names of Keras's making. So the names are those 
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -23,18 +22,11 @@ if TYPE_CHECKING:
 __all__ = [
     "channel_axis_of",
     "evaluates",
-    "is_keras",
     "layer_marks",
     "named_weights",
     "sites_of",
     "weights_of",
 ]
-
-
-def is_keras(module: object) -> bool:
-    """Whether this is a layer or a model of Keras."""
-    layers: Any = getattr(sys.modules.get("keras"), "layers", None)
-    return layers is not None and isinstance(module, layers.Layer)
 
 
 def evaluates(kwargs: Mapping[str, Any] | None) -> bool:

@@ -8,8 +8,9 @@ from torch import nn
 from torch.jit._script import RecursiveScriptModule
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
+from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.hook import ModuleHook
-from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, is_keras, layer_marks
+from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, layer_marks
 from tdbg_lab.capture.pytorch.known import Known
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
@@ -70,7 +71,7 @@ def is_relu(module: nn.Module) -> bool:
 
 def marks_of(module: nn.Module) -> tuple[str, ...]:
     """What its outputs are marked with: rules look for units that never fire, or are saturated."""
-    if is_keras(module):
+    if is_layer(module):
         return layer_marks(module)
     if is_relu(module):
         return ("relu",)
@@ -167,7 +168,7 @@ class ModuleProbe:
 
     def _axis(self, module: nn.Module, shape: tuple[int, ...], args: Any) -> int | None:
         """The axis along which a tensor of this shape has its units."""
-        if is_keras(module):
+        if is_layer(module):
             return channel_axis_of(module, shape)
         kind = type(module).__name__
         axis = default_channel_axis(shape, kind)

@@ -11,7 +11,8 @@ from weakref import ref
 from torch import nn
 from torch.optim import Optimizer
 
-from tdbg_lab.capture.pytorch.keras_layers import is_keras, named_weights, sites_of, weights_of
+from tdbg_lab.capture.of_keras import is_layer
+from tdbg_lab.capture.pytorch.keras_layers import named_weights, sites_of, weights_of
 from tdbg_lab.capture.things import by_name
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind
@@ -128,7 +129,7 @@ def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
     sites: list[ModuleSite] = []
     seen: set[int] = set()
     for prefix, model in models.items():
-        if is_keras(model):
+        if is_layer(model):
             sites += [
                 ModuleSite(one.module, ref(one.layer), one.leaf, is_loss=False, name=one.label)
                 for one in sites_of(prefix, model)
@@ -152,7 +153,7 @@ def parameter_sites(models: Mapping[str, nn.Module]) -> list[ParameterSite]:
     sites = []
     order: dict[int, list[tuple[str, str, nn.Module, str, Kind]]] = {}
     for prefix, model in models.items():
-        if is_keras(model):
+        if is_layer(model):
             sites += [ParameterSite(*one) for one in weights_of(prefix, model)]
             continue
         wrappers = _wrapper_paths(model)
@@ -171,7 +172,7 @@ def parameter_sites(models: Mapping[str, nn.Module]) -> list[ParameterSite]:
 
 def named_parameters(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     """The parameters of a model by their names in it."""
-    return named_weights(model) if is_keras(model) else model.named_parameters()
+    return named_weights(model) if is_layer(model) else model.named_parameters()
 
 
 def _own(module: nn.Module) -> list[tuple[str, Any]]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tdbg_lab.capture.pytorch.keras_layers import evaluates, is_keras
+from tdbg_lab.capture.of_keras import is_layer
+from tdbg_lab.capture.pytorch.keras_layers import evaluates
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
@@ -68,7 +69,7 @@ class RootProbe:
         self._loss = LossProbe(engine, self._name)
         self._hooked = hooked
         """Whether layers are hooked at all."""
-        self._is_keras = is_keras(model)
+        self._is_keras = is_layer(model)
         self._held = False
         """Whether the stance was held already when the forward began."""
 
