@@ -12,10 +12,11 @@ from weakref import ref
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import torch
     from torch import nn
+    from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.keras.naming import LayerSite
 
@@ -24,6 +25,7 @@ __all__ = [
     "evaluates",
     "layer_marks",
     "named_weights",
+    "once_built",
     "sites_of",
     "weights_of",
 ]
@@ -32,6 +34,17 @@ __all__ = [
 def evaluates(kwargs: Mapping[str, Any] | None) -> bool:
     """Whether a model is called to evaluate: Keras has no mode of a model, but an argument of the call."""
     return bool(kwargs) and kwargs is not None and kwargs.get("training") is False
+
+
+def once_built(model: nn.Module, told: Callable[[], object]) -> RemovableHandle:
+    """Call `told` when a model was called for the first time, which gives it its weights."""
+
+    def built(*_: object) -> None:
+        hook.remove()
+        told()
+
+    hook = model.register_forward_hook(built)
+    return hook
 
 
 def sites_of(prefix: str, model: nn.Module) -> Iterator[LayerSite]:
@@ -46,7 +59,12 @@ def weights_of(prefix: str, model: nn.Module) -> Iterator[tuple[str, str, ref[nn
     from tdbg_lab.capture.keras.naming import layer_sites, weight_sites
 
     for site in weight_sites(layer_sites({prefix: model})):
-        yield site.name, site.module, ref(site.layer.torch_params), site.variable.path, site.kind
+        path, value = site.variable.path, site.variable.value
+        for owner in (model, site.layer):  # a layer may still hold what its variable was before it was built
+            held: Any = owner.torch_params
+            if held._parameters.get(path) is value:  # noqa: SLF001
+                yield site.name, site.module, ref(held), path, site.kind
+                break
 
 
 def named_weights(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
@@ -17,6 +18,7 @@ from tdbg_lab.capture.pytorch.fleeting import ScriptWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.graphs import GraphWatch
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
+from tdbg_lab.capture.pytorch.keras_layers import once_built
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
 from tdbg_lab.capture.pytorch.loaders import LoaderWatch
@@ -162,8 +164,11 @@ class TorchSession:
         engine = self.engine
         for name, optimizer in optimizers.items():
             self._hook_optimizer(owner, name, optimizer)
+        weak = {name: ref(model) for name, model in models.items()}
         for model in models.values():
             self._hook_root(owner, model)
+            if is_layer(model) and not model.built:
+                self._removable.append(once_built(model, partial(self._find_weights, weak)))
         if not optimizers and models:
             hook = StepHook(None, engine, "optimizer", self._meet)  # global: must keep nothing alive
             self._step_hooks.append(register_optimizer_step_pre_hook(hook))
@@ -311,6 +316,11 @@ class TorchSession:
                 layers.take_off()
             self._functional.place(sites)
         self.parameters.place(parameter_sites(models))
+
+    def _find_weights(self, models: Mapping[str, ref[nn.Module]]) -> None:
+        """A model of Keras has got its weights."""
+        live = {name: model for name, weak in models.items() if (model := weak()) is not None}
+        self.engine.guard.run("check/layers", self._take_in, live)
 
     def _place(self, sites: Iterable[ModuleSite]) -> None:
         """Tell the plan where modules are that collections name."""

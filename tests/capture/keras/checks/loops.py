@@ -122,3 +122,33 @@ def check_a_loop_of_pytorch_is_recorded_and_the_same(folder: Path) -> None:
         assert list(run.steps(tensor=gradients[0])) == [0, 2, 4]
         assert len(run.scalars("loss/objective").values) == 5
         assert ("optimizer/lr/0" in run.tensor_names()) is not by_keras
+
+
+@only("torch")
+def check_a_model_that_has_no_weights_before_its_first_call_is_recorded_from_it(folder: Path) -> None:
+    import torch
+
+    class Net(keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden, self.out = keras.layers.Dense(8, "relu", name="hidden"), keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.out(self.hidden(x))
+
+    x, y = (torch.as_tensor(one) for one in data())
+    model, optimizer = Net(), keras.optimizers.SGD(0.1)
+    handle = tdbg.attach(model, optimizer=optimizer, store=folder / "unbuilt", save_every=1)
+    for _ in range(3):
+        model.zero_grad()
+        torch.mean((model(x) - y) ** 2).backward()
+        weights = model.trainable_weights
+        with torch.no_grad():
+            optimizer.apply([one.value.grad for one in weights], weights)
+    handle.detach()
+    assert handle.problems == []
+    run = tdbg.open_run(folder / "unbuilt")
+    for name in ("activation/hidden", "hidden/kernel", "gradient/hidden/kernel"):
+        assert list(run.steps(tensor=name)) == [0, 1, 2], name
+    first, last = (run.tensor("hidden/kernel").stats(step).l2[0] for step in (0, 2))
+    assert first != last
