@@ -176,10 +176,9 @@ def attach(
             on_stop=on_stop,
             storage_options=storage_options,
         )
-    by_keras = is_layer(model) and is_optimizer(optimizer)
     if is_layer(model) and is_loss(loss):
         loss = None  # it is seen by what backward is called on
-    given = _described(model, None if by_keras else optimizer, loss)
+    given = _described(model, optimizer, loss)
     facts = RunFacts(
         name=name,
         hyperparameters=hyperparameters,
@@ -203,7 +202,7 @@ def attach(
         storage_options=storage_options,
     )
     try:
-        _hang(handle, engine, given, by_hand=by_keras)
+        _hang(handle, engine, given)
     except BaseException as error:
         handle.__exit__(type(error), error, None)
         raise
@@ -221,6 +220,10 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
         )
     from tdbg_lab.capture.pytorch.session import describe
 
+    if is_layer(model) and is_optimizer(optimizer):
+        from tdbg_lab.capture.pytorch.keras_optimizers import as_pytorch
+
+        optimizer = as_pytorch(optimizer)
     return describe(model, optimizer, loss)
 
 
@@ -232,11 +235,11 @@ def _aliases(given: tuple[dict[str, Any], ...]) -> dict[str, str]:
     return aliases(given[0])
 
 
-def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...], *, by_hand: bool) -> None:
+def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...]) -> None:
     if not any(given):
         return
     from tdbg_lab.capture.pytorch.session import TorchSession
 
     models, optimizers, losses = given
-    session = TorchSession(engine, handle, models, optimizers, losses, by_hand=by_hand)
+    session = TorchSession(engine, handle, models, optimizers, losses)
     handle.adopt(session)

@@ -31,10 +31,6 @@ class ByHand:
         """Batches that were seen before the first step of an optimizer."""
         self._read_step = -1
 
-    def be_sure(self) -> None:
-        """No optimizer of PyTorch will step: that is known from the start."""
-        self._awaited = _LONG
-
     def awaits(self) -> bool:
         """Whether a step is still to come from an optimizer that was not given, though the model ran again.
 

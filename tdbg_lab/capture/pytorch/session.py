@@ -98,8 +98,6 @@ class TorchSession:
     owner
         Kept alive by the hooks. Its `at_step_end` is called after each step, unguarded: it may
         stop the training.
-    by_hand
-        Whether it is known that something else than an optimizer of PyTorch moves the models.
     """
 
     def __init__(
@@ -109,8 +107,6 @@ class TorchSession:
         models: Mapping[str, nn.Module],
         optimizers: Mapping[str, Optimizer],
         losses: Mapping[str, nn.Module],
-        *,
-        by_hand: bool = False,
     ) -> None:
         self.engine = engine
         self._removable: list[RemovableHandle] = []
@@ -133,8 +129,6 @@ class TorchSession:
         self._place(sites)
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
-        if by_hand:
-            self.watch.by_hand.be_sure()
         self.settings = TorchSettings(engine, self.watch)
         if engine.plan.config.checks and not isinstance(engine.writer, SilentWriter):
             several = default_place().world_size > 1

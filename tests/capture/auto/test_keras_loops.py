@@ -116,6 +116,30 @@ tell(model)
 """
 
 
+TWO_ON_PYTORCH = """
+import torch
+generator, critic = made("generator", 4, 6), made("critic", 6, 1)
+opt_g, opt_c = keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01)
+true, ones, zeros = torch.tensor(x), torch.ones(32, 1), torch.zeros(32, 1)
+
+def gradients(model, loss):
+    model.zero_grad()
+    loss.backward()
+    return [one.value.grad for one in model.trainable_weights]
+
+for step in range(7):
+    noise = torch.randn(32, 4, generator=torch.Generator().manual_seed(step))
+    false = generator(noise, training=True).detach()
+    found = gradients(critic, loss_of(ones, critic(true)) + loss_of(zeros, critic(false)))
+    with torch.no_grad():
+        opt_c.apply(found, critic.trainable_weights)
+    found = gradients(generator, loss_of(ones, critic(generator(noise, training=True))))
+    with torch.no_grad():
+        opt_g.apply(found, generator.trainable_weights)
+tell(generator, critic)
+"""
+
+
 @pytest.fixture
 def ran(tmp_path, python):
     """What `tdbg run` says at the end of a program, which says the same as without where it is compared."""
@@ -204,5 +228,21 @@ def test_a_loop_of_pytorch_with_an_optimizer_of_keras_is_captured_from_its_secon
     run = tdbg.open_run(tmp_path / "run")
     assert (run.status, run.problems) == ("finished", [])
     assert run.scalars("loss/objective").steps.tolist() == [1, 2, 3, 4, 5, 6]
-    for name in ("activation/encoder/hidden", "encoder/hidden/kernel", "gradient/last/kernel"):
+    for name in (
+        "activation/encoder/hidden",
+        "encoder/hidden/kernel",
+        "gradient/last/kernel",
+        "optimizer/lr/0",
+    ):
         assert run.tensor(name).steps(mode="train").tolist() == [2, 4, 6], name
+
+
+def test_two_models_of_keras_that_pytorch_trains_together_are_one_run(tmp_path, ran):
+    ran("torch", TWO_ON_PYTORCH)
+    run = tdbg.open_run(tmp_path / "run")
+    assert (run.status, run.last_step, run.problems) == ("finished", 7, [])
+    assert sorted(run.tensor_names(kind="loss")) == ["loss/objective/opt_c", "loss/objective/opt_g"]
+    names = run.tensor_names()
+    for player in ("generator", "critic"):
+        assert f"gradient/{player}/hidden/kernel" in names
+        assert f"activation/{player}/hidden" in names

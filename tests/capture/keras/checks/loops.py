@@ -121,7 +121,10 @@ def check_a_loop_of_pytorch_is_recorded_and_the_same(folder: Path) -> None:
         assert len(gradients) == len(bare)
         assert list(run.steps(tensor=gradients[0])) == [0, 2, 4]
         assert len(run.scalars("loss/objective").values) == 5
-        assert ("optimizer/lr/0" in run.tensor_names()) is not by_keras
+        ratios = [name for name in run.tensor_names() if name.startswith("optimizer/update_ratio/")]
+        assert len(ratios) == len(bare)
+        for name in ("optimizer/lr/0", *ratios):
+            assert list(run.steps(tensor=name)) == [0, 2, 4], name
 
 
 @only("torch")

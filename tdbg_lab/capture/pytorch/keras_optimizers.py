@@ -1,0 +1,84 @@
+"""Optimizers of Keras that a loop of PyTorch applies, seen as if they were PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import keras
+import torch
+from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["AppliedOptimizer", "as_pytorch"]
+
+
+def as_pytorch(optimizers: Any) -> Any:
+    """Optimizers of Keras, one, a mapping or a list of them, each as PyTorch would show it."""
+    if isinstance(optimizers, Mapping):
+        return {name: AppliedOptimizer(one) for name, one in optimizers.items()}
+    if isinstance(optimizers, list | tuple):
+        return [AppliedOptimizer(one) for one in optimizers]
+    return AppliedOptimizer(optimizers)
+
+
+class _LastHandle(RemovableHandle):
+    """Tells when it was removed."""
+
+    def __init__(self, hooks: Any, told: Callable[[], None]) -> None:
+        super().__init__(hooks)
+        self._told = told
+
+    def remove(self) -> None:
+        super().remove()
+        self._told()
+
+
+class AppliedOptimizer(Optimizer):
+    """The parameter group and the hooks of a step that PyTorch's optimizers have, of one of Keras.
+
+    It never steps itself: its hooks are called around ``apply`` of the other, which keeps it alive, until the
+    last of them is taken off. What that moves is known from its first call on.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        super().__init__([torch.zeros(0)], {"lr": None})  # an empty list is refused
+        self._note(optimizer, optimizer._trainable_variables if optimizer.built else [])  # noqa: SLF001
+        self._seen = self._applying(optimizer, optimizer.apply)
+        self._keras = optimizer
+        object.__setattr__(optimizer, "apply", self._seen)
+
+    def register_step_post_hook(self, hook: Any) -> RemovableHandle:
+        """As PyTorch's optimizers do; the hook that is called last is taken off last."""
+        handle = _LastHandle(self._optimizer_step_post_hooks, self._leave)
+        self._optimizer_step_post_hooks[handle.id] = hook
+        return handle
+
+    def _leave(self) -> None:
+        if not self._optimizer_step_post_hooks and vars(self._keras).get("apply") is self._seen:
+            vars(self._keras).pop("apply")  # unless somebody put theirs around ours
+
+    def _note(self, optimizer: Any, variables: list[Any]) -> None:
+        group = self.param_groups[0]
+        group["params"] = [one.value for one in variables]
+        rate = getattr(optimizer, "inner_optimizer", optimizer).learning_rate
+        group["lr"] = rate.value if isinstance(rate, keras.Variable) else rate  # read when it is due
+
+    def _applying(self, optimizer: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(grads: Any, trainable_variables: Any = None) -> Any:
+            before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+            if not after:
+                return original(grads, trainable_variables)
+            given = None if trainable_variables is None else list(trainable_variables)
+            self._note(optimizer, optimizer._trainable_variables if given is None else given)  # noqa: SLF001
+            for hook in list(before.values()):
+                hook(self, (self,), {})
+            result = original(grads, given)
+            for hook in list(after.values()):
+                hook(self, (self,), {})
+            return result
+
+        return apply
