@@ -67,8 +67,7 @@ def check_a_stop_request_ends_fit_after_the_step(folder: Path) -> None:
     assert 1 <= run.last_step < steps_asked / 2  # the control file is looked at a few times a second
 
 
-@only("tensorflow", "torch")
-@only("tensorflow", "jax")
+@only("tensorflow")
 def check_a_loop_whose_steps_nobody_tells_is_said(folder: Path) -> None:
     x, _ = data()
     model = plain()
