@@ -19,12 +19,10 @@ from torch.overrides import TorchFunctionMode
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.graphs import within_graph
-from tdbg_lab.capture.pytorch.known import Known
+from tdbg_lab.capture.pytorch.known import KnownTensors
 from tdbg_lab.capture.pytorch.measuring import record_one
 from tdbg_lab.capture.pytorch.raw_values import record_raw
-from tdbg_lab.capture.pytorch.values import dtype_name
 from tdbg_lab.records import Kind
-from tdbg_lab.stats.repeated import Repeated
 from tdbg_lab.stats.tensors import default_channel_axis
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.known import Known
     from tdbg_lab.capture.pytorch.naming import ModuleSite
 
     _Made = Callable[[], torch.Tensor | None]
@@ -115,7 +114,7 @@ class FunctionalProbe:
         wanted = engine.plan.config.functional
         self.mask = engine.plan.mask_of(Kind.ACTIVATION) if wanted else 0
         """Collections that may want something of what is seen here."""
-        self._known: dict[Any, Known] = {}
+        self._known = KnownTensors(engine, _MAX_KNOWN)
         self._calls: dict[tuple[str, str], int] = {}
         self.place(sites)
         self._visit = -1
@@ -177,21 +176,17 @@ class FunctionalProbe:
         identity = site.path, name, index, tensor.dtype, tensor.shape
         known = self._known.get(identity)
         if known is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
             shape = tuple(tensor.shape)
-            key, membership = self._engine.key(
+            known = self._known.add(
+                identity,
+                tensor,
                 "activation/" + (f"{site.path}." if site.path else "") + f"{name}_{index}",
                 Kind.ACTIVATION,
                 path=site.path,
                 module=module,
-                dtype=dtype_name(tensor),
-                shape=shape,
                 marks=_MARKS.get(name, ()),
+                axis=1 if _beside_channels(module, shape) else default_channel_axis(shape, ""),
             )
-            axis = 1 if _beside_channels(module, shape) else default_channel_axis(shape, "")
-            repeated = Repeated(self._engine.recorder.measured, axis)
-            known = self._known[identity] = Known(key, membership, repeated)
         return known
 
     def _caller(self, frame: FrameType | None) -> tuple[ModuleSite | None, nn.Module | None]:

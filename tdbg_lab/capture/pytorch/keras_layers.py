@@ -33,7 +33,7 @@ __all__ = [
 
 def evaluates(kwargs: Mapping[str, Any] | None) -> bool:
     """Whether a model is called to evaluate: Keras has no mode of a model, but an argument of the call."""
-    return bool(kwargs) and kwargs is not None and kwargs.get("training") is False
+    return kwargs is not None and kwargs.get("training") is False
 
 
 def once_built(model: nn.Module, told: Callable[[], object]) -> RemovableHandle:

@@ -11,12 +11,11 @@ from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_a
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, layer_marks
-from tdbg_lab.capture.pytorch.known import Known
+from tdbg_lab.capture.pytorch.known import KnownTensors
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
-from tdbg_lab.capture.pytorch.values import dtype_name, tensors_in
+from tdbg_lab.capture.pytorch.values import tensors_in
 from tdbg_lab.records import Kind, Mode
-from tdbg_lab.stats.repeated import Repeated
 from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.known import Known
     from tdbg_lab.capture.pytorch.last_measured import LastMeasured
     from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
     from tdbg_lab.capture.pytorch.naming import ModuleSite
@@ -98,7 +98,7 @@ class ModuleProbe:
         self.base = f"{kind}/{site.label}"
         self._visit = -1
         self._calls = 0
-        self._known: dict[Any, Known] = {}
+        self._known = KnownTensors(engine, _MAX_SHAPES)
 
     def possible(self, module: nn.Module) -> int:
         """Collections that may want something of this module."""
@@ -148,21 +148,15 @@ class ModuleProbe:
         identity = (index, tensor.dtype, tensor.shape)
         found = self._known.get(identity)
         if found is None:
-            if len(self._known) >= _MAX_SHAPES:
-                self._known.clear()
-            shape = tuple(tensor.shape)
-            key, membership = self._engine.key(
+            found = self._known.add(
+                identity,
+                tensor,
                 self.base if index == 0 else f"{self.base}:{index}",
                 self.kind,
                 path=self.path,
                 module=module,
-                dtype=dtype_name(tensor),
-                shape=shape,
                 marks=marks_of(module) if self.kind is Kind.ACTIVATION else (),
-            )
-            axis = self._axis(module, shape, args)
-            found = self._known[identity] = Known(
-                key, membership, Repeated(self._engine.recorder.measured, axis)
+                axis=self._axis(module, tuple(tensor.shape), args),
             )
         return found
 
