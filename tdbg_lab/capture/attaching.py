@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
-from tdbg_lab.capture.of_keras import is_layer, is_loss, is_optimizer, trained_by_pytorch
+from tdbg_lab.capture.of_keras import is_layer, is_loss, trained_by_pytorch
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.config import CaptureConfig
@@ -220,7 +220,7 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
         )
     from tdbg_lab.capture.pytorch.session import describe
 
-    if is_layer(model) and is_optimizer(optimizer):
+    if is_layer(model):
         from tdbg_lab.capture.pytorch.keras_optimizers import as_pytorch
 
         optimizer = as_pytorch(optimizer)

@@ -262,7 +262,11 @@ class _LossHook(Fleeting):
 
 def _is_fitted(module: nn.Module) -> bool:
     """Whether Keras trains what is called, so that no optimizer of PyTorch is looked for."""
-    return is_layer(module) and any(not isinstance(one.session, TorchSession) for one in open_handles())
+    if not is_layer(module):
+        return False
+    from tdbg_lab.capture.keras.session import KerasSession
+
+    return any(isinstance(one.session, KerasSession) for one in open_handles())
 
 
 def _newest_session() -> TorchSession | None:

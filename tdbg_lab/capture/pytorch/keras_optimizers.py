@@ -17,12 +17,12 @@ __all__ = ["AppliedOptimizer", "as_pytorch"]
 
 
 def as_pytorch(optimizers: Any) -> Any:
-    """Optimizers of Keras, one, a mapping or a list of them, each as PyTorch would show it."""
+    """What is given as optimizers, one, a mapping or a list: each of Keras as PyTorch would show it."""
     if isinstance(optimizers, Mapping):
-        return {name: AppliedOptimizer(one) for name, one in optimizers.items()}
+        return {name: as_pytorch(one) for name, one in optimizers.items()}
     if isinstance(optimizers, list | tuple):
-        return [AppliedOptimizer(one) for one in optimizers]
-    return AppliedOptimizer(optimizers)
+        return [as_pytorch(one) for one in optimizers]
+    return AppliedOptimizer(optimizers) if isinstance(optimizers, keras.optimizers.Optimizer) else optimizers
 
 
 class _LastHandle(RemovableHandle):
@@ -40,19 +40,21 @@ class _LastHandle(RemovableHandle):
 class AppliedOptimizer(Optimizer):
     """The parameter group and the hooks of a step that PyTorch's optimizers have, of one of Keras.
 
-    It never steps itself: its hooks are called around ``apply`` of the other, which keeps it alive, until the
-    last of them is taken off. What that moves is known from its first call on.
+    It never steps itself: its hooks are called around ``apply`` of the other, which keeps it alive from the
+    first of them to the last. What that moves is known from its first call on.
     """
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__([torch.zeros(0)], {"lr": None})  # an empty list is refused
         self._note(optimizer, optimizer._trainable_variables if optimizer.built else [])  # noqa: SLF001
-        self._seen = self._applying(optimizer, optimizer.apply)
         self._keras = optimizer
-        object.__setattr__(optimizer, "apply", self._seen)
+        self._seen: Callable[..., Any] | None = None
 
     def register_step_post_hook(self, hook: Any) -> RemovableHandle:
-        """As PyTorch's optimizers do; the hook that is called last is taken off last."""
+        """As PyTorch's optimizers do; ``apply`` is replaced while such a hook is there."""
+        if self._seen is None:
+            self._seen = self._applying(self._keras, self._keras.apply)
+            object.__setattr__(self._keras, "apply", self._seen)
         handle = _LastHandle(self._optimizer_step_post_hooks, self._leave)
         self._optimizer_step_post_hooks[handle.id] = hook
         return handle
@@ -60,6 +62,7 @@ class AppliedOptimizer(Optimizer):
     def _leave(self) -> None:
         if not self._optimizer_step_post_hooks and vars(self._keras).get("apply") is self._seen:
             vars(self._keras).pop("apply")  # unless somebody put theirs around ours
+            self._seen = None
 
     def _note(self, optimizer: Any, variables: list[Any]) -> None:
         group = self.param_groups[0]

@@ -154,3 +154,19 @@ def check_a_model_that_has_no_weights_before_its_first_call_is_recorded_from_it(
         assert list(run.steps(tensor=name)) == [0, 1, 2], name
     first, last = (run.tensor("hidden/kernel").stats(step).l2[0] for step in (0, 2))
     assert first != last
+
+
+@only("torch")
+def check_optimizers_of_both_kinds_may_be_given_and_are_left_as_they_were(folder: Path) -> None:
+    import torch
+
+    x, _ = (torch.as_tensor(one) for one in data())
+    model = plain()
+    model(x)
+    own = keras.optimizers.SGD(0.1)
+    both = [own, torch.optim.SGD(model.parameters(), 0.1)]
+    handle = tdbg.attach(model, optimizer=both, store=folder / "both", profiler=False)
+    assert "apply" in vars(own)
+    handle.detach()
+    assert handle.problems == []
+    assert "apply" not in vars(own)
