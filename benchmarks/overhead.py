@@ -1,9 +1,9 @@
 """What capture costs: a training step with it against the same step without.
 
 Every weight, every gradient and every leaf output is captured (tdbg-watch: no outputs and nothing of the
-loop, which is what wandb.watch takes). Each arm is measured in pairs: a
-block of bare steps and a block of its own steps take turns, so that a noisy neighbour hits both
-alike; the figure is the median of the paired differences over the median bare step. Wall time,
+loop, which is what wandb.watch takes). Each arm is measured in pairs of a block of bare steps and a block of
+its own, which take turns, so that a noisy neighbour hits both alike: long steps one by one, short ones as
+many as a block has. The figure is the median of the paired differences over the median bare step. Wall time,
 time on the CPU of the training thread and of the whole process are measured. The arm control installs
 nothing: what it shows is what this measurement cannot tell from nothing. The first steps of each arm are
 left out: a training has thousands. Freed memory is kept by the process, for every arm (see `keep_memory`).
@@ -23,6 +23,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +48,9 @@ ON_GPU = (
 )
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
+IN_A_ROW = {"mlp": 10}
+"""Most steps before it is the other's turn, where it is not one: of steps so short, each would find the
+caches full of what the other left there."""
 FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
 SHARE = {"tensorboard": 0.4, "numpy": 0.5, "wandb": 0.5, "smdebug": 0.4}
 """Pairs of a slow peer over those of its model."""
@@ -74,12 +78,22 @@ def timed(training, n):
     return (clocks() - start) / n
 
 
-def alternating(bare, seen, block, pairs, turn):
+class Turns(NamedTuple):
+    """How the steps of two models take turns."""
+
+    block: int
+    in_a_row: int
+    pairs: int
+    round: int
+
+
+def alternating(bare, seen, turns):
     """Seconds a step of so many blocks of each; who comes first takes turns."""
-    rows = []
-    for pair in range(pairs):
-        first, second = (bare, seen) if (pair + turn // 2) % 2 else (seen, bare)
-        a, b = timed(first, block), timed(second, block)
+    rows, in_a_row = [], turns.in_a_row
+    for pair in range(turns.pairs):
+        first, second = (bare, seen) if (pair + turns.round // 2) % 2 else (seen, bare)
+        parts = [(timed(first, in_a_row), timed(second, in_a_row)) for _ in range(turns.block // in_a_row)]
+        a, b = np.mean(parts, axis=0)
         rows.append((a, b) if first is bare else (b, a))
     return rows
 
@@ -93,10 +107,11 @@ def measure(model, arm, threads, pairs, device):
     torch.set_num_threads(threads)
     keep_memory()
     block = min(EVERY.get(arm, 1), 10)
+    in_a_row = min(IN_A_ROW.get(model, 1), block)
     rounds = min(ROUNDS_LARGE if model == LARGE else ROUNDS, pairs)
     rows = []
     for turn in range(rounds):
-        rows += paired((model, device), arm, block, -(-pairs // rounds), turn)
+        rows += paired((model, device), arm, Turns(block, in_a_row, -(-pairs // rounds), turn))
     without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
     base = np.median(without, axis=0)
     extra = np.median(with_ - without, axis=0)
@@ -133,23 +148,23 @@ def standard_error(differences):
     return 1.2533 * 1.4826 * deviation / np.sqrt(len(differences))
 
 
-def paired(model, arm, block, pairs, turn):
+def paired(model, arm, turns):
     """Seconds a step, without and with the arm, of so many blocks of each.
 
     What can be taken off again is then put on the other of the two models, and the mean of both is told:
     where in memory they lie no longer counts.
     """
     one, other = Training(*model), Training(*model)
-    if turn % 2:
+    if turns.round % 2:
         one, other = other, one
-    rows = blocks(arm, one, other, block, pairs, turn)
+    rows = blocks(arm, one, other, turns)
     if arm in PEERS:
         return rows
-    crossed = blocks(arm, other, one, block, pairs, turn)
+    crossed = blocks(arm, other, one, turns)
     return [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in zip(rows, crossed, strict=True)]
 
 
-def blocks(arm, bare, seen, block, pairs, turn):
+def blocks(arm, bare, seen, turns):
     """The rows of one model without and the other with the arm, which is taken off again."""
     folder = Path(tempfile.mkdtemp(prefix="overhead-"))
     install(arm, seen, folder)
@@ -157,7 +172,7 @@ def blocks(arm, bare, seen, block, pairs, turn):
     try:
         bare.steps(warm)
         seen.steps(warm)
-        return alternating(bare, seen, block, pairs, turn)
+        return alternating(bare, seen, turns)
     finally:
         seen.close()
         shutil.rmtree(folder, ignore_errors=True)
