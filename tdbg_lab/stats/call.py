@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "APART",
     "CALL",
     "COMPARE",
     "COPY",
@@ -55,6 +56,9 @@ Addresses of ``(5, row_room) int64``, ``(6, row_room) float64``, offsets of hist
 ``(2, channel_room) float32``. Kernels add to ``rows``, ``fill`` and ``n_channels``, what is there already."""
 MOST_BINS = 2040
 """Entries of the histogram of a tensor, at most."""
+APART = 16
+"""Unused entries between the channels of two pieces, two cache lines: threads that measure them side by
+side would take a line that both write to from each other, at each row of a tensor."""
 _WHAT, _CUT, _SPACE = CALL.index("what"), CALL.index("cut"), CALL.index("space")
 _EXTREME, _TEAM = CALL.index("extreme"), CALL.index("team")
 
@@ -110,7 +114,9 @@ class Call:
         self._arguments[_CUT] = cut
         self.pieces = self.rows + self.elements // cut
         self.piece_bins = min(self.elements, self.pieces * MOST_BINS)
-        self.piece_channels = sum(c * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True))
+        self.piece_channels = sum(
+            (c + APART) * (1 + n // cut) for n, c in zip(table[2::5], table[3::5], strict=True)
+        )
 
     def use(self, space: int) -> None:
         """Use the buffers whose addresses stand at the address `space`."""

@@ -17,7 +17,19 @@ import numpy as np
 from numba import carray
 
 from tdbg_lab.stats.blocks import MOMENTS, add, measure32, measure64
-from tdbg_lab.stats.call import CALL, COMPARE, COPY, JOIN, MOST_BINS, NUMBERS, PLAN, SCORE, SWEEP, TARGET
+from tdbg_lab.stats.call import (
+    APART,
+    CALL,
+    COMPARE,
+    COPY,
+    JOIN,
+    MOST_BINS,
+    NUMBERS,
+    PLAN,
+    SCORE,
+    SWEEP,
+    TARGET,
+)
 from tdbg_lab.stats.dtypes import Code
 from tdbg_lab.stats.jit import call_in_threads, callback, fetch_add, kernel, pointer, source_stamp
 from tdbg_lab.stats.kernels import BLOCK, LANES, ONE_LANE, channel_runs, channel_slow, channel_zeros
@@ -132,7 +144,7 @@ def _plan(memory: int, rows: int, cut: int, space: Any) -> int:
                 row,
             )
             counts[p, 7] = room
-            channel += tensors[row, 3]
+            channel += tensors[row, 3] + APART
             room += min(stop - start, MOST_BINS)
             p += 1
             start = stop
@@ -143,7 +155,11 @@ def _plan(memory: int, rows: int, cut: int, space: Any) -> int:
 
 @kernel()
 def _sweep(first: int, last: int, thread: int, space: Any) -> int:
-    """Measure pieces; the histogram of the first starts where `_plan` has put it, the others follow."""
+    """Measure pieces; the histogram of the first starts where `_plan` has put it, the others follow.
+
+    What is known of a piece so far is in the thread's own memory: beside it in the tables is what another
+    thread measures, and for each block the two would take the cache line from each other.
+    """
     pieces = carray(pointer(space[0], np.int64), (1 << 40, 8))
     counts = carray(pointer(space[1], np.int64), (1 << 40, COUNTS))
     moments = carray(pointer(space[2], np.float64), (1 << 40, MOMENTS))
@@ -159,10 +175,11 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
     lanes = carray(pointer(tail, np.uint32), 2048 * LANES)
     block = carray(pointer(small, np.float64), MOMENTS)
     block_counts, keys = carray(pointer(small + 64, np.int64), 8), small + 128
+    mine = carray(pointer(small + 192, np.int64), COUNTS)
+    moment = carray(pointer(small + 320, np.float64), MOMENTS)
     fill = counts[first, 7] if last > first else np.int64(0)
     for p in range(first, last):
         code, start, stop, size = pieces[p, 1], pieces[p, 2], pieces[p, 3], _size(pieces[p, 1])
-        mine, moment = counts[p], moments[p]
         mine[:] = 0
         moment[0], moment[1], moment[2], moment[3], moment[4] = np.inf, -np.inf, 0.0, 0.0, 0.0
         nearest, farthest = np.int64(1023), np.int64(0)
@@ -198,7 +215,15 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
         mine[8] = fill - mine[7]
         far = max(abs(moment[0]), abs(moment[1])) if mine[0] else 0.0
         mine[9] = np.int64(far > _EXTREME_HIGH or 0.0 < far < _EXTREME_LOW)
+        _copy(mine, counts[p])
+        _copy(moment, moments[p])
     return last
+
+
+@kernel()
+def _copy(source: Any, to: Any) -> None:
+    for k in range(len(source)):
+        to[k] = source[k]
 
 
 @kernel()
