@@ -1,3 +1,5 @@
+"""How long a widget waits between two drawings."""
+
 from __future__ import annotations
 
 import pytest
