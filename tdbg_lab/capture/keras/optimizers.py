@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.keras.backends.base import Backend
+    from tdbg_lab.capture.keras.checks.watch import LoopWatch
     from tdbg_lab.capture.keras.naming import WeightSite
     from tdbg_lab.capture.keras.weights import WeightProbe
 
@@ -50,12 +51,18 @@ class OptimizerProbe:
     """What is read of the optimizers on a step that is saved."""
 
     def __init__(
-        self, engine: Engine, backend: Backend, optimizers: Mapping[str, Any], weights: WeightProbe
+        self,
+        engine: Engine,
+        backend: Backend,
+        optimizers: Mapping[str, Any],
+        weights: WeightProbe,
+        checks: LoopWatch | None,
     ) -> None:
         self._engine = engine
         self._backend = backend
         self._optimizers = optimizers
         self._weights = weights
+        self._checks = checks
         self.mask = engine.plan.mask_of(Kind.OPTIMIZER)
         self._slots: dict[str, list[_Slot]] = {}
         self._skipped = 0
@@ -68,6 +75,8 @@ class OptimizerProbe:
             label = f"{name}.0" if len(self._optimizers) > 1 and name else str(index)
             if rate is not None:
                 rows.add_number(f"optimizer/lr/{label}", Kind.OPTIMIZER, rate)
+                if self._checks is not None:
+                    self._checks.will_update(inner(optimizer), rate)
             if inner(optimizer) is not optimizer and optimizer.built:
                 scale = float(self._backend.array(read(optimizer.dynamic_scale)))
                 rows.add_number("optimizer/loss_scale", Kind.OPTIMIZER, scale)

@@ -111,7 +111,7 @@ class KerasSession:
         self.weights = WeightProbe(self.engine, self.backend, weights)
         if self.checks is not None:
             self.checks.find(layers, weights)
-        self.optimizers = OptimizerProbe(self.engine, self.backend, optimizers, self.weights)
+        self.optimizers = OptimizerProbe(self.engine, self.backend, optimizers, self.weights, self.checks)
         self.step_bits = self.pass_bits | self.weights.mask | self.optimizers.mask
 
     def watcher(self, sink: Sink | None, *, apply: bool, losses: bool = True) -> Any:

@@ -46,7 +46,11 @@ class AppliedOptimizer(Optimizer):
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__([torch.zeros(0)], {"lr": None})  # an empty list is refused
-        self._note(optimizer, optimizer._trainable_variables if optimizer.built else [])  # noqa: SLF001
+        self._inner = getattr(optimizer, "inner_optimizer", optimizer)  # below one that scales the loss
+        self.shown_as = type(self._inner).__name__
+        """The class that facts about it name."""
+        self.param_groups[0].update(_settings(self._inner))
+        self._note(optimizer._trainable_variables if optimizer.built else [])  # noqa: SLF001
         self._keras = optimizer
         self._seen: Callable[..., Any] | None = None
 
@@ -64,10 +68,10 @@ class AppliedOptimizer(Optimizer):
             vars(self._keras).pop("apply")  # unless somebody put theirs around ours
             self._seen = None
 
-    def _note(self, optimizer: Any, variables: list[Any]) -> None:
+    def _note(self, variables: list[Any]) -> None:
         group = self.param_groups[0]
         group["params"] = [one.value for one in variables]
-        rate = getattr(optimizer, "inner_optimizer", optimizer).learning_rate
+        rate = self._inner.learning_rate
         group["lr"] = rate.value if isinstance(rate, keras.Variable) else rate  # read when it is due
 
     def _applying(self, optimizer: Any, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,7 +80,7 @@ class AppliedOptimizer(Optimizer):
             if not after:
                 return original(grads, trainable_variables)
             given = None if trainable_variables is None else list(trainable_variables)
-            self._note(optimizer, optimizer._trainable_variables if given is None else given)  # noqa: SLF001
+            self._note(optimizer._trainable_variables if given is None else given)  # noqa: SLF001
             for hook in list(before.values()):
                 hook(self, (self,), {})
             result = original(grads, given)
@@ -85,3 +89,13 @@ class AppliedOptimizer(Optimizer):
             return result
 
         return apply
+
+
+def _settings(optimizer: Any) -> dict[str, Any]:
+    """What PyTorch's optimizers keep in their groups. Weight decay of Keras is never a part of gradients."""
+    found: dict[str, Any] = {"weight_decay": getattr(optimizer, "weight_decay", None) or 0.0}
+    if hasattr(optimizer, "momentum"):
+        found["momentum"] = optimizer.momentum
+    if hasattr(optimizer, "beta_1") and hasattr(optimizer, "beta_2"):
+        found["betas"] = (optimizer.beta_1, optimizer.beta_2)
+    return found

@@ -30,7 +30,7 @@ class OptimizerSettings(LoopRule):
     the loss; AdamW takes it off the weights (Loshchilov and Hutter, 2019). *Shrinking*: weight decay times
     learning rate, which is what each step takes off all weights. *Momentum* of one and more never forgets.
 
-    Optimizers of PyTorch, as they are when they are first seen.
+    Optimizers of PyTorch and of Keras, as they are when they are first seen.
     """
 
     penalty: float = 0.05
@@ -57,7 +57,7 @@ class OptimizerSettings(LoopRule):
         """Without an optimizer whose settings were noted."""
         if facts_below(run, _PREFIX):
             return ""
-        return "No settings of an optimizer of PyTorch were recorded: attach() notes them."
+        return "No settings of an optimizer were recorded: attach() and KerasCallback note them."
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look at the optimizers one after the other."""
@@ -87,7 +87,7 @@ class OptimizerSettings(LoopRule):
             text = (
                 f"has betas ({beta1:g}, {beta2:g}): the second, that of their size, is to be the larger one."
             )
-            advice = f"Swap them: betas=({beta2:g}, {beta1:g}). The default is (0.9, 0.999)."
+            advice = f"Swap them: ({beta2:g}, {beta1:g}) is meant. The default is (0.9, 0.999)."
         elif penalty > self.penalty:
             text = f"adds {penalty:g} of the weights to gradients, then divides: decay outweighs the loss."
             advice = (

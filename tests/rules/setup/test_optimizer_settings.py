@@ -88,7 +88,7 @@ def test_says_that_no_settings_were_recorded(tmp_path):
     made.end()
     state = made.check("optimizer_settings")[1]["optimizer_settings"]
     assert state.status is RuleStatus.NOT_APPLICABLE
-    assert "attach() notes them" in state.reason
+    assert "attach() and KerasCallback note them" in state.reason
 
 
 def test_share_of_zero_is_refused():

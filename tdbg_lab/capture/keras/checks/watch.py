@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.keras.checks.batches import BatchWatch
 from tdbg_lab.capture.keras.checks.modes import ModeWatch
+from tdbg_lab.capture.keras.checks.settings import SettingsWatch
 from tdbg_lab.capture.keras.checks.weights import WeightWatch
 from tdbg_lab.capture.notes import Notes
 from tdbg_lab.records import Mode
@@ -29,6 +30,7 @@ class LoopWatch:
         notes = self._notes = Notes(engine)
         self._batches = BatchWatch(backend, notes)
         self._modes = ModeWatch(notes)
+        self._settings = SettingsWatch(notes)
         self._weights = WeightWatch(backend, notes)
         self._every_batch = backend.cheap_peek
 
@@ -43,6 +45,10 @@ class LoopWatch:
         if batch is not None and self._every_batch:
             guard.run("check/digest", self._batches.look, batch)
         guard.run("check/weights", self._weights.before, read)
+
+    def will_update(self, optimizer: Any, rate: float) -> None:
+        """An optimizer is about to take a step with this learning rate."""
+        self._engine.guard.run("check/settings", self._settings.look, optimizer, rate)
 
     def passed(self, mode: Mode, modes: PassModes | None) -> None:
         """A pass through the models was watched."""

@@ -29,8 +29,9 @@ def note_settings(notes: Notes, optimizer: Optimizer) -> None:
     for group in optimizer.param_groups:
         for name, value in _settings(optimizer, group):
             found[name] = max(value, found.get(name, value))
+    kind = getattr(optimizer, "shown_as", type(optimizer).__name__)
     for name, value in found.items():
-        notes.set(f"optimizer/{type(optimizer).__name__}/{name}", value)
+        notes.set(f"optimizer/{kind}/{name}", value)
 
 
 def _settings(optimizer: Optimizer, group: dict[str, Any]) -> Iterator[tuple[str, float]]:

@@ -17,19 +17,25 @@ if TYPE_CHECKING:
 
 SILENT = (
     *("replaced_weights", "same_batches", "unshuffled_epochs"),
-    *("training_in_eval_mode", "evaluation_in_train_mode"),
+    *("training_in_eval_mode", "evaluation_in_train_mode", "optimizer_settings"),
 )
 STEPS = 12
 """Batches of an epoch."""
 
 
 def found(
-    folder: Path, model: keras.Model, *others: Any, save_every: int = 1, epochs: int = 3, **options: Any
+    folder: Path,
+    model: keras.Model,
+    *others: Any,
+    save_every: int = 1,
+    epochs: int = 3,
+    optimizer: Any = "adam",
+    **options: Any,
 ) -> dict[str, str]:
     """What rules on silent errors say."""
     x, y = samples(16 * STEPS)
     own = callback(folder, save_every=save_every)
-    model.compile("adam", SPARSE(from_logits=True))
+    model.compile(optimizer, SPARSE(from_logits=True))
     chosen = {"batch_size": 16, "epochs": epochs, "verbose": 0, "validation_data": (x[:32], y[:32])}
     model.fit(x, y, callbacks=[*others, own], **chosen | options)
     assert own.handle.problems == []
@@ -141,3 +147,22 @@ class Random(Told):
 @only("torch", "tensorflow")
 def check_evaluation_with_dropout_is_told(folder: Path) -> None:
     assert set(found(folder, Random(), epochs=2)) == {"evaluation_in_train_mode"}
+
+
+def check_settings_that_nobody_trains_with_are_told(folder: Path) -> None:
+    optimizers = keras.optimizers
+    for name, optimizer, words in (
+        ("betas", optimizers.Adam(beta_1=0.999, beta_2=0.9), "Adam has betas (0.999, 0.9)"),
+        ("momentum", optimizers.SGD(1e-4, momentum=1.0), "SGD has a momentum of 1"),
+        ("decay", optimizers.AdamW(0.01, weight_decay=2.0), "AdamW takes 2 % off"),
+        (
+            "scaled",
+            optimizers.LossScaleOptimizer(optimizers.SGD(0.1, weight_decay=0.5)),
+            "SGD takes 5 % off",
+        ),
+    ):
+        assert (
+            words in found(folder / name, classifier(), epochs=1, optimizer=optimizer)["optimizer_settings"]
+        )
+    usual = optimizers.SGD(0.1, momentum=0.9, weight_decay=5e-3, nesterov=True)
+    assert_silent(found(folder / "usual", classifier(), epochs=1, optimizer=usual))

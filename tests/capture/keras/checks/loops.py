@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def assert_settings(run: tdbg.Run, **expected: float) -> None:
+    for name, value in expected.items():
+        np.testing.assert_allclose(run.scalars(f"check/optimizer/SGD/{name}").values[0], value)
+
+
 @only("tensorflow")
 def check_a_loop_with_a_tape_is_recorded_and_the_same(folder: Path) -> None:
     import tensorflow as tf
@@ -24,7 +29,7 @@ def check_a_loop_with_a_tape_is_recorded_and_the_same(folder: Path) -> None:
     def train(store: Path | None) -> list[Any]:
         keras.utils.set_random_seed(0)
         model = plain()
-        optimizer = keras.optimizers.SGD(0.1)
+        optimizer = keras.optimizers.SGD(0.1, momentum=0.5, weight_decay=0.01)
         handle = tdbg.attach(model, optimizer=optimizer, store=store, save_every=2) if store else None
         for _ in range(5):
             tape = tf.GradientTape()
@@ -46,6 +51,7 @@ def check_a_loop_with_a_tape_is_recorded_and_the_same(folder: Path) -> None:
     assert len(gradients) == len(bare)
     assert list(run.steps(tensor=gradients[0])) == [0, 2, 4]
     assert len(run.scalars("loss/total").values) >= 3
+    assert_settings(run, momentum=0.5, decay=0.01, shrinks=0.001)
 
 
 def check_a_stop_request_ends_fit_after_the_step(folder: Path) -> None:
@@ -139,7 +145,7 @@ def check_a_model_that_has_no_weights_before_its_first_call_is_recorded_from_it(
             return self.out(self.hidden(x))
 
     x, y = (torch.as_tensor(one) for one in data())
-    model, optimizer = Net(), keras.optimizers.SGD(0.1)
+    model, optimizer = Net(), keras.optimizers.SGD(0.1, momentum=0.5, weight_decay=0.01)
     handle = tdbg.attach(model, optimizer=optimizer, store=folder / "unbuilt", save_every=1)
     for _ in range(3):
         model.zero_grad()
@@ -152,6 +158,7 @@ def check_a_model_that_has_no_weights_before_its_first_call_is_recorded_from_it(
     run = tdbg.open_run(folder / "unbuilt")
     for name in ("activation/hidden", "hidden/kernel", "gradient/hidden/kernel"):
         assert list(run.steps(tensor=name)) == [0, 1, 2], name
+    assert_settings(run, momentum=0.5, decay=0.01, shrinks=0.001)
     first, last = (run.tensor("hidden/kernel").stats(step).l2[0] for step in (0, 2))
     assert first != last
 
