@@ -26,7 +26,12 @@ __all__ = [
     "machines",
     "other_programs",
     "ranks_of_a_machine",
+    "starting",
 ]
+
+
+_LEAST_MOMENTS = 40
+"""Two a second, as a rule: our own processes take a few seconds to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +95,8 @@ def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, f
         return 0.0, 0.0
     busy, own = values[-window:].mean(axis=0)
     return float(busy), float(np.clip(busy - own / cores, 0.0, 100.0))
+
+
+def starting(run: RunView, rank: int) -> bool:
+    """Whether so little was sampled that what our own processes take, which start with the run, counts."""
+    return 0 < len(run.samples("cpu", "cpu", rank).values) < _LEAST_MOMENTS

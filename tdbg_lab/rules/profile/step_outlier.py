@@ -11,7 +11,7 @@ from tdbg_lab.analysis.phases import OWN
 from tdbg_lab.records import Severity, ViewRef
 from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
-from tdbg_lab.rules.profile.machine import other_programs
+from tdbg_lab.rules.profile.machine import other_programs, starting
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -26,14 +26,15 @@ __all__ = ["StepOutlier"]
 _CROWDED = 90.0
 """Load of all cores from which programs wait for each other, percent."""
 _HELD = 0.75
-_COMPUTED = ("forward", "backward", "optimizer")
+_COMPUTED = ("forward", "backward", "optimizer", "step", "boosting")
 _LEAST_GAPS = 4
 """Fewer even distances may be chance."""
 _MOST_SAVED = 0.9
 _MUCH = 20.0
 """Part of the processor that other programs take, when they are to blame, percent."""
 _SPREAD = 0.5
-"""Part of all steps that lies between the first and the last slow one: a burst is the machine's."""
+"""Part of all steps that lies between the first and the last slow one: a burst is the machine's, as is what
+comes at no even distances while our own processes are starting."""
 
 
 @rule("step_outlier", title="Slow steps")
@@ -100,8 +101,8 @@ class StepOutlier(PhaseRule):
         if not self.classic:
             if phase in _COMPUTED and _is_capture(times, slow):
                 return None
-            burst = not is_odd and np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
-            if burst or cost < self.max_cost * (_HELD if run.active else 1.0):
+            burst = np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow) or starting(run, rank)
+            if (burst and not is_odd) or cost < self.max_cost * (_HELD if run.active else 1.0):
                 return None
             if phase in OWN and gathers(run):
                 return None
@@ -235,7 +236,9 @@ def _advice(phase: str, every: int) -> tuple[str, ...]:
             "A checkpoint, logging, or workers that start anew each epoch (persistent_workers=True)?",
             "Name the parts, with handle.phase('checkpoint'): the finding then says which one it is.",
         )
-    elif phase in ("forward", "backward", "optimizer"):
+    elif phase == "boosting":
+        told = ()
+    elif phase in _COMPUTED:
         told = (
             "Batches of varying length: sort them by length, or pad to a few lengths.",
             "New shapes are tuned or compiled first: cudnn.benchmark and torch.compile want fixed ones.",

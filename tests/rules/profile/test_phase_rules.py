@@ -128,26 +128,44 @@ def test_a_program_that_gathers_its_own_data_does_so_between_two_steps(
     assert len(recorded.check(StepOutlier())[0]) == times
 
 
-@pytest.mark.parametrize(("own", "others"), [(90.0, 50.0), (180.0, None)])
-def test_irregular_slow_steps_tell_of_other_programs_on_a_full_machine(
-    tmp_path: Path, own: float, others: float | None
-) -> None:
-    """Two cores, 95% busy: training takes `own` percent of one core."""
+def slow_now_and_then(path: Path, own: float, moments: int) -> Recorded:
+    """Two cores, 95% busy at so many moments: training takes `own` percent of one core."""
     rng = np.random.default_rng(0)
     slow = rng.permutation(200) < 20
-    steps = [{**USUAL, "forward": 210.0} if is_slow else USUAL for is_slow in slow]
     load = {
         ("cpu", "cpu"): 95.0,
         ("cpu", "cpu0"): 95.0,
         ("cpu", "cpu1"): 95.0,
         ("process_cpu", "process"): own,
     }
-    recorded = Recorded(tmp_path / "run").steps(steps)
-    finding = recorded.load({key: [value] * 20 for key, value in load.items()}).find(StepOutlier())
+    recorded = Recorded(path).steps([{**USUAL, "forward": 210.0} if is_slow else USUAL for is_slow in slow])
+    return recorded.load({key: [value] * moments for key, value in load.items()})
+
+
+@pytest.mark.parametrize(("own", "others"), [(90.0, 50.0), (180.0, None)])
+def test_irregular_slow_steps_tell_of_other_programs_on_a_full_machine(
+    tmp_path: Path, own: float, others: float | None
+) -> None:
+    finding = slow_now_and_then(tmp_path / "run", own, 60).find(StepOutlier())
     assert finding is not None
     assert finding.severity == "notice"
     assert finding.evidence.get("other_programs_cpu_percent") == others
     assert finding.advice[0].startswith("Other programs take 50%") is (others is not None)
+
+
+def test_irregular_slow_steps_are_not_told_while_our_own_processes_start(tmp_path: Path) -> None:
+    assert slow_now_and_then(tmp_path / "run", 90.0, 20).find(StepOutlier()) is None
+
+
+@pytest.mark.parametrize(
+    ("phase", "first"), [("step", "Batches of varying length"), ("boosting", "Click a slow step")]
+)
+def test_what_computes_as_a_whole_is_not_to_be_made_rarer(tmp_path: Path, phase: str, first: str) -> None:
+    steps = [{"data": 1.0, phase: 200.0 if step % 20 == 7 else 10.0} for step in range(200)]
+    finding = Recorded(tmp_path / "run").steps(steps).find(StepOutlier())
+    assert finding is not None
+    assert finding.evidence["phase"] == phase
+    assert finding.advice[0].startswith(first)
 
 
 @pytest.mark.parametrize(("n_outliers", "found"), [(10, False), (9, True)])
