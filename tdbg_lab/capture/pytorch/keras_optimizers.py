@@ -10,6 +10,8 @@ import torch
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
+from tdbg_lab.capture.keras.sinks import inner
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -46,7 +48,7 @@ class AppliedOptimizer(Optimizer):
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__([torch.zeros(0)], {"lr": None})  # an empty list is refused
-        self._inner = getattr(optimizer, "inner_optimizer", optimizer)  # below one that scales the loss
+        self._inner = inner(optimizer)
         self.shown_as = type(self._inner).__name__
         """The class that facts about it name."""
         self.param_groups[0].update(_settings(self._inner))

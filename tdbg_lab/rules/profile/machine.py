@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 
-_LEAST_MOMENTS = 40
-"""Two a second, as a rule: our own processes take a few seconds to start."""
+_STARTING_NS = 20 * 10**9
+"""Our own processes take a few seconds to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,10 @@ def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, f
     return float(busy), float(np.clip(busy - own / cores, 0.0, 100.0))
 
 
-def starting(run: RunView, rank: int) -> bool:
-    """Whether so little was sampled that what our own processes take, which start with the run, counts."""
-    return 0 < len(run.samples("cpu", "cpu", rank).values) < _LEAST_MOMENTS
+def starting(run: RunView) -> bool:
+    """Whether the run is sampled for so short a time that our own processes, which start with it, count."""
+    sampled = machines(run, "cpu")
+    if not sampled:
+        return False
+    time_ns = run.samples("cpu", "cpu", sampled[0]).time_ns
+    return len(time_ns) > 0 and bool(time_ns[-1] - time_ns[0] < _STARTING_NS)

@@ -33,8 +33,7 @@ _MOST_SAVED = 0.9
 _MUCH = 20.0
 """Part of the processor that other programs take, when they are to blame, percent."""
 _SPREAD = 0.5
-"""Part of all steps that lies between the first and the last slow one: a burst is the machine's, as is what
-comes at no even distances while our own processes are starting."""
+"""Part of all steps that lies between the first and the last slow one: a burst is the machine's."""
 
 
 @rule("step_outlier", title="Slow steps")
@@ -101,8 +100,9 @@ class StepOutlier(PhaseRule):
         if not self.classic:
             if phase in _COMPUTED and _is_capture(times, slow):
                 return None
-            burst = np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow) or starting(run, rank)
-            if (burst and not is_odd) or cost < self.max_cost * (_HELD if run.active else 1.0):
+            burst = np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
+            is_machines = not is_odd and (burst or starting(run))
+            if is_machines or cost < self.max_cost * (_HELD if run.active else 1.0):
                 return None
             if phase in OWN and gathers(run):
                 return None
