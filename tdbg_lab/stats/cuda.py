@@ -18,6 +18,7 @@ import triton.language as tl
 
 from tdbg_lab.stats.cuda_kernels import NUMBERS, measure_chunks, measure_one
 from tdbg_lab.stats.dtypes import Code
+from tdbg_lab.stats.shared_counts import LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,11 +32,12 @@ log = logging.getLogger(__name__)
 
 _LANES = 1024
 """Elements a program reads at a time."""
-_SHORTEST, _LONGEST = 1 << 15, 1 << 18
+_SHORTEST, _LONGEST = 1 << 13, 1 << 18
 """Elements per chunk: few partials, and few enough additions per lane for float32."""
 _CHUNKS = 1024
 """Chunks to cut a tensor into, between these lengths: as many as keep a large GPU busy."""
-_OPTIONS = {"num_warps": 8, "enable_fp_fusion": True}
+_REGISTERS = 64
+"""Registers a thread: few enough that a multiprocessor runs four programs at a time."""
 _WIDE, _LONG, _NO_CHANNELS = (8, 128), (1024, 1), (1, 0)
 """(elements, channels) that a program reads at a time: of channels that are neighbours, and of others."""
 _LOOPS = 32
@@ -101,7 +103,7 @@ def launch(chunks: Chunks, table: Tensor, tables: Tensor, partials: Tensor, hist
         Added to.
     """
     for code, first, n in chunks.launches:
-        measure_chunks[(n,)](table, first, tables, partials, hist, **_of_code(code), **_OPTIONS)
+        measure_chunks[(n,)](table, first, tables, partials, hist, **_of_code(code), **_options_here())
 
 
 def launch_one(
@@ -117,7 +119,7 @@ def launch_one(
         As for `launch`.
     partials, hist, sums
         Addresses on the device: of ``(P, 10) float64``, which is set, P being that of `chunks_of`; of
-        ``(2048,) int32`` and ``(3, channels) float64``, which are added to.
+        ``(2048,) int32`` and ``(channels, 3) float64``, which are added to.
     """
     address, code, n, n_channels, inner = memory
     length, n_chunks = chunks_of(n)
@@ -148,7 +150,7 @@ def _compiled(device: int, code: int, rows: int, cols: int) -> _Compiled:
     if device < 0 or not hasattr(measure_one, "device_caches"):
         return _Compiled(None, constants)
     numbers = [_FAR if name in _POINTERS else 1 for name in NUMBERS]
-    kernel = measure_one.warmup(*numbers, torch.float32, **constants, **_OPTIONS, grid=(1,))
+    kernel = measure_one.warmup(*numbers, torch.float32, **constants, **_options_here(), grid=(1,))
     return _Compiled(kernel, constants)
 
 
@@ -162,23 +164,53 @@ def _launch(compiled: _Compiled, grid: tuple[int, int, int], values: tuple[int, 
             log.debug("Triton's compiled kernels cannot be launched straight.", exc_info=True)
         else:
             return
-    measure_one[grid](*values, tables, **constants, **_OPTIONS)
+    measure_one[grid](*values, tables, **constants, **_options_here())
 
 
 def compile_kernels() -> None:
     """Compile the kernels for the types that models are made of, without launching any."""
     for code in (Code.FLOAT32, Code.BFLOAT16, Code.FLOAT16):
-        tables, partials = torch.float32, torch.float64
-        measure_chunks.warmup(
-            torch.int64, 0, tables, partials, torch.int32, **_of_code(int(code)), **_OPTIONS, grid=(1,)
-        )
+        _compile_many(_of_code(int(code)), _options_here())
         for tile in (_NO_CHANNELS, _WIDE, _LONG):
             _compiled(torch.cuda.current_device(), int(code), *tile)
 
 
+def _compile_many(constants: dict[str, Any], options: dict[str, Any]) -> None:
+    tables, partials = torch.float32, torch.float64
+    measure_chunks.warmup(torch.int64, 0, tables, partials, torch.int32, **constants, **options, grid=(1,))
+
+
+@cache
+def _shared() -> bool:
+    """Whether programs count in shared memory: not where Triton interprets, nor where it cannot link that."""
+    if not hasattr(measure_one, "device_caches") or torch.version.hip is not None:
+        return False
+    try:
+        _compile_many(_constants(Code.FLOAT32, shared=True), _options(shared=True))
+    except Exception:
+        log.warning("Triton does not link our counters; its own, slower histogram is used.", exc_info=True)
+        return False
+    return True
+
+
+@cache
+def _options_here() -> dict[str, Any]:
+    return _options(shared=_shared())
+
+
+def _options(*, shared: bool) -> dict[str, Any]:
+    """How the kernels are compiled."""
+    plain = {"num_warps": 8, "enable_fp_fusion": True}
+    return {**plain, "maxnreg": _REGISTERS, "extern_libs": LIBRARY} if shared else plain
+
+
 @cache
 def _of_code(code: int) -> dict[str, Any]:
-    """What the kernels of an element type are compiled with."""
+    """What the kernels of an element type are compiled with here."""
+    return _constants(code, shared=_shared())
+
+
+def _constants(code: int, *, shared: bool) -> dict[str, Any]:
     wide = Code.FLOAT64 <= code < Code.FLOAT8_FIRST
     return {
         "CODE": code,
@@ -187,4 +219,5 @@ def _of_code(code: int) -> dict[str, Any]:
         "SMALL": 1e-140 if wide else 1e-12,
         "LARGE": 1e140 if wide else 1e15,
         "TINY": 1e-300 if wide else 1e-37,
+        "SHARED": shared,
     }

@@ -14,42 +14,49 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tdbg_lab.stats.shared_counts import clear, count, counted
+
 __all__ = ["NUMBERS", "measure_chunks", "measure_one", "read"]
 
 
+_NAN, _ABOVE, _BELOW, _ZERO, _OUTSIDE = (tl.constexpr(place) for place in (1020, 1021, 1022, 1023, 2047))
+"""Where NaN, +inf, -inf, zeros, and what lies beyond the end are counted: bins of exponents that only
+NaN and infinities have."""
+
+
 @triton.jit
-def read(address, at, mask, tables, CODE: tl.constexpr):
-    """Elements by `tdbg_lab.stats.dtypes.Code`: float32; float64 for 8; integers as they are from 9 on."""
+def read(address, first, at, mask, tables, CODE: tl.constexpr):
+    """Elements from `first` on by `tdbg_lab.stats.dtypes.Code`: float32; of 8 float64, from 9 on integers."""
     if CODE == 0:
-        x = tl.load(address.to(tl.pointer_type(tl.float32)) + at, mask=mask, other=0.0)
+        x = tl.load(address.to(tl.pointer_type(tl.float32)) + first + at, mask=mask, other=0.0)
     elif CODE == 1:
-        x = tl.load(address.to(tl.pointer_type(tl.float16)) + at, mask=mask, other=0.0).to(tl.float32)
+        x = tl.load(address.to(tl.pointer_type(tl.float16)) + first + at, mask=mask, other=0.0).to(tl.float32)
     elif CODE == 2:
-        bits = tl.load(address.to(tl.pointer_type(tl.uint16)) + at, mask=mask, other=0).to(tl.uint32)
+        bits = tl.load(address.to(tl.pointer_type(tl.uint16)) + first + at, mask=mask, other=0).to(tl.uint32)
         x = (bits << 16).to(tl.float32, bitcast=True)
     elif CODE == 3:
-        x = tl.load(address.to(tl.pointer_type(tl.int8)) + at, mask=mask, other=0).to(tl.float32)
+        x = tl.load(address.to(tl.pointer_type(tl.int8)) + first + at, mask=mask, other=0).to(tl.float32)
     elif CODE == 4:
-        x = tl.load(address.to(tl.pointer_type(tl.uint8)) + at, mask=mask, other=0).to(tl.float32)
+        x = tl.load(address.to(tl.pointer_type(tl.uint8)) + first + at, mask=mask, other=0).to(tl.float32)
     elif CODE == 5:
-        flag = tl.load(address.to(tl.pointer_type(tl.uint8)) + at, mask=mask, other=0)
+        flag = tl.load(address.to(tl.pointer_type(tl.uint8)) + first + at, mask=mask, other=0)
         x = (flag != 0).to(tl.float32)
     elif CODE == 6:
-        x = tl.load(address.to(tl.pointer_type(tl.int16)) + at, mask=mask, other=0).to(tl.float32)
+        x = tl.load(address.to(tl.pointer_type(tl.int16)) + first + at, mask=mask, other=0).to(tl.float32)
     elif CODE == 7:
-        x = tl.load(address.to(tl.pointer_type(tl.uint16)) + at, mask=mask, other=0).to(tl.float32)
+        x = tl.load(address.to(tl.pointer_type(tl.uint16)) + first + at, mask=mask, other=0).to(tl.float32)
     elif CODE == 8:
-        x = tl.load(address.to(tl.pointer_type(tl.float64)) + at, mask=mask, other=0.0)
+        x = tl.load(address.to(tl.pointer_type(tl.float64)) + first + at, mask=mask, other=0.0)
     elif CODE == 9:
-        x = tl.load(address.to(tl.pointer_type(tl.int32)) + at, mask=mask, other=0)
+        x = tl.load(address.to(tl.pointer_type(tl.int32)) + first + at, mask=mask, other=0)
     elif CODE == 10:
-        x = tl.load(address.to(tl.pointer_type(tl.uint32)) + at, mask=mask, other=0)
+        x = tl.load(address.to(tl.pointer_type(tl.uint32)) + first + at, mask=mask, other=0)
     elif CODE == 11:
-        x = tl.load(address.to(tl.pointer_type(tl.int64)) + at, mask=mask, other=0)
+        x = tl.load(address.to(tl.pointer_type(tl.int64)) + first + at, mask=mask, other=0)
     elif CODE == 12:
-        x = tl.load(address.to(tl.pointer_type(tl.uint64)) + at, mask=mask, other=0)
+        x = tl.load(address.to(tl.pointer_type(tl.uint64)) + first + at, mask=mask, other=0)
     else:
-        byte = tl.load(address.to(tl.pointer_type(tl.uint8)) + at, mask=mask, other=0).to(tl.int32)
+        byte = tl.load(address.to(tl.pointer_type(tl.uint8)) + first + at, mask=mask, other=0).to(tl.int32)
         x = tl.load(tables + (CODE - 16) * 256 + byte, mask=mask, other=0.0)
     return x
 
@@ -69,6 +76,14 @@ def _bins(x, CODE: tl.constexpr):
 
 
 @triton.jit
+def _slots(raw, x, good, mask, CODE: tl.constexpr):
+    """Where each element is counted: in its bin, or in one that no finite number has."""
+    slot = tl.where(x == 0.0, _ZERO, _bins(raw, CODE))
+    slot = tl.where(good, slot, tl.where(x != x, _NAN, tl.where(x > 0.0, _ABOVE, _BELOW)))
+    return tl.where(mask, slot, _OUTSIDE)
+
+
+@triton.jit
 def _measure_run(
     address,
     start,
@@ -82,58 +97,61 @@ def _measure_run(
     SMALL: tl.constexpr,
     LARGE: tl.constexpr,
     TINY: tl.constexpr,
+    SHARED: tl.constexpr,
 ):
     """Elements from `start` to `stop`: moments to a row of partials, counts added to a histogram."""
     lane = tl.arange(0, LANES)
+    every = tl.arange(0, 2048)
+    counts = tl.zeros([2048], tl.int32)
+    if SHARED:
+        clear(every)
+        tl.debug_barrier()
 
     # The mean of the first elements is near that of all: differences to it lose nothing to cancellation.
     # (Names are not used again with another type: Triton carries every name through loops and branches.)
-    head = read(address, start + lane, start + lane < stop, tables, CODE)
+    n_all = (stop - start).to(tl.int32)
+    head = read(address, start, lane, lane < n_all, tables, CODE)
     head_x = head.to(FLOAT)
-    head_good = (start + lane < stop) & (tl.abs(head_x) < float("inf"))
+    head_good = (lane < n_all) & (tl.abs(head_x) < float("inf"))
     head_n = tl.maximum(tl.sum(head_good.to(tl.int32), axis=0), 1)
     scale = tl.maximum(tl.max(tl.where(head_good, tl.abs(head_x), 0.0), axis=0), TINY)
     center = tl.sum(tl.where(head_good, head_x / scale, 0.0), axis=0) / head_n * scale
     shift = center.to(tl.float64)
-    # Nearly all have one of the 127 magnitudes up to a little above the greatest of the first elements.
-    lowest = tl.max(tl.where(head_good, _bins(head, CODE) & 1023, 0), axis=0) + 8 - 126
-    lowest = tl.maximum(lowest, 0)
 
-    rare = tl.zeros([LANES], tl.int32)
-    zero = tl.zeros([LANES], tl.int32)
     low = tl.full([LANES], float("inf"), FLOAT)
     high = tl.full([LANES], float("-inf"), FLOAT)
     sum1 = tl.zeros([LANES], FLOAT)
     sum2 = tl.zeros([LANES], FLOAT)
     sum_abs = tl.zeros([LANES], FLOAT)
-    counts = tl.zeros([256], tl.int32)
-    for base in range(start, stop, LANES):
-        at = base + lane
-        mask = at < stop
-        raw = read(address, at, mask, tables, CODE)
+    raw = head
+    for base in range(0, n_all, LANES):
+        # The next elements are on their way while these are looked at.
+        at = base + LANES + lane
+        coming = read(address, start, at, at < n_all, tables, CODE)
+        mask = base + lane < n_all
         x = raw.to(FLOAT)
         good = mask & (tl.abs(x) < float("inf"))
-        # NaN, +inf and -inf, ten bits each: a lane sees less than 1024 elements.
-        infinite = tl.where(x > 0.0, 1 << 10, 1 << 20)
-        rare += tl.where(mask & ~good, tl.where(x != x, 1, infinite), 0)
-        zero += (mask & (x == 0.0)).to(tl.int32)
-        low = tl.where(good & (x < low), x, low)
-        high = tl.where(good & (x > high), x, high)
+        low = tl.minimum(low, tl.where(good, x, float("inf")))
+        high = tl.maximum(high, tl.where(good, x, float("-inf")))
         difference = tl.where(good, x - center, 0.0)
         sum1 += difference
         sum2 += difference * difference
         sum_abs += tl.where(good, tl.abs(x), 0.0)
-        bins = _bins(raw, CODE)
-        place = (bins & 1023) - lowest
-        counted = good & (x != 0.0)
-        near = counted & (place >= 0) & (place < 127)
-        counts += tl.histogram(tl.where(near, (bins >> 10) * 128 + place, 127), 256)
-        tl.atomic_add(hist + bins, 1, mask=counted & ~near, sem="relaxed")
+        slots = _slots(raw, x, good, mask, CODE)
+        if SHARED:
+            count(slots)
+        else:
+            counts += tl.histogram(slots, 2048)
+        raw = coming
+    if SHARED:
+        tl.debug_barrier()
+        counts = counted(every)
 
-    n_nan = tl.sum(rare & 1023, axis=0)
-    n_above = tl.sum((rare >> 10) & 1023, axis=0)
-    n_below = tl.sum(rare >> 20, axis=0)
-    finite = (stop - start).to(tl.int32) - n_nan - n_above - n_below
+    n_nan = tl.sum(tl.where(every == _NAN, counts, 0), axis=0)
+    n_above = tl.sum(tl.where(every == _ABOVE, counts, 0), axis=0)
+    n_below = tl.sum(tl.where(every == _BELOW, counts, 0), axis=0)
+    n_zero = tl.sum(tl.where(every == _ZERO, counts, 0), axis=0)
+    finite = n_all - n_nan - n_above - n_below
     n = tl.maximum(finite, 1).to(tl.float64)
     offset = tl.sum(sum1.to(tl.float64), axis=0) / n
     variance = tl.sum(sum2.to(tl.float64), axis=0) / n - offset * offset
@@ -150,9 +168,9 @@ def _measure_run(
         wide1 = tl.zeros([LANES], tl.float64)
         wide2 = tl.zeros([LANES], tl.float64)
         wide_abs = tl.zeros([LANES], tl.float64)
-        for wide_base in range(start, stop, LANES):
-            wide_mask = wide_base + lane < stop
-            wide = read(address, wide_base + lane, wide_mask, tables, CODE).to(tl.float64)
+        for wide_base in range(0, n_all, LANES):
+            wide_mask = wide_base + lane < n_all
+            wide = read(address, start, wide_base + lane, wide_mask, tables, CODE).to(tl.float64)
             wide_good = wide_mask & (tl.abs(wide) < float("inf"))
             wide_difference = tl.where(wide_good, wide / unit - shift / unit, 0.0)
             wide1 += wide_difference
@@ -168,16 +186,13 @@ def _measure_run(
     tl.store(out + 1, n_nan.to(tl.float64))
     tl.store(out + 2, n_above.to(tl.float64))
     tl.store(out + 3, n_below.to(tl.float64))
-    tl.store(out + 4, tl.sum(zero, axis=0).to(tl.float64))
+    tl.store(out + 4, n_zero.to(tl.float64))
     tl.store(out + 5, least)
     tl.store(out + 6, most)
     tl.store(out + 7, mean)
     tl.store(out + 8, std)
     tl.store(out + 9, absolute)
-    every = tl.arange(0, 256)
-    within = every & 127
-    bin_of = (every >> 7) * 1024 + lowest + within
-    tl.atomic_add(hist + bin_of, counts, mask=(counts > 0) & (within < 127), sem="relaxed")
+    tl.atomic_add(hist + every, counts, mask=(counts > 0) & ((every & 1023) < _NAN), sem="relaxed")
 
 
 @triton.jit
@@ -213,17 +228,15 @@ def _measure_channels(
         outer = other // inner
         place = outer.to(tl.int64) * n_channels * inner + (other - outer * inner)
         at = place[:, None] + column.to(tl.int64)[None, :] * inner
-        x = read(address, at, mask, tables, CODE).to(FLOAT)
+        x = read(address, 0, at, mask, tables, CODE).to(FLOAT)
         good = mask & (tl.abs(x) < float("inf"))
         zeros += (mask & (x == 0.0)).to(tl.int32)
         finite += good.to(tl.int32)
         total += tl.where(good, x, 0.0)
-    there = column < n_channels
-    tl.atomic_add(sums + column, tl.sum(zeros, axis=0).to(tl.float64), mask=there, sem="relaxed")
-    tl.atomic_add(sums + n_channels + column, tl.sum(total.to(tl.float64), axis=0), mask=there, sem="relaxed")
-    tl.atomic_add(
-        sums + 2 * n_channels + column, tl.sum(finite, axis=0).to(tl.float64), mask=there, sem="relaxed"
-    )
+    there, to = column < n_channels, sums + column * 3
+    tl.atomic_add(to, tl.sum(zeros, axis=0).to(tl.float64), mask=there, sem="relaxed")
+    tl.atomic_add(to + 1, tl.sum(total.to(tl.float64), axis=0), mask=there, sem="relaxed")
+    tl.atomic_add(to + 2, tl.sum(finite, axis=0).to(tl.float64), mask=there, sem="relaxed")
 
 
 @triton.jit
@@ -239,6 +252,7 @@ def measure_chunks(
     SMALL: tl.constexpr,
     LARGE: tl.constexpr,
     TINY: tl.constexpr,
+    SHARED: tl.constexpr,
 ):
     """Many tensors of one type: what each program reads is in a table."""
     chunk = chunks + (tl.program_id(0) + first) * 4
@@ -247,7 +261,8 @@ def measure_chunks(
     stop = tl.load(chunk + 2)
     row = tl.load(chunk + 3)
     out = partials + (tl.program_id(0) + first) * 10
-    _measure_run(address, start, stop, tables, out, hist + row * 2048, CODE, FLOAT, LANES, SMALL, LARGE, TINY)
+    bins = hist + row * 2048
+    _measure_run(address, start, stop, tables, out, bins, CODE, FLOAT, LANES, SMALL, LARGE, TINY, SHARED)
 
 
 NUMBERS = (
@@ -286,6 +301,7 @@ def measure_one(
     SMALL: tl.constexpr,
     LARGE: tl.constexpr,
     TINY: tl.constexpr,
+    SHARED: tl.constexpr,
     ROWS: tl.constexpr,
     COLS: tl.constexpr,
     LOOPS: tl.constexpr,
@@ -297,7 +313,7 @@ def measure_one(
         stop = tl.minimum(start + length, n)
         row = out.to(tl.pointer_type(tl.float64)) + program * 10
         bins = hist.to(tl.pointer_type(tl.int32))
-        _measure_run(address, start, stop, tables, row, bins, CODE, FLOAT, LANES, SMALL, LARGE, TINY)
+        _measure_run(address, start, stop, tables, row, bins, CODE, FLOAT, LANES, SMALL, LARGE, TINY, SHARED)
     elif COLS > 0:
         _measure_channels(
             address,

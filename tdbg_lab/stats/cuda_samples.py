@@ -34,7 +34,7 @@ def _sample(row, k, n, tables, CODE: tl.constexpr):
     """The elements that are looked at from number `k` on, as a row of the table says."""
     width = tl.load(row + 1).to(tl.int32)
     at = (k // width).to(tl.int64) * tl.load(row + 2) + k % width
-    return read(tl.load(row), at, k < n, tables, CODE)
+    return read(tl.load(row), 0, at, k < n, tables, CODE)
 
 
 @triton.jit

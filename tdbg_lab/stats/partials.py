@@ -42,9 +42,8 @@ def block_from_partials(
         The tensors in the order of their partials, and how many each has, one at least.
     hist : (N, 2048) int
         Histograms of the tensors.
-    sums : (3 * C,) float64
-        Of each tensor, one after the other: zeros, sum of the finite elements, and number of them, of each of
-        its channels.
+    sums : (C, 3) float64
+        Zeros, sum of the finite elements, and number of them, of each channel of all tensors.
     widths : sequence of (channels, elements)
         Of each tensor.
     """
@@ -120,11 +119,10 @@ def _channels(
     offsets = np.concatenate([[0], np.cumsum(channels)])
     if not offsets[-1]:
         return offsets, _NONE, _NONE
-    width, n = np.repeat(channels, channels), np.repeat(elements, channels)
-    zeros = np.arange(offsets[-1]) + np.repeat(2 * offsets[:-1], channels)
+    others = np.repeat(elements // np.maximum(channels, 1), channels)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = sums[zeros] / (n // width)
-        means = sums[zeros + width] / sums[zeros + 2 * width]
+        shares = sums[:, 0] / others
+        means = sums[:, 1] / sums[:, 2]
     return offsets, shares.astype(np.float32), means.astype(np.float32)
 
 

@@ -61,7 +61,7 @@ class Slot:
         self._layout = Layout(0)
         self._partials = Column(device, torch.float64, len(COLUMNS))
         self._hist = Column(device, torch.int32, N_BINS, zeroed=True)
-        self._channels = Column(device, torch.float64, zeroed=True)
+        self._channels = Column(device, torch.float64, 3, zeroed=True)
         self._numbers = Column(device, torch.float64)
         self._values = Column(device, torch.uint8)
         self._owners: list[int] = []
@@ -167,7 +167,7 @@ class Slot:
         self._counts.append(n_chunks)
         self._widths.append((width, n))
         partials, hist = self._partials.reserve(n_chunks), self._hist.reserve(1)
-        cuda().launch_one(memory, tables, partials, hist, self._channels.reserve(3 * width))
+        cuda().launch_one(memory, tables, partials, hist, self._channels.reserve(width))
 
     def _launch_many(self, memories: list[tuple[int, int, int, int, int]], tables: Tensor) -> None:
         if self._planned is None or self._planned[0] != memories:
@@ -192,11 +192,11 @@ class Slot:
             column.reserve(len(found))
             column.last(len(found)).copy_(found)
         for sums, n in zip(queued.channels, queued.sizes, strict=True):
-            width = 0 if sums is None else sums.shape[1]
+            width = 0 if sums is None else len(sums)
             self._widths.append((width, n))
             if sums is not None:
-                self._channels.reserve(3 * width)
-                self._channels.last(3 * width).copy_(sums.view(-1))
+                self._channels.reserve(width)
+                self._channels.last(width).copy_(sums)
 
     def send(self) -> None:
         """Queue the copy of all of it to the host."""

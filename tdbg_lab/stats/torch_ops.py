@@ -63,8 +63,8 @@ def finish(queued: Queued) -> StatsBlock:
         range(len(queued.counts)),
         queued.counts,
         queued.hist.cpu().numpy(),
-        np.concatenate([np.zeros(0), *(one.cpu().numpy().reshape(-1) for one in sums if one is not None)]),
-        widths=[(0 if one is None else one.shape[1], n) for one, n in zip(sums, queued.sizes, strict=True)],
+        np.concatenate([np.zeros((0, 3)), *(one.cpu().numpy() for one in sums if one is not None)]),
+        widths=[(0 if one is None else len(one), n) for one, n in zip(sums, queued.sizes, strict=True)],
     )
 
 
@@ -88,7 +88,7 @@ def queue(tensors: Sequence[Tensor], channel_axes: Sequence[int | None]) -> Queu
 
 
 def channel_sums(tensor: Tensor, axis: int | None) -> Tensor | None:
-    """Zeros, sum and number of the finite elements of each channel, ``(3, C) float64``; None without."""
+    """Zeros, sum and number of the finite elements of each channel, ``(C, 3) float64``; None without."""
     if axis is None or not tensor.numel() or not -tensor.ndim <= axis < tensor.ndim:
         return None
     if tensor.dtype.itemsize == 1:
@@ -97,8 +97,8 @@ def channel_sums(tensor: Tensor, axis: int | None) -> Tensor | None:
     kept = torch.where(finite, tensor, torch.zeros((), dtype=tensor.dtype, device=tensor.device))
     others = [dim for dim in range(tensor.ndim) if dim != axis % tensor.ndim]
     if not others:
-        return torch.stack([(tensor == 0).double(), kept.double(), finite.double()])
-    return torch.stack([one.sum(dim=others, dtype=torch.float64) for one in (tensor == 0, kept, finite)])
+        return torch.stack([(tensor == 0).double(), kept.double(), finite.double()], 1)
+    return torch.stack([one.sum(dim=others, dtype=torch.float64) for one in (tensor == 0, kept, finite)], 1)
 
 
 def _flat(tensor: Tensor) -> Tensor:

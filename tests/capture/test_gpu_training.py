@@ -163,7 +163,7 @@ def test_memory_of_the_device_does_not_grow(attach):
     assert torch.cuda.memory_allocated() - before < 1 << 20
 
 
-@pytest.mark.filterwarnings("ignore:TensorFloat32")
+@pytest.mark.filterwarnings("ignore:TensorFloat32", "ignore:The CUDA Graph is empty")
 def test_compiled_model_trains_as_without(attach):
     found = []
     for seen in (False, True):

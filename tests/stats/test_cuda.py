@@ -38,23 +38,23 @@ pickle.dump({f.name: getattr(block, f.name) for f in dataclasses.fields(block)},
 """
 
 COMPILED = """
-import sys
+import itertools
 import triton, triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tdbg_lab.stats.cuda import _LONG, _LOOPS, _NO_CHANNELS, _OPTIONS, _POINTERS, _WIDE, _of_code
+from tdbg_lab.stats.cuda import _LONG, _LOOPS, _NO_CHANNELS, _POINTERS, _WIDE, _constants, _options
 from tdbg_lab.stats.cuda_kernels import NUMBERS, measure_chunks, measure_one
 many = dict(chunks="*i64", first="i32", tables="*fp32", partials="*fp64", hist="*i32")
 one = {name: "i64" if name in _POINTERS else "i32" for name in NUMBERS} | {"tables": "*fp32"}
 kernels = [(measure_chunks, many, {})]
 for rows, cols in (_NO_CHANNELS, _WIDE, _LONG):
     kernels.append((measure_one, one, dict(ROWS=rows, COLS=cols, LOOPS=_LOOPS)))
-for code in (0, 2, 8, 12, 16):
+for code, shared in itertools.product((0, 2, 8, 12, 16), (True, False)):
     for kernel, types, tile in kernels:
-        constants = {**_of_code(code), **tile}
+        constants = {**_constants(code, shared=shared), **tile}
         signature = types | dict.fromkeys(constants, "constexpr")
         source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-        binary = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=_OPTIONS)
+        binary = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=_options(shared=shared))
         assert len(binary.asm["cubin"]) > 1000
 """
 
@@ -91,7 +91,7 @@ def cases():
             torch.randint(0, 2, (50,)).bool() if name == "bool" else bits[: 300 // 8 * 8].view(dtype)
         )
     tensors += [torch.zeros(0), torch.tensor(7.5), torch.randn(140_000), torch.full((10,), float("nan"))]
-    tensors += [torch.randn(2000) * 1e-30, torch.randn(2000) * 1e30]
+    tensors += [torch.ones(20_000), torch.randn(2000) * 1e-30, torch.randn(2000) * 1e30]
     tensors += [torch.tensor([1e300, -1e308, 0.0], dtype=torch.float64)]
     tensors += [torch.tensor([1e-300, -5e-324], dtype=torch.float64)]
     images = torch.relu(torch.randn(3, 5, 40, 41))
@@ -172,6 +172,14 @@ def test_device_buffer_on_cuda_agrees_with_reference(assert_agree, triton):
     block = ticket.read().block
     assert [reason for reason in block.reasons if reason] == []
     assert_agree(block, _want())
+
+
+@gpu
+@needs_cuda
+def test_counts_lie_in_the_memory_that_threads_share():
+    from tdbg_lab.stats.cuda import _shared
+
+    assert _shared() == (torch.version.hip is None)
 
 
 @gpu
