@@ -29,6 +29,8 @@ __all__ = ["LateDesk", "LateNumbers", "LateRaw", "LateRows", "Source", "Ticket"]
 _QUICK_S, _SLOW_S = 0.001, 0.005
 _CLOSE_S = 60.0
 _IDLE_S = 5.0
+_PATIENCE_S, _BEHIND = 0.05, 4
+"""How long a job that can be written waits for a calm moment, and jobs beyond which none does."""
 
 
 class Results(Protocol):
@@ -130,9 +132,11 @@ class _Job:
 
 
 class LateDesk:
-    """Writes jobs in their order, each as soon as its tickets have arrived.
+    """Writes jobs in their order, each soon after its tickets have arrived.
 
-    The thread asks no driver, so that it disturbs nobody, and ends when there was nothing to do for a while.
+    To write takes Python, which the training thread may want at the same time: so a job waits a little for
+    the next backward pass, which does without. The thread asks no driver, so that it disturbs nobody, and
+    ends when there was nothing to do for a while.
     """
 
     def __init__(self) -> None:
@@ -140,6 +144,13 @@ class LateDesk:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
+        self._calm = self._closing = False
+
+    def calm(self, *, now: bool) -> None:
+        """Say whether nobody else wants Python now."""
+        with self._changed:
+            self._calm = now
+            self._changed.notify_all()
 
     def put(self, tickets: Iterable[Ticket], write: Callable[[], None]) -> None:
         """Take a job; returns at once.
@@ -167,11 +178,14 @@ class LateDesk:
         """
         deadline = time.monotonic() + _CLOSE_S
         with self._changed:
+            self._closing = True
+            self._changed.notify_all()
             waiting = [ticket for job in self._jobs for ticket in job.tickets]
         for ticket in waiting:
             ticket.wait(max(0.0, deadline - time.monotonic()))
         with self._changed:
             self._changed.wait_for(lambda: not self._jobs, _CLOSE_S)
+            self._closing = False
         self._tell()
 
     def _tell(self) -> None:
@@ -185,6 +199,8 @@ class LateDesk:
             while not job.arrived():
                 time.sleep(pause)
                 pause = min(2 * pause, _SLOW_S)
+            with self._changed:
+                self._changed.wait_for(self._may_write, _PATIENCE_S)
             try:
                 job.write()
             except Exception as error:  # noqa: BLE001 - told by the next `put`
@@ -193,6 +209,9 @@ class LateDesk:
                 self._jobs.popleft()
                 self._changed.notify_all()
             del job
+
+    def _may_write(self) -> bool:
+        return self._calm or self._closing or len(self._jobs) > _BEHIND
 
     def _next(self) -> _Job | None:
         """The next job; None, and the thread is no more, when none came for a while."""

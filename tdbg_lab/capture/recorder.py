@@ -277,6 +277,11 @@ class Recorder:
             step, mode, micro, now = place
             self.writer.append(StatsRows(step, mode, micro, now, self._intern(keys), block))
 
+    def calm(self, *, now: bool) -> None:
+        """Say whether the training thread does without Python now: a good time to write what is late."""
+        if self._desk is not None:
+            self._desk.calm(now=now)
+
     def flush(self) -> None:
         """Write rows and raw values of this place."""
         try:

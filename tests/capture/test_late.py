@@ -244,6 +244,47 @@ def test_desk_keeps_the_order_and_tells_a_failure_once():
     desk.close()
 
 
+def written_within(desk, jobs, seconds=10.0):
+    """How many of so many jobs are written within that time."""
+    written = []
+    for number in range(jobs):
+        desk.put([], lambda number=number: written.append(number))
+    deadline = time.monotonic() + seconds
+    while len(written) < jobs and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(written)
+
+
+def test_desk_waits_for_a_calm_moment(monkeypatch):
+    monkeypatch.setattr("tdbg_lab.capture.late._PATIENCE_S", 1e6)
+    desk = LateDesk()
+    assert written_within(desk, 2, seconds=0.2) == 0
+    desk.calm(now=True)
+    assert written_within(desk, 1) == 1
+    desk.calm(now=False)
+    assert written_within(desk, 1, seconds=0.2) == 0
+    desk.close()
+
+
+def test_desk_waits_no_longer_than_it_may_and_not_when_it_is_behind(monkeypatch):
+    assert written_within(LateDesk(), 2) == 2
+    monkeypatch.setattr("tdbg_lab.capture.late._PATIENCE_S", 1e6)
+    monkeypatch.setattr("tdbg_lab.capture.late._BEHIND", 2)
+    desk = LateDesk()
+    assert written_within(desk, 5, seconds=1) == 3
+    desk.close()
+
+
+def test_backward_passes_are_calm(attach, pretend, monkeypatch):
+    said = []
+    monkeypatch.setattr(LateDesk, "calm", lambda _, *, now: said.append(now))
+    model, optimizer, handle = trained(attach)
+    pretend()
+    train(model, optimizer, 3)
+    assert said[-4:] == [True, False] * 2
+    handle.detach()
+
+
 def test_desk_thread_ends_when_idle_and_comes_back(monkeypatch):
     monkeypatch.setattr("tdbg_lab.capture.late._IDLE_S", 0.05)
     desk, written = LateDesk(), []

@@ -368,10 +368,16 @@ class TorchSession:
         return self.engine.last_active_ns if self.engine.open else -1
 
     def begin_backward(self, objective: torch.Tensor) -> None:
+        """What is recorded of it, and that Python is free from now on."""
+        if self.engine.open:
+            self._take_objective(objective)
+            self.engine.recorder.calm(now=True)
+
+    def _take_objective(self, objective: torch.Tensor) -> None:
         """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns."""
         engine, watch = self.engine, self.watch
         objectives = watch.objectives
-        if not engine.open or objectives is None:
+        if objectives is None:
             return
         several = not watch.alone and len(watch) > 1 and not watch.within_closure
         if objectives.needless and not several:
@@ -384,6 +390,7 @@ class TorchSession:
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
         watch = self.watch
+        self.engine.recorder.calm(now=False)
         if watch.objectives is not None:
             watch.objectives.end_backward()
         if own and self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not watch:
