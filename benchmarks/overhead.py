@@ -298,7 +298,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--arms", default=",".join(ARMS))
-    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--threads", default="2")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument(
         "--pairs", type=int, default=0, help="blocks per arm; by default it depends on the model"

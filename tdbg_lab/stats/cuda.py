@@ -9,7 +9,7 @@ Imports Triton: import it inside of functions, after `tdbg_lab.stats.triton_kern
 from __future__ import annotations
 
 import logging
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["Chunks", "chunks_of", "compile_kernels", "launch", "launch_one", "plan"]
+__all__ = ["Chunks", "Form", "compile_kernels", "form_of", "launch", "plan"]
 
 log = logging.getLogger(__name__)
 
@@ -106,22 +106,53 @@ def launch(chunks: Chunks, table: Tensor, tables: Tensor, partials: Tensor, hist
         measure_chunks[(n,)](table, first, tables, partials, hist, **_of_code(code), **_options_here())
 
 
-def launch_one(
-    memory: tuple[int, int, int, int, int], tables: Tensor, partials: int, hist: int, sums: int
-) -> None:
-    """Queue the measuring of one tensor, and of its channels, on the current stream.
+class Form(NamedTuple):
+    """How tensors of one type, size and layout are measured by a launch each."""
 
-    Parameters
-    ----------
-    memory
-        As `tdbg_lab.stats.pointers.Memory`.
-    tables : (5, 256) float32
-        As for `launch`.
-    partials, hist, sums
-        Addresses on the device: of ``(P, 10) float64``, which is set, P being that of `chunks_of`; of
-        ``(2048,) int32`` and ``(channels, 3) float64``, which are added to.
+    n_chunks: int
+    """Rows of partials."""
+    grid: tuple[int, int, int]
+    elements: tuple[int, int, int]
+    """Arguments of `measure_one`: ``n, length, n_chunks``."""
+    channels: tuple[int, int, int, int]
+    """``others, n_channels, inner, splits``."""
+    kernel: Any
+    """Compiled, and launched straight; None where that cannot be."""
+    constants: dict[str, Any]
+
+    def launch(self, address: int, tables: Tensor, partials: int, hist: int, sums: int) -> None:
+        """Queue the measuring of one tensor, and of its channels, on the current stream.
+
+        Straight, in a few microseconds; Triton's own way takes ten times longer.
+
+        Parameters
+        ----------
+        address
+            Where its elements begin on the device; 0 if there are none.
+        tables : (5, 256) float32
+            As for `launch`.
+        partials, hist, sums
+            Addresses on the device: of ``(n_chunks, 10) float64``, which is set; of ``(2048,) int32`` and
+            ``(channels, 3) float64``, which are added to.
+        """
+        address = address or partials  # of nothing: never read, but to be a pointer
+        values = (address, *self.elements, partials, hist, *self.channels, sums)
+        if self.kernel is not None:
+            try:
+                self.kernel[self.grid](*values, tables, *self.constants.values())
+            except TypeError:  # a Triton that wants other arguments there
+                log.debug("Triton's compiled kernels cannot be launched straight.", exc_info=True)
+            else:
+                return
+        measure_one[self.grid](*values, tables, **self.constants, **_options_here())
+
+
+@lru_cache(maxsize=1 << 12)
+def form_of(device: int, code: int, n: int, n_channels: int, inner: int) -> Form:
+    """Of `tdbg_lab.stats.pointers.Memory` without the address, for one device, which is the current one.
+
+    -1 is no device.
     """
-    address, code, n, n_channels, inner = memory
     length, n_chunks = chunks_of(n)
     others, splits, programs, tile = 0, 1, 0, _NO_CHANNELS
     if n_channels:
@@ -129,10 +160,11 @@ def launch_one(
         tile = _WIDE if inner == 1 else _LONG
         splits = -(-others // (tile[0] * _LOOPS))
         programs = -(-n_channels // tile[1]) * splits
-    address = address or partials  # of nothing: never read, but to be a pointer
-    values = (address, n, length, n_chunks, partials, hist, others, n_channels, inner, splits, sums)
-    device = tables.get_device()
-    _launch(_compiled(device, code, *tile), (n_chunks + programs, 1, 1), values, tables)
+    elements, channels = (n, length, n_chunks), (others, n_channels, inner, splits)
+    kernel, constants = _compiled(device, code, *tile)
+    if max(elements + channels) > _MOST_INT32:  # it is compiled for shorter numbers
+        kernel = None
+    return Form(n_chunks, (n_chunks + programs, 1, 1), elements, channels, kernel, constants)
 
 
 class _Compiled(NamedTuple):
@@ -152,19 +184,6 @@ def _compiled(device: int, code: int, rows: int, cols: int) -> _Compiled:
     numbers = [_FAR if name in _POINTERS else 1 for name in NUMBERS]
     kernel = measure_one.warmup(*numbers, torch.float32, **constants, **_options_here(), grid=(1,))
     return _Compiled(kernel, constants)
-
-
-def _launch(compiled: _Compiled, grid: tuple[int, int, int], values: tuple[int, ...], tables: Tensor) -> None:
-    """Launch `measure_one`: straight, in a few microseconds; Triton's own way takes ten times longer."""
-    kernel, constants = compiled
-    if kernel is not None and max(values[1:4] + values[6:10]) <= _MOST_INT32:
-        try:
-            kernel[grid](*values, tables, *constants.values())
-        except TypeError:  # a Triton that wants other arguments there
-            log.debug("Triton's compiled kernels cannot be launched straight.", exc_info=True)
-        else:
-            return
-    measure_one[grid](*values, tables, **constants, **_options_here())
 
 
 def compile_kernels() -> None:

@@ -161,13 +161,13 @@ class Slot:
             self._launch_many(memories, tables)
 
     def _launch_one(self, memory: tuple[int, int, int, int, int], tables: Tensor) -> None:
-        n, width = memory[2:4]
-        n_chunks = cuda().chunks_of(n)[1]
+        address, code, n, width, inner = memory
+        form = cuda().form_of(tables.get_device(), code, n, width, inner)
         self._owners.append(len(self._widths))
-        self._counts.append(n_chunks)
+        self._counts.append(form.n_chunks)
         self._widths.append((width, n))
-        partials, hist = self._partials.reserve(n_chunks), self._hist.reserve(1)
-        cuda().launch_one(memory, tables, partials, hist, self._channels.reserve(width))
+        partials, hist = self._partials.reserve(form.n_chunks), self._hist.reserve(1)
+        form.launch(address, tables, partials, hist, self._channels.reserve(width))
 
     def _launch_many(self, memories: list[tuple[int, int, int, int, int]], tables: Tensor) -> None:
         if self._planned is None or self._planned[0] != memories:

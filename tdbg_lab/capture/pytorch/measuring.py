@@ -86,10 +86,15 @@ def record_one(
     recorder: Recorder, known: Known, tensor: torch.Tensor
 ) -> StatsBlock | Literal[_When.LATE] | None:
     """`record_tensors` of one tensor that comes again and again."""
-    if not on_gpu(tensor) and known.repeated.add(tensor):
-        recorder.add_measured([known.key])
+    keys = [known.key]
+    if on_gpu(tensor):
+        if not transforming():
+            _record_there(recorder, tensor.device, keys, [tensor], [known.repeated.axis])
+            return LATE
+    elif known.repeated.add(tensor):
+        recorder.add_measured(keys)
         return None
-    return record_tensors(recorder, [known.key], [tensor], channel_axes=[known.repeated.axis])
+    return record_tensors(recorder, keys, [tensor], channel_axes=[known.repeated.axis])
 
 
 def _record_by_device(
@@ -117,9 +122,20 @@ def _record_on(
     axes: Sequence[int | None],
 ) -> None:
     """Add rows of tensors that lie on one device."""
-    if not on_gpu(tensors[0]):
+    if on_gpu(tensors[0]):
+        _record_there(recorder, device, keys, tensors, axes)
+    else:
         recorder.add(keys, summarize_tensors(tensors, channel_axes=axes))
-        return
+
+
+def _record_there(
+    recorder: Recorder,
+    device: torch.device,
+    keys: list[TensorKey],
+    tensors: Sequence[torch.Tensor],
+    axes: Sequence[int | None],
+) -> None:
+    """Have a device measure tensors that lie on it."""
     buffer = buffer_of(recorder, device)
     if buffer.add(tensors, axes) is not None:
         recorder.add_late(buffer, keys)
