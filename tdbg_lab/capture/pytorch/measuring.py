@@ -89,7 +89,7 @@ def record_one(
     keys = [known.key]
     if on_gpu(tensor):
         if not transforming():
-            _record_there(recorder, tensor.device, keys, [tensor], [known.repeated.axis])
+            _record_there(recorder, keys, [tensor], [known.repeated.axis])
             return LATE
     elif known.repeated.add(tensor):
         recorder.add_measured(keys)
@@ -101,42 +101,31 @@ def _record_by_device(
     recorder: Recorder, keys: list[TensorKey], tensors: Sequence[torch.Tensor], axes: Sequence[int | None]
 ) -> None:
     """Add rows of tensors, each measured where it lies."""
-    if len(tensors) == 1:
-        _record_on(recorder, tensors[0].device, keys, tensors, axes)
-        return
     devices = {tensor.device for tensor in tensors}
     if len(devices) == 1:
-        _record_on(recorder, devices.pop(), keys, tensors, axes)
+        _record_on(recorder, keys, tensors, axes)
         return
     for device in devices:
         rows = [row for row, tensor in enumerate(tensors) if tensor.device == device]
         some = [tensors[row] for row in rows]
-        _record_on(recorder, device, [keys[row] for row in rows], some, [axes[row] for row in rows])
+        _record_on(recorder, [keys[row] for row in rows], some, [axes[row] for row in rows])
 
 
 def _record_on(
-    recorder: Recorder,
-    device: torch.device,
-    keys: list[TensorKey],
-    tensors: Sequence[torch.Tensor],
-    axes: Sequence[int | None],
+    recorder: Recorder, keys: list[TensorKey], tensors: Sequence[torch.Tensor], axes: Sequence[int | None]
 ) -> None:
     """Add rows of tensors that lie on one device."""
     if on_gpu(tensors[0]):
-        _record_there(recorder, device, keys, tensors, axes)
+        _record_there(recorder, keys, tensors, axes)
     else:
         recorder.add(keys, summarize_tensors(tensors, channel_axes=axes))
 
 
 def _record_there(
-    recorder: Recorder,
-    device: torch.device,
-    keys: list[TensorKey],
-    tensors: Sequence[torch.Tensor],
-    axes: Sequence[int | None],
+    recorder: Recorder, keys: list[TensorKey], tensors: Sequence[torch.Tensor], axes: Sequence[int | None]
 ) -> None:
     """Have a device measure tensors that lie on it."""
-    buffer = buffer_of(recorder, device)
+    buffer = buffer_of(recorder, tensors[0].device)
     if buffer.add(tensors, axes) is not None:
         recorder.add_late(buffer, keys)
 
