@@ -26,7 +26,7 @@ __all__ = [
     "machines",
     "other_programs",
     "ranks_of_a_machine",
-    "starting",
+    "started_ns",
 ]
 
 
@@ -97,10 +97,6 @@ def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, f
     return float(busy), float(np.clip(busy - own / cores, 0.0, 100.0))
 
 
-def starting(run: RunView) -> bool:
-    """Whether the run is sampled for so short a time that our own processes, which start with it, count."""
-    sampled = machines(run, "cpu")
-    if not sampled:
-        return False
-    time_ns = run.samples("cpu", "cpu", sampled[0]).time_ns
-    return len(time_ns) > 0 and bool(time_ns[-1] - time_ns[0] < _STARTING_NS)
+def started_ns(run: RunView) -> int:
+    """When our own processes, which start with the run and take the processor meanwhile, have started."""
+    return run.info.created_ns + _STARTING_NS

@@ -11,7 +11,7 @@ from tdbg_lab.analysis.phases import OWN
 from tdbg_lab.records import Severity, ViewRef
 from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
-from tdbg_lab.rules.profile.machine import other_programs, starting
+from tdbg_lab.rules.profile.machine import other_programs, started_ns
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _MOST_SAVED = 0.9
 _MUCH = 20.0
 """Part of the processor that other programs take, when they are to blame, percent."""
 _SPREAD = 0.5
-"""Part of all steps that lies between the first and the last slow one: a burst is the machine's."""
+"""Part of all steps that lies between the first and the last slow one, where they are no burst."""
 
 
 @rule("step_outlier", title="Slow steps")
@@ -92,17 +92,19 @@ class StepOutlier(PhaseRule):
         slow = self._slow(length_s, held=run.active is not None)
         if not slow.any():
             return None
-        median_s = float(np.median(length_s))
-        cost = float(np.maximum(length_s[slow] - median_s, 0.0).sum() / max(length_s.sum(), 1e-12))
         phase = _phase_of(times, slow)
         every = _period(times.step[slow & _blamed(times, slow, phase)])
         is_odd = every > 0 or phase not in OWN
+        if not self.classic and not is_odd:
+            slow = self._enough(slow & (times.start_ns >= started_ns(run)), held=run.active is not None)
+            if not slow.any() or np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow):  # a burst: the machine's
+                return None
+        median_s = float(np.median(length_s))
+        cost = float(np.maximum(length_s[slow] - median_s, 0.0).sum() / max(length_s.sum(), 1e-12))
         if not self.classic:
             if phase in _COMPUTED and _is_capture(times, slow):
                 return None
-            burst = np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow)
-            is_machines = not is_odd and (burst or starting(run))
-            if is_machines or cost < self.max_cost * (_HELD if run.active else 1.0):
+            if cost < self.max_cost * (_HELD if run.active else 1.0):
                 return None
             if phase in OWN and gathers(run):
                 return None
@@ -148,8 +150,11 @@ class StepOutlier(PhaseRule):
             return none
         median_s = float(np.median(length_s))
         limit = max(self.factor * median_s, median_s + self.min_extra_ms / 1e3)
-        slow = length_s > limit
-        return slow if slow.sum() >= (1 if held else self.min_count) else none
+        return self._enough(length_s > limit, held=held)
+
+    def _enough(self, slow: NDArray[np.bool_], *, held: bool) -> NDArray[np.bool_]:
+        """The slow steps, or none where they are too few to speak of."""
+        return slow if slow.sum() >= (1 if held else self.min_count) else np.zeros_like(slow)
 
 
 class _Slow(NamedTuple):

@@ -128,8 +128,8 @@ def test_a_program_that_gathers_its_own_data_does_so_between_two_steps(
     assert len(recorded.check(StepOutlier())[0]) == times
 
 
-def slow_now_and_then(path: Path, own: float, moments: int) -> Recorded:
-    """Two cores, 95% busy at so many moments: training takes `own` percent of one core."""
+def slow_now_and_then(path: Path, own: float, begin_s: float) -> Recorded:
+    """Two cores, 95% busy, from so long after the start on: training takes `own` percent of one core."""
     rng = np.random.default_rng(0)
     slow = rng.permutation(200) < 20
     load = {
@@ -138,15 +138,16 @@ def slow_now_and_then(path: Path, own: float, moments: int) -> Recorded:
         ("cpu", "cpu1"): 95.0,
         ("process_cpu", "process"): own,
     }
-    recorded = Recorded(path).steps([{**USUAL, "forward": 210.0} if is_slow else USUAL for is_slow in slow])
-    return recorded.load({key: [value] * moments for key, value in load.items()})
+    steps = [{**USUAL, "forward": 210.0} if is_slow else USUAL for is_slow in slow]
+    recorded = Recorded(path, begin_s=begin_s).steps(steps)
+    return recorded.load({key: [value] * 60 for key, value in load.items()})
 
 
 @pytest.mark.parametrize(("own", "others"), [(90.0, 50.0), (180.0, None)])
 def test_irregular_slow_steps_tell_of_other_programs_on_a_full_machine(
     tmp_path: Path, own: float, others: float | None
 ) -> None:
-    finding = slow_now_and_then(tmp_path / "run", own, 60).find(StepOutlier())
+    finding = slow_now_and_then(tmp_path / "run", own, 30.0).find(StepOutlier())
     assert finding is not None
     assert finding.severity == "notice"
     assert finding.evidence.get("other_programs_cpu_percent") == others
@@ -154,7 +155,9 @@ def test_irregular_slow_steps_tell_of_other_programs_on_a_full_machine(
 
 
 def test_irregular_slow_steps_are_not_told_while_our_own_processes_start(tmp_path: Path) -> None:
-    assert slow_now_and_then(tmp_path / "run", 90.0, 20).find(StepOutlier()) is None
+    recorded = slow_now_and_then(tmp_path / "run", 90.0, 1.0)
+    assert recorded.find(StepOutlier()) is None
+    assert recorded.steps([USUAL] * 300).find(StepOutlier()) is None, "nor later"
 
 
 @pytest.mark.parametrize(
