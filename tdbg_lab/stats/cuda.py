@@ -18,6 +18,7 @@ import triton.language as tl
 
 from tdbg_lab.stats.cuda_kernels import NUMBERS, measure_chunks, measure_one
 from tdbg_lab.stats.dtypes import Code
+from tdbg_lab.stats.gather import sentence
 from tdbg_lab.stats.shared_counts import LIBRARY
 
 if TYPE_CHECKING:
@@ -167,23 +168,23 @@ def form_of(device: int, code: int, n: int, n_channels: int, inner: int) -> Form
     return Form(n_chunks, (n_chunks + programs, 1, 1), elements, channels, kernel, constants)
 
 
-class _Compiled(NamedTuple):
-    """`measure_one` for an element type and a tile."""
-
-    kernel: Any
-    """Compiled; None where Triton only interprets."""
-    constants: dict[str, Any]
-
-
 @cache
-def _compiled(device: int, code: int, rows: int, cols: int) -> _Compiled:
-    """For one device, which is the current one; -1 is none."""
+def _compiled(device: int, code: int, rows: int, cols: int) -> tuple[Any, dict[str, Any]]:
+    """`measure_one` for an element type and a tile: compiled, and its constants.
+
+    For one device, which is the current one; -1 is none. None where Triton only interprets.
+    """
     constants = {**_of_code(code), "ROWS": rows, "COLS": cols, "LOOPS": _LOOPS}
-    if device < 0 or not hasattr(measure_one, "device_caches"):
-        return _Compiled(None, constants)
+    if device < 0 or not _compiles():
+        return None, constants
     numbers = [_FAR if name in _POINTERS else 1 for name in NUMBERS]
     kernel = measure_one.warmup(*numbers, torch.float32, **constants, **_options_here(), grid=(1,))
-    return _Compiled(kernel, constants)
+    return kernel, constants
+
+
+def _compiles() -> bool:
+    """Whether Triton compiles, and does not interpret."""
+    return hasattr(measure_one, "device_caches")
 
 
 def compile_kernels() -> None:
@@ -202,12 +203,12 @@ def _compile_many(constants: dict[str, Any], options: dict[str, Any]) -> None:
 @cache
 def _shared() -> bool:
     """Whether programs count in shared memory: not where Triton interprets, nor where it cannot link that."""
-    if not hasattr(measure_one, "device_caches") or torch.version.hip is not None:
+    if not _compiles() or torch.version.hip is not None:
         return False
     try:
         _compile_many(_constants(Code.FLOAT32, shared=True), _options(shared=True))
-    except Exception:
-        log.warning("Triton does not link our counters; its own, slower histogram is used.", exc_info=True)
+    except Exception as error:  # noqa: BLE001 - whatever another Triton raises, its own histogram is left
+        log.warning("Triton links no counters here (%s): its slower histogram counts.", sentence(error))
         return False
     return True
 

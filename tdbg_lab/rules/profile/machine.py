@@ -26,12 +26,7 @@ __all__ = [
     "machines",
     "other_programs",
     "ranks_of_a_machine",
-    "started_ns",
 ]
-
-
-_STARTING_NS = 20 * 10**9
-"""Our own processes take a few seconds to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +90,3 @@ def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, f
         return 0.0, 0.0
     busy, own = values[-window:].mean(axis=0)
     return float(busy), float(np.clip(busy - own / cores, 0.0, 100.0))
-
-
-def started_ns(run: RunView) -> int:
-    """When our own processes, which start with the run and take the processor meanwhile, have started."""
-    return run.info.created_ns + _STARTING_NS

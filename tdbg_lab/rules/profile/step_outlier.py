@@ -11,7 +11,7 @@ from tdbg_lab.analysis.phases import OWN
 from tdbg_lab.records import Severity, ViewRef
 from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
-from tdbg_lab.rules.profile.machine import other_programs, started_ns
+from tdbg_lab.rules.profile.machine import other_programs
 from tdbg_lab.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _MUCH = 20.0
 """Part of the processor that other programs take, when they are to blame, percent."""
 _SPREAD = 0.5
 """Part of all steps that lies between the first and the last slow one, where they are no burst."""
+_STARTING_NS = 20 * 10**9
+"""Our own processes, which start with the run, take the processor meanwhile."""
 
 
 @rule("step_outlier", title="Slow steps")
@@ -45,7 +47,8 @@ class StepOutlier(PhaseRule):
     checkpoints, logging and new epochs do. Evaluation does not count: its time is its own; nor does what a
     program that gathers its own data does before it trains on them, unless it names it. It is a warning when
     they do, or when a phase is to blame that the user named, and costs much; else it may be the machine:
-    a notice, which says how much of a full processor other programs take.
+    a notice, which says how much of a full processor other programs take. What comes at no even distances
+    within the first 20 s of a run, while our own processes start, is left to the machine.
 
     With `classic`, the condition of SageMaker Debugger to the letter: after 100 steps, more than `n_outliers`
     steps longer than the mean and `stddev` standard deviations.
@@ -89,14 +92,16 @@ class StepOutlier(PhaseRule):
     def _rank(self, run: RunView, rank: int) -> Finding | None:
         times = run.phase_times(rank) if self.classic else run.phase_times(rank).training()
         length_s = times.besides() if self.classic else _without_ours(times)
-        slow = self._slow(length_s, held=run.active is not None)
+        held = run.active is not None
+        slow = self._slow(length_s, held=held)
         if not slow.any():
             return None
         phase = _phase_of(times, slow)
         every = _period(times.step[slow & _blamed(times, slow, phase)])
         is_odd = every > 0 or phase not in OWN
         if not self.classic and not is_odd:
-            slow = self._enough(slow & (times.start_ns >= started_ns(run)), held=run.active is not None)
+            later = times.start_ns >= run.info.created_ns + _STARTING_NS
+            slow = self._enough(slow & later, held=held)
             if not slow.any() or np.ptp(np.flatnonzero(slow)) < _SPREAD * len(slow):  # a burst: the machine's
                 return None
         median_s = float(np.median(length_s))
@@ -104,7 +109,7 @@ class StepOutlier(PhaseRule):
         if not self.classic:
             if phase in _COMPUTED and _is_capture(times, slow):
                 return None
-            if cost < self.max_cost * (_HELD if run.active else 1.0):
+            if cost < self.max_cost * (_HELD if held else 1.0):
                 return None
             if phase in OWN and gathers(run):
                 return None
