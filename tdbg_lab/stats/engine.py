@@ -40,7 +40,7 @@ _PARALLEL_FROM = 1 << 18
 """Elements per thread that are worth waking it: about 0.2 ms of work."""
 _SHARE_FROM = 1 << 14
 """Elements per thread that are worth sharing with threads that are awake."""
-_SHARES = 4
+_SHARES = 2
 """Pieces per thread of what is cut: a thread that is late leaves its share to the others."""
 _LEAST_PIECE = 1 << 16
 """Elements below which a tensor is not cut."""
@@ -48,8 +48,8 @@ _LEAST_SHARE = 1 << 14
 """The same, among threads that are awake."""
 _PIECE_LIMIT = 1 << 30
 """Elements per piece: the 32-bit counters of a histogram must not overflow."""
-_ALIGN = 2048
-"""Pieces begin at multiples of it within a tensor, so that they are cut into the same blocks."""
+_ALIGN = 4096
+"""Pieces begin at multiples of it within a tensor, so that they are cut into the same `kernels.BLOCK`."""
 _MOST_THREADS = 8
 _UNUSED = (0,) * (len(CALL) - CALL.index("target") - 1)
 _CHILD = """

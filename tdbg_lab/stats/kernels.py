@@ -27,15 +27,18 @@ __all__ = [
     "channel_slow",
     "channel_zeros",
     "count_bins",
+    "count_tiny",
     "exact",
     "keep_finite",
     "look32",
     "look64",
+    "nearest32",
+    "nearest64",
     "spread",
     "take_zeros",
 ]
 
-BLOCK = 2048
+BLOCK = 4096
 LANES = 8
 ONE_LANE = 256
 _WIDE_ROW = 32
@@ -47,14 +50,14 @@ _NEGATIVE_INF = np.uint32(0xFF800000)
 _ZERO = np.int32(0)
 _U0 = np.uint32(0)
 _U1 = np.uint32(1)
+_LAST_TINY = np.uint32((1 << 21) - 1)
 _SHIFT = np.uint32(21)
 _EIGHT = np.uint32(8)
 
 
-def _look(unsigned: Any, signed: Any) -> Any:
-    """`look32` for floats whose bits are these integers."""
-    none, one, every_bit = unsigned(0), unsigned(1), unsigned(np.iinfo(unsigned).max)
-    top, lowest = unsigned(np.iinfo(signed).max), signed(np.iinfo(signed).min)
+def _nearest(unsigned: Any, signed: Any) -> Any:
+    """`nearest32` for floats whose bits are these integers."""
+    one, every_bit, top = unsigned(1), unsigned(np.iinfo(unsigned).max), unsigned(np.iinfo(signed).max)
 
     @kernel()
     def nearest(bits: Any, n: int) -> Any:
@@ -64,9 +67,22 @@ def _look(unsigned: Any, signed: Any) -> Any:
             near = before if before < near else near
         return near
 
+    return nearest
+
+
+nearest32 = _nearest(np.uint32, np.int32)
+"""``(bits, n)``: smallest magnitude that is not zero among ``(n,) uint32`` float bits, less one; the largest
+uint32 when all are zero."""
+nearest64 = _nearest(np.uint64, np.int64)
+"""`nearest32` for float64."""
+
+
+def _look(unsigned: Any, signed: Any) -> Any:
+    """`look32` for floats whose bits are these integers."""
+    none, lowest = unsigned(0), signed(np.iinfo(signed).min)
+
     @kernel(fastmath=REASSOCIATE)
     def look(x: Any, bits: Any, n: int, center: Any) -> Any:
-        near = nearest(bits, n)
         high, low = lowest, none
         first = second = absolute = x[0] - x[0]  # ``x[0] * 0`` would be a float64
         for i in range(n):
@@ -77,7 +93,7 @@ def _look(unsigned: Any, signed: Any) -> Any:
             first += difference
             second += difference * difference
             absolute += abs(x[i])
-        return near, high, low, first, second, absolute
+        return high, low, first, second, absolute
 
     return look
 
@@ -85,14 +101,12 @@ def _look(unsigned: Any, signed: Any) -> Any:
 look32 = _look(np.uint32, np.int32)
 """``(x, bits, n, center)``: one look at ``(n,) float32`` and their bits, uint32.
 
-In two loops: a sixth result in the second would leave the compiler too few registers to add several vectors
-at once. The integers come out right whatever the values are; the sums are of no use when some are NaN, and
-miss a few millionths at most when all are finite.
+`nearest32` is apart, as few blocks need it, and a sixth result would leave the compiler too few registers to
+add several vectors at once. The integers come out right whatever the values are; the sums are of no use when
+some are NaN, and miss a few millionths at most when all are finite.
 
 Returns
 -------
-near : uint32
-    Smallest magnitude that is not zero, less one; the largest uint32 when all are zero.
 high : int32
     Bits of the largest value; negative when none is positive or 0.0.
 low : uint32
@@ -148,7 +162,7 @@ def count_bins(bits: Any, n: int, lanes: Any, ahead: int) -> None:
 
 @kernel()
 def take_zeros(lanes: Any) -> Any:
-    """How many zeros were counted in `lanes`, where no other value is in their bins; none are left there."""
+    """How many values were counted in the bins of the zeros in `lanes`; none are left there."""
     zeros: Any = 0
     for sign in range(2):
         first = sign * 1024 * LANES
@@ -156,6 +170,18 @@ def take_zeros(lanes: Any) -> Any:
             zeros += np.int64(lanes[lane])
             lanes[lane] = _U0
     return zeros
+
+
+@kernel()
+def count_tiny(bits: Any, n: int) -> Any:
+    """(positive, negative) of ``(n,) uint32`` float bits that share the bins of the zeros and are none."""
+    positive, negative = _ZERO, _ZERO
+    for i in range(n):
+        v = bits[i]
+        tiny = _u32(_u32(v & _TOP) - _U1) < _LAST_TINY
+        positive = _i32(positive + _i32(tiny and v <= _TOP))
+        negative = _i32(negative + _i32(tiny and v > _TOP))
+    return positive, negative
 
 
 @kernel()
@@ -238,25 +264,34 @@ def exact(x: Any, bits: Any, n: int, lanes: Any, out: Any, counts: Any) -> None:
     counts[7] = nearest << 32 | farthest
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def _add_row(x: Any, n: int, total: Any) -> None:
     for j in range(n):
         total[j] += x[j]
 
 
-@kernel(fastmath=REASSOCIATE)
-def _add_four_rows(x: Any, n: int, total: Any) -> None:
-    """Rows that follow each other: one float64 addition for four elements of a channel.
+@kernel()
+def _add_eight_rows(x: Any, n: int, total: Any) -> None:
+    """Rows that follow each other: one float64 addition for eight elements of a channel.
 
-    Written for the compiler to make vector code of it: a slice for each row, because an index like
-    ``n + j`` might be negative for all it knows.
+    In pairs, and no other order: so eight that are equal add up exactly. Written for the compiler to make
+    vector code of it: a slice for each row, because an index like ``n + j`` might be negative for all it
+    knows.
     """
+    a, b, c, d = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
+    e, f, g, h = x[4 * n : 5 * n], x[5 * n : 6 * n], x[6 * n : 7 * n], x[7 * n : 8 * n]
+    for j in range(n):
+        total[j] += ((a[j] + b[j]) + (c[j] + d[j])) + ((e[j] + f[j]) + (g[j] + h[j]))
+
+
+@kernel()
+def _add_four_rows(x: Any, n: int, total: Any) -> None:
     first, second, third, fourth = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
     for j in range(n):
         total[j] += (first[j] + second[j]) + (third[j] + fourth[j])
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def _add_two_rows(x: Any, n: int, total: Any) -> None:
     first, second = x[:n], x[n : 2 * n]
     for j in range(n):
@@ -303,7 +338,10 @@ def channel_runs(x: Any, n: int, start: int, channels: int, inner: int, total: A
         if i:
             channel = start % channels
             _add_row(x[:i], i, total[channel : channel + i])
-        while n - i >= 4 * channels and channels >= _WIDE_ROW:
+        while n - i >= 8 * channels and channels >= _WIDE_ROW:
+            _add_eight_rows(x[i : i + 8 * channels], channels, total)
+            i += 8 * channels
+        if n - i >= 4 * channels and channels >= _WIDE_ROW:
             _add_four_rows(x[i : i + 4 * channels], channels, total)
             i += 4 * channels
         if n - i >= 2 * channels and channels >= _WIDE_ROW:

@@ -69,6 +69,8 @@ _FLOAT32 = int(Code.FLOAT32)
 _WIDE = int(Code.FLOAT64)
 _FLOAT8 = int(Code.FLOAT8_FIRST)
 _EXTREME_LOW, _EXTREME_HIGH = 1e-140, 1e140
+_CLOSELY = 8 * BLOCK
+"""Elements of a piece up to which finding its nearest bin costs less than to look through its histogram."""
 _LARGE = 1e30
 """Values whose sums may be too large for float32."""
 
@@ -192,7 +194,9 @@ def _sweep(first: int, last: int, thread: int, space: Any) -> int:
                 if code != _FLOAT32:
                     widen32(address, code, n, tables, narrow)
                     address = narrow
-                finite = measure32(address, n, ahead, spare, lanes, keys, block, block_counts)
+                finite = measure32(
+                    address, n, ahead, spare, lanes, keys, block, block_counts, stop - start <= _CLOSELY
+                )
                 if pieces[p, 4]:
                     x32 = carray(pointer(address, np.float32), n)
                     finite &= max(abs(block[0]), abs(block[1])) < _LARGE
@@ -257,12 +261,15 @@ def _flush(
     lanes: Any, used: int, counts: Any, nearest: int, farthest: int, bins: Any, found: Any, fill: int
 ) -> int:
     """Empty `lanes` into the sparse histogram from `fill` on; the new fill."""
+    first = max(nearest, 1)
+    while first < farthest and _is_empty(lanes, first) and _is_empty(lanes, 1024 + first):
+        first += 1
     for sign in range(2):
         tiny = counts[5 + sign]
         if tiny:
             bins[fill], found[fill] = sign * 1024, tiny
             fill += 1
-        for magnitude in range(max(nearest, 1), farthest + 1):
+        for magnitude in range(first, farthest + 1):
             at = (sign * 1024 + magnitude) * LANES
             total = np.int64(0)
             for lane in range(at, at + used):
@@ -272,6 +279,14 @@ def _flush(
                 bins[fill], found[fill] = sign * 1024 + magnitude, total
                 fill += 1
     return fill
+
+
+@kernel()
+def _is_empty(lanes: Any, bin_: int) -> bool:
+    total = np.uint32(0)
+    for lane in range(bin_ * LANES, (bin_ + 1) * LANES):
+        total |= lanes[lane]
+    return bool(total == 0)
 
 
 @kernel()

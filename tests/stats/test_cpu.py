@@ -53,6 +53,18 @@ def test_cpu_keeps_its_precision_for_tiny_and_huge_values(scale, assert_agree):
     assert_agree(cpu.summarize([array]), reference.summarize([array]))
 
 
+@pytest.mark.parametrize("n", [5000, 100_000])  # of the many, the nearest bin is not looked for
+@pytest.mark.parametrize(
+    "rare", [(), (0.0, -0.0), (1e-40, -1e-45), (0.0, 1e-40, 1e-40, -1e-40), (2.0**-125,)]
+)
+@pytest.mark.parametrize("signs", [(1, -1), (1, 1), (-1, -1)])
+def test_cpu_counts_what_is_next_to_zero(n, rare, signs, assert_agree):
+    array = np.abs(RNG.standard_normal(n)).astype(np.float32) + np.float32(1e-3)
+    array[RNG.integers(0, n, len(rare) * 40)] = np.tile(rare, 40)
+    array *= np.resize(signs, n).astype(np.float32)
+    assert_agree(cpu.summarize([array]), reference.summarize([array]))
+
+
 @pytest.mark.parametrize("shape", [(5000, 6), (9, 6, 500), (4, 3000)])
 def test_cpu_keeps_channel_means_of_values_whose_sums_float32_cannot_hold(shape, assert_agree):
     array = (RNG.uniform(1, 3, shape) * 1e38).astype(np.float32)
