@@ -22,7 +22,7 @@ from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.known import KnownTensors
 from tdbg_lab.capture.pytorch.measuring import record_one
 from tdbg_lab.capture.pytorch.raw_values import record_raw
-from tdbg_lab.records import Kind
+from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats.tensors import default_channel_axis
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -56,13 +56,18 @@ _MARKS = {
     **{name: (ACTIVATION_FUNCTION,) for name in _NAMES if has_units(name)},
 }
 _ATTENTION = "attention_weights"
+_ATTENDED_EVERY = 4
+"""Steps between two at which attention weights are computed again, unless a collection names them: what no
+model would compute is not to cost as much as what it does."""
+_ATTENDED_CLOSELY = 16
+"""Steps at which they are, first of all, however close they are."""
 _CLAMPS = {"clamp", "clip", "clamp_min"}
 """Rectifiers when they cut off at zero, and nothing above."""
 
 
 def _functions() -> dict[Any, str]:
-    """Every form of an activation function, with its name."""
-    found: dict[Any, str] = {}
+    """Every form of an activation function, and what attends, with its name."""
+    found: dict[Any, str] = dict.fromkeys(FUSED, _ATTENTION)
     for place in (F, torch, torch.Tensor):
         for name in (*_NAMES, *_CLAMPS):
             for form in (name, f"{name}_"):
@@ -75,14 +80,11 @@ def _functions() -> dict[Any, str]:
 _FUNCTIONS = _functions()
 
 
-def _name(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """The activation function that a call is; ``clamp(min=0)`` is ``relu``."""
-    name = _FUNCTIONS.get(function)
-    if name not in _CLAMPS:
-        return name
+def _rectifies(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call of one of `_CLAMPS` is ``relu``, as ``clamp(min=0)`` is."""
     low, high = (*args[1:], None, None)[:2]
     low, high = kwargs.get("min", low), kwargs.get("max", high)
-    return "relu" if high is None and type(low) in (int, float) and low == 0 else None
+    return high is None and type(low) in (int, float) and low == 0
 
 
 class _Watching(TorchFunctionMode):
@@ -96,14 +98,20 @@ class _Watching(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Called instead of each function."""
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        name = _name(func, args, kwargs)
-        if name is not None and isinstance(result, torch.Tensor):
-            self._see(name, lambda: result, sys._getframe(1))  # noqa: SLF001
-        elif func in FUSED:
-            self._see(_ATTENTION, partial(attention_weights, func, args, kwargs), sys._getframe(1))  # noqa: SLF001
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        name = _FUNCTIONS.get(func)
+        if name is not None:
+            self._show(name, func, args, kwargs or {}, result)
         return result
+
+    def _show(
+        self, name: str, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        frame = sys._getframe(2)  # noqa: SLF001
+        if name == _ATTENTION:
+            self._see(name, partial(attention_weights, func, args, kwargs), frame)
+        elif isinstance(result, torch.Tensor) and (name not in _CLAMPS or _rectifies(args, kwargs)):
+            self._see("relu" if name in _CLAMPS else name, lambda: result, frame)
 
 
 class FunctionalProbe:
@@ -114,8 +122,14 @@ class FunctionalProbe:
         wanted = engine.plan.config.functional
         self.mask = engine.plan.mask_of(Kind.ACTIVATION) if wanted else 0
         """Collections that may want something of what is seen here."""
+        self._naming = sum(1 << i for i, one in enumerate(engine.plan.collections) if one.chooses)
+        """Collections that name what they hold."""
         self._known = KnownTensors(engine, _MAX_KNOWN)
+        self._own: dict[tuple[str, str], bool] = {}
+        """Whether a function is all that a module does, by path and name."""
         self._calls: dict[tuple[str, str], int] = {}
+        self._attended: dict[Mode, tuple[int, int]] = {}
+        """The last step at which attention weights were computed, and how many such steps there were."""
         self.place(sites)
         self._visit = -1
         self._mode: _Watching | None = None
@@ -128,6 +142,7 @@ class FunctionalProbe:
             id(module): (site.module, site) for site in sites if (module := site.module()) is not None
         }
         self._known.clear()
+        self._own.clear()
 
     def begin(self) -> None:
         """Look at function calls from now on."""
@@ -150,7 +165,9 @@ class FunctionalProbe:
     def _take(self, name: str, made: _Made, frame: FrameType | None, due: int) -> None:
         engine = self._engine
         site, module = self._caller(frame)
-        if site is None or module is None or _is_own(site, module, name):
+        if site is None or module is None or self._is_own(site, module, name):
+            return
+        if name == _ATTENTION and not self._attends(due):
             return
         result = made()
         if result is None:
@@ -168,6 +185,24 @@ class FunctionalProbe:
             record_raw(engine.recorder, known.key.name, tensor, known.membership.sample_rows)
         if known.membership.mask & due:
             record_one(engine.recorder, known, tensor)
+
+    def _is_own(self, site: ModuleSite, module: nn.Module, name: str) -> bool:
+        place = site.path, name
+        own = self._own.get(place)
+        if own is None:
+            own = self._own[place] = _is_own(site, module, name)
+        return own
+
+    def _attends(self, due: int) -> bool:
+        """Whether attention weights are computed again in this forward."""
+        mode, step = self._engine.recorder.mode, self._engine.step
+        last, n = self._attended.get(mode, (-_ATTENDED_EVERY, 0))
+        if step != last:
+            close = n >= _ATTENDED_CLOSELY and step - last < _ATTENDED_EVERY
+            if close and not due & self._naming:
+                return False
+            self._attended[mode] = step, n + 1
+        return True
 
     def _know(
         self, site: ModuleSite, module: nn.Module, name: str, index: int, tensor: torch.Tensor
