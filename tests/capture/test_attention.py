@@ -122,3 +122,24 @@ def test_weights_that_are_told_are_not_computed_again(attach):
     handle.detach()
     assert not handle.run.tensors(regex="attention_weights")
     assert not handle.run.problems
+
+
+@pytest.mark.parametrize(
+    ("collections", "steps"),
+    [
+        (None, [*range(16), 19, 23, 27]),
+        ({"seen": {"include": ["attention_weights"], "kinds": ["activation"]}}, list(range(30))),
+    ],
+    ids=["of all outputs", "asked for"],
+)
+def test_weights_are_not_computed_again_at_every_step_unless_they_are_asked_for(attach, collections, steps):
+    torch.manual_seed(0)
+    model = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    handle = attach(model, optimizer=optimizer, save_every=1, collections=collections)
+    for _ in range(30):
+        model(torch.ones(2, 5, 8)).sum().backward()
+        optimizer.step()
+    handle.detach()
+    (key,) = handle.run.tensors(regex="attention_weights")
+    assert list(handle.run.tensor(key.name).steps()) == steps

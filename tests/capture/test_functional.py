@@ -170,3 +170,26 @@ def test_raw_values_of_a_function_are_kept_when_wanted(attach):
     value = run.tensor("activation/relu_0").value(1)
     assert value.shape == (8, 8)
     assert value.min() == 0
+
+
+def test_functions_are_looked_for_where_none_was_seen(attach):
+    class Late(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            x = self.layer(x)
+            return F.relu(x) if self.calls > 17 else x
+
+    model = Late()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    handle = attach(model, optimizer=optimizer, save_every=1)
+    for _ in range(24):
+        model(torch.randn(8, 4)).sum().backward()
+        optimizer.step()
+    handle.detach()
+    steps = handle.run.tensor("activation/relu_0").steps().tolist()
+    assert steps == list(range(19, 24))  # after 16 steps without any, every fourth is looked at

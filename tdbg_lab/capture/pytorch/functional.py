@@ -56,11 +56,11 @@ _MARKS = {
     **{name: (ACTIVATION_FUNCTION,) for name in _NAMES if has_units(name)},
 }
 _ATTENTION = "attention_weights"
-_ATTENDED_EVERY = 4
-"""Steps between two at which attention weights are computed again, unless a collection names them: what no
-model would compute is not to cost as much as what it does."""
-_ATTENDED_CLOSELY = 16
-"""Steps at which they are, first of all, however close they are."""
+_CLOSELY = 16
+"""Steps that are looked at whatever they cost, the first ones: each call of a function has a price where some
+are looked at, and attention weights, which no model computes, have a high one."""
+_EVERY = 4
+"""Steps from one to the next after them."""
 _CLAMPS = {"clamp", "clip", "clamp_min"}
 """Rectifiers when they cut off at zero, and nothing above."""
 
@@ -128,8 +128,12 @@ class FunctionalProbe:
         self._own: dict[tuple[str, str], bool] = {}
         """Whether a function is all that a module does, by path and name."""
         self._calls: dict[tuple[str, str], int] = {}
-        self._attended: dict[Mode, tuple[int, int]] = {}
-        """The last step at which attention weights were computed, and how many such steps there were."""
+        self._turns: dict[Mode, tuple[int, int]] = {}
+        """The last step that was looked at whole, and how many there were."""
+        self._whole = False
+        """Whether this one is: for attention, and for functions where none was seen so far."""
+        self._found: set[Mode] = set()
+        """Where functions were seen: they are at each step."""
         self.place(sites)
         self._visit = -1
         self._mode: _Watching | None = None
@@ -143,10 +147,15 @@ class FunctionalProbe:
         }
         self._known.clear()
         self._own.clear()
+        self._turns.clear()
 
     def begin(self) -> None:
-        """Look at function calls from now on."""
+        """Look at function calls from now on, if there is something to be seen in this forward."""
         self.end()
+        engine = self._engine
+        self._whole = bool(engine.module_mask & self._naming) or self._is_turn(engine.recorder.mode)
+        if not self._whole and engine.recorder.mode not in self._found:
+            return
         mode = _Watching(self._seen)
         mode.__enter__()  # type: ignore[no-untyped-call]
         self._mode, self.active = mode, True
@@ -167,7 +176,9 @@ class FunctionalProbe:
         site, module = self._caller(frame)
         if site is None or module is None or self._is_own(site, module, name):
             return
-        if name == _ATTENTION and not self._attends(due):
+        if name != _ATTENTION:
+            self._found.add(engine.recorder.mode)
+        elif not self._whole:
             return
         result = made()
         if result is None:
@@ -193,15 +204,14 @@ class FunctionalProbe:
             own = self._own[place] = _is_own(site, module, name)
         return own
 
-    def _attends(self, due: int) -> bool:
-        """Whether attention weights are computed again in this forward."""
-        mode, step = self._engine.recorder.mode, self._engine.step
-        last, n = self._attended.get(mode, (-_ATTENDED_EVERY, 0))
+    def _is_turn(self, mode: Mode) -> bool:
+        """Whether it is the turn of this step to be looked at whole."""
+        step = self._engine.step
+        last, n = self._turns.get(mode, (-_EVERY, 0))
         if step != last:
-            close = n >= _ATTENDED_CLOSELY and step - last < _ATTENDED_EVERY
-            if close and not due & self._naming:
+            if n >= _CLOSELY and step - last < _EVERY:
                 return False
-            self._attended[mode] = step, n + 1
+            self._turns[mode] = step, n + 1
         return True
 
     def _know(
