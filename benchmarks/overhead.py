@@ -40,8 +40,8 @@ FINE = {"mlp": 96, "cnn": 24, "gpt": 8, LARGE: 4}
 """Pairs of blocks for arms that differ little from nothing."""
 ON_DEVICE = 2
 """Times as many on a GPU, whose steps are short."""
-ROUNDS = {"mlp": 4, "cnn": 4, "gpt": 2, LARGE: 2}
-"""Most pairs of models that an arm is measured on: where small ones lie in memory counts for more."""
+ROUNDS, ROUNDS_LARGE = 4, 2
+"""Most pairs of models that an arm is measured on."""
 WARM, PEER_WARM = 20, 6
 """Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at
 the first 16 of a run."""
@@ -112,7 +112,7 @@ def measure(model, arm, threads, pairs, device):
     if device == "cpu":
         block = min(EVERY.get(arm, 1), 10)
         in_a_row = min(IN_A_ROW.get(model, 1), block)
-    rounds = min(ROUNDS[model], pairs)
+    rounds = min(ROUNDS_LARGE if model == LARGE else ROUNDS, pairs)
     rows = []
     for turn in range(rounds):
         rows += paired((model, device), arm, Turns(block, in_a_row, -(-pairs // rounds), turn))
