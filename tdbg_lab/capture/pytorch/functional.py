@@ -107,7 +107,7 @@ class _Watching(TorchFunctionMode):
     def _show(
         self, name: str, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
     ) -> None:
-        frame = sys._getframe(2)  # noqa: SLF001
+        frame = sys._getframe(2)  # noqa: SLF001 - of who called the function
         if name == _ATTENTION:
             self._see(name, partial(attention_weights, func, args, kwargs), frame)
         elif isinstance(result, torch.Tensor) and (name not in _CLAMPS or _rectifies(args, kwargs)):
