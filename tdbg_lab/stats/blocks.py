@@ -98,13 +98,13 @@ def _finite32(
         center = np.float32(center + first / n)
         first, second = spread(x, n, center)
     count_bins(bits, n, lanes, ahead)
-    zeros, above, below, near = take_zeros(lanes), _NONE, _NONE, _UNKNOWN
+    zeros, positive, negative, near = take_zeros(lanes), _NONE, _NONE, _UNKNOWN
     mixed = high >= 0 and low & _SIGN32
     if closely or zeros or not mixed:
         near = nearest32(bits, n)
         if near < _FIRST_BIN:
-            above, below = count_tiny(bits, n)
-            zeros -= np.int64(above) + np.int64(below)
+            positive, negative = count_tiny(bits, n)
+            zeros -= np.int64(positive) + np.int64(negative)
     edge, ends = carray(pointer(keys, np.uint32), 2), carray(pointer(keys, np.float32), 2)
     least = np.uint32(0) if zeros else np.uint32(near + np.uint32(1))
     edge[0] = low if low & _SIGN32 else least
@@ -114,7 +114,7 @@ def _finite32(
         n, zeros, low_end, high_end, np.float64(center), np.float64(first), np.float64(second), out, counts
     )
     out[4] = absolute
-    counts[5], counts[6] = above, below
+    counts[5], counts[6] = positive, negative
     nearest = np.int64(near) + 1 if far > 0 else np.int64(1023 << 21)
     counts[7] = (nearest >> 21) << 32 | (np.int64(far) >> 21)
     return True

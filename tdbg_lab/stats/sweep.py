@@ -283,6 +283,7 @@ def _flush(
 
 @kernel()
 def _is_empty(lanes: Any, bin_: int) -> bool:
+    """Whether nothing was counted in a bin."""
     total = np.uint32(0)
     for lane in range(bin_ * LANES, (bin_ + 1) * LANES):
         total |= lanes[lane]

@@ -66,8 +66,8 @@ _CLAMPS = {"clamp", "clip", "clamp_min"}
 
 
 def _functions() -> dict[Any, str]:
-    """Every form of an activation function, and what attends, with its name."""
-    found: dict[Any, str] = dict.fromkeys(FUSED, _ATTENTION)
+    """Every form of an activation function, with its name."""
+    found: dict[Any, str] = {}
     for place in (F, torch, torch.Tensor):
         for name in (*_NAMES, *_CLAMPS):
             for form in (name, f"{name}_"):
@@ -80,11 +80,14 @@ def _functions() -> dict[Any, str]:
 _FUNCTIONS = _functions()
 
 
-def _rectifies(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a call of one of `_CLAMPS` is ``relu``, as ``clamp(min=0)`` is."""
+def _name(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """The activation function that a call is; ``clamp(min=0)`` is ``relu``."""
+    name = _FUNCTIONS.get(function)
+    if name not in _CLAMPS:
+        return name
     low, high = (*args[1:], None, None)[:2]
     low, high = kwargs.get("min", low), kwargs.get("max", high)
-    return high is None and type(low) in (int, float) and low == 0
+    return "relu" if high is None and type(low) in (int, float) and low == 0 else None
 
 
 class _Watching(TorchFunctionMode):
@@ -98,20 +101,14 @@ class _Watching(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Called instead of each function."""
-        result = func(*args, **kwargs) if kwargs else func(*args)
-        name = _FUNCTIONS.get(func)
-        if name is not None:
-            self._show(name, func, args, kwargs or {}, result)
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        name = _name(func, args, kwargs)
+        if name is not None and isinstance(result, torch.Tensor):
+            self._see(name, lambda: result, sys._getframe(1))  # noqa: SLF001
+        elif func in FUSED:
+            self._see(_ATTENTION, partial(attention_weights, func, args, kwargs), sys._getframe(1))  # noqa: SLF001
         return result
-
-    def _show(
-        self, name: str, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
-    ) -> None:
-        frame = sys._getframe(2)  # noqa: SLF001 - of who called the function
-        if name == _ATTENTION:
-            self._see(name, partial(attention_weights, func, args, kwargs), frame)
-        elif isinstance(result, torch.Tensor) and (name not in _CLAMPS or _rectifies(args, kwargs)):
-            self._see("relu" if name in _CLAMPS else name, lambda: result, frame)
 
 
 class FunctionalProbe:
@@ -125,8 +122,6 @@ class FunctionalProbe:
         self._naming = sum(1 << i for i, one in enumerate(engine.plan.collections) if one.chooses)
         """Collections that name what they hold."""
         self._known = KnownTensors(engine, _MAX_KNOWN)
-        self._own: dict[tuple[str, str], bool] = {}
-        """Whether a function is all that a module does, by path and name."""
         self._calls: dict[tuple[str, str], int] = {}
         self._turns: dict[Mode, tuple[int, int]] = {}
         """The last step that was looked at whole, and how many there were."""
@@ -146,7 +141,6 @@ class FunctionalProbe:
             id(module): (site.module, site) for site in sites if (module := site.module()) is not None
         }
         self._known.clear()
-        self._own.clear()
         self._turns.clear()
 
     def begin(self) -> None:
@@ -174,7 +168,7 @@ class FunctionalProbe:
     def _take(self, name: str, made: _Made, frame: FrameType | None, due: int) -> None:
         engine = self._engine
         site, module = self._caller(frame)
-        if site is None or module is None or self._is_own(site, module, name):
+        if site is None or module is None or _is_own(site, module, name):
             return
         if name != _ATTENTION:
             self._found.add(engine.recorder.mode)
@@ -196,13 +190,6 @@ class FunctionalProbe:
             record_raw(engine.recorder, known.key.name, tensor, known.membership.sample_rows)
         if known.membership.mask & due:
             record_one(engine.recorder, known, tensor)
-
-    def _is_own(self, site: ModuleSite, module: nn.Module, name: str) -> bool:
-        place = site.path, name
-        own = self._own.get(place)
-        if own is None:
-            own = self._own[place] = _is_own(site, module, name)
-        return own
 
     def _is_turn(self, mode: Mode) -> bool:
         """Whether it is the turn of this step to be looked at whole."""
