@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, isfinite, nan
+
 import numpy as np
 import pytest
 import torch
@@ -259,6 +261,22 @@ def test_columns_that_are_looked_up_are_no_inputs_to_scale(attach):
     model(x).sum().backward()
     optimizer.step()
     assert facts(handle, "input_size")[0] == pytest.approx(float(x[:, 1:].square().mean().sqrt()), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "values", [[3.0, -4.0], [0.0, 0.0], [inf, 2.0], [nan, 2.0], [1e25, 0.0], [1e-25, 0.0]]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_size_and_limits_of_an_input_are_those_of_its_finite_values(attach, values, dtype):
+    model = nn.Linear(2, 1).to(dtype)
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    handle, x = attach(model, optimizer=optimizer), torch.tensor([values, values], dtype=dtype)
+    model(x).sum().backward()
+    optimizer.step()
+    finite = [one for one in x[0].tolist() if isfinite(one)]
+    size = (sum(one * one for one in finite) / len(finite)) ** 0.5
+    assert facts(handle, "input_size")[0] == pytest.approx(size, rel=1e-5, abs=0.0)
+    assert [facts(handle, "input_min")[0], facts(handle, "input_max")[0]] == [min(finite), max(finite)]
 
 
 def test_replaced_weights_are_named_and_copies_are_not(attach, net, sgd):
