@@ -49,6 +49,8 @@ export interface ITdbgService extends IDisposable {
   setCurrent(id: string | null): void;
   /** The model of a run; retain it to keep it up to date. */
   open(id: string): RunModel;
+  /** Whether the server says that there is no such run; one that does not answer may have it. */
+  isGone(id: string): Promise<boolean>;
   /** A picture; whoever asks disposes it. */
   figure(run: string, view: string, params: ViewParams): Promise<FigureModel>;
   /** Change name, tags or notes of a run. */

@@ -110,6 +110,15 @@ export class TdbgService implements ITdbgService {
     return run;
   }
 
+  async isGone(id: string): Promise<boolean> {
+    try {
+      await this.client.run(id);
+      return false;
+    } catch (error) {
+      return httpStatus(error) === 404 && this._hasExtension();
+    }
+  }
+
   async figure(
     runId: string,
     view: string,
@@ -197,6 +206,14 @@ export class TdbgService implements ITdbgService {
       throw error;
     }
     this._updateConnection();
+  }
+
+  /** Whether it is us who answers. */
+  private async _hasExtension(): Promise<boolean> {
+    return this.client.runs().then(
+      () => true,
+      () => false
+    );
   }
 
   private async _fetchList(): Promise<void> {

@@ -16,7 +16,7 @@ import { CommandIDs } from '../commands';
 import { dashboardIcon } from '../icons';
 import { Dashboard } from '../panels/dashboard';
 import { IPanelRegistry, ITdbgService } from '../tokens';
-import { RUN_ARGS, attempt, targetRun } from './target';
+import { RUN_ARGS, attempt, rejectGone, targetRun } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:dashboard',
@@ -49,15 +49,17 @@ const plugin: JupyterFrontEndPlugin<void> = {
       icon: dashboardIcon,
       describedBy: { args: { type: 'object', properties: RUN_ARGS } },
       isEnabled: args => targetRun(app, service, args) !== undefined,
-      execute: args =>
-        attempt(async () => {
-          const id = targetRun(app, service, args);
-          if (id === undefined) {
-            return;
-          }
-          if (args['restoring'] !== true) {
-            service.setCurrent(id);
-          }
+      execute: async args => {
+        const id = targetRun(app, service, args);
+        if (id === undefined) {
+          return;
+        }
+        if (args['restoring'] === true) {
+          await rejectGone(service, id);
+        } else {
+          service.setCurrent(id);
+        }
+        await attempt(async () => {
           const open = tracker.find(found => found.run.id === id);
           if (open) {
             shell.activateById(open.id);
@@ -74,7 +76,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
           shell.add(dashboard, 'main');
           await tracker.add(dashboard);
           await fill(dashboard, state);
-        })
+        });
+      }
     });
     if (restorer) {
       void restorer.restore(tracker, {

@@ -16,7 +16,7 @@ import type { RunModel } from '../model/run';
 import { RULES_TILE } from '../panels/dashboard/layout';
 import { RulesPanel } from '../panels/rules';
 import { IPanelRegistry, ITdbgService } from '../tokens';
-import { RUN_ARGS, targetRun } from './target';
+import { RUN_ARGS, rejectGone, targetRun } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:rules',
@@ -52,6 +52,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
         if (id === undefined) {
           return;
         }
+        if (args['restoring'] === true) {
+          await rejectGone(service, id);
+        }
         const open = tracker.find(found => found.run.id === id);
         if (open) {
           shell.activateById(open.id);
@@ -66,7 +69,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     if (restorer) {
       void restorer.restore(tracker, {
         command: CommandIDs.openRules,
-        args: panel => ({ run: panel.run.id }),
+        args: panel => ({ run: panel.run.id, restoring: true }),
         name: panel => panel.run.id
       });
     }

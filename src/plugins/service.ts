@@ -62,8 +62,11 @@ async function restoreCurrent(
   await app.restored;
   const saved = (await state.fetch(STATE_ID)) as
     { current?: unknown } | undefined;
-  if (typeof saved?.current === 'string' && service.current === null) {
-    service.setCurrent(saved.current);
+  const last = saved?.current;
+  if (typeof last === 'string' && !(await service.isGone(last))) {
+    if (service.current === null) {
+      service.setCurrent(last);
+    }
   }
   service.currentChanged.connect((_, run) => {
     void state.save(STATE_ID, { current: run?.id ?? null });

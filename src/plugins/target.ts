@@ -44,6 +44,16 @@ export function targetData(
     ?.dataset[key];
 }
 
+/** Refuse to restore the panel of a run that is gone: the restorer forgets what its command rejects. */
+export async function rejectGone(
+  service: ITdbgService,
+  run: string
+): Promise<void> {
+  if (await service.isGone(run)) {
+    throw new Error(`The run ${run} is gone.`);
+  }
+}
+
 /** Do something the user asked for; tell when it fails. */
 export async function attempt(action: () => Promise<void>): Promise<void> {
   try {

@@ -27,7 +27,7 @@ import { accepts, tensorParam } from '../model/params';
 import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
 import { IPanelRegistry, ITdbgService } from '../tokens';
-import { RUN_ARGS, attempt, targetData, targetRun } from './target';
+import { RUN_ARGS, attempt, rejectGone, targetData, targetRun } from './target';
 
 /** View that shows a tensor when no other is asked for. */
 const TENSOR_VIEW = 'histogram';
@@ -60,7 +60,7 @@ const plugin: JupyterFrontEndPlugin<IPanelRegistry> = {
     if (restorer) {
       void restorer.restore(views.tabs, {
         command: CommandIDs.openView,
-        args: panel => ({ ...panel.state, id: panel.id }),
+        args: panel => ({ ...panel.state, id: panel.id, restoring: true }),
         name: panel => panel.id
       });
     }
@@ -231,12 +231,15 @@ function addOpenCommands(
       }
     },
     isEnabled: args => targetRun(app, service, args) !== undefined,
-    execute: args =>
-      attempt(async () => {
-        const run = targetRun(app, service, args);
-        if (run === undefined) {
-          return;
-        }
+    execute: async args => {
+      const run = targetRun(app, service, args);
+      if (run === undefined) {
+        return;
+      }
+      if (args['restoring'] === true) {
+        await rejectGone(service, run);
+      }
+      await attempt(async () => {
         const panel = await views.create(
           run,
           String(args['view']),
@@ -244,7 +247,8 @@ function addOpenCommands(
           args['id'] === undefined ? undefined : String(args['id'])
         );
         await views.addTab(panel);
-      })
+      });
+    }
   });
   commands.addCommand(CommandIDs.showTensor, {
     label: args => {

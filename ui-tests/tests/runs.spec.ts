@@ -95,8 +95,14 @@ test('a run deleted under the panel is taken away with a word', async ({
   const meter = (name: string) => bar.getByRole('meter', { name, exact: true });
   await expect(meter('CPU')).toHaveAttribute('aria-valuetext', /^\d+ % of /);
   await expect(meter('Memory')).toContainText(/ \/ .* [GT]B$/);
-  // What was drawn stays until its owner closes it.
+  // What was drawn stays until its owner closes it, and does not come back empty.
   await picturesDrawn(panel, 4);
+  await page.reload({ waitForIsReady: false });
+  await expect(bar.getByText('No runs yet')).toBeVisible({ timeout: SLOW });
+  await expect(
+    page.getByRole('tab', { name: 'gone', exact: true })
+  ).toHaveCount(0);
+  await expect(page.getByText('Run not found')).toHaveCount(0);
 });
 
 test('a run is found, profiled, opened, looked through and stopped by the keyboard alone', async ({

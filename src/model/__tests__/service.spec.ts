@@ -61,6 +61,18 @@ describe('TdbgService', () => {
     expect(stream.state).toBe('idle');
   });
 
+  it('knows a run that is gone from a server that does not answer', async () => {
+    const response = new Response(null, { status: 404 });
+    const notFound = new ServerConnection.ResponseError(response);
+    expect(await service.isGone('a')).toBe(false);
+    vi.spyOn(server, 'run').mockRejectedValue(notFound);
+    expect(await service.isGone('a')).toBe(true);
+    server.failure = notFound; // the whole extension is not there
+    expect(await service.isGone('a')).toBe(false);
+    vi.spyOn(server, 'run').mockRejectedValue(new TypeError('network'));
+    expect(await service.isGone('a')).toBe(false);
+  });
+
   it('is offline when the server does not answer, then recovers', async () => {
     service.start();
     await pass(100);
