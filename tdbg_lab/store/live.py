@@ -140,7 +140,7 @@ class LiveStats:
 
     def _read_again(self) -> list[BatchLists]:
         batches = [BatchLists(batch) for batch in BatchReader(self.path, STATS).read() if batch.num_rows]
-        if len(batches) < len(self._steps):
+        if len(batches) < len(self._first_rows) - 1:
             raise OSError(f"{self.path.name} was cut")
         return batches
 

@@ -139,16 +139,23 @@ class Tensor:
         ends
             Ascending, shape ``(E,)``, at least one.
         """
+        return self._merged(ends, mode, steps, rank)[0]
+
+    def _merged(
+        self, ends: NDArray[np.int64], mode: Mode | str | None, steps: Steps | None, rank: int | None
+    ) -> tuple[StatsBlock, bool]:
+        """`histograms_until`, and whether each of its steps could be read."""
         before = np.searchsorted(self.steps(mode, steps=steps, rank=rank), ends, side="right")
         cuts = np.flatnonzero(np.diff(before // _MERGED_ROWS)) + 1
         first = None if steps is None else steps[0]
-        blocks = []
+        blocks, found = [], 0
         with self._reader.lock:  # let go in between, it would wait for a whole picture of others each time
             for some in np.split(ends, cuts):
                 part = self._part(_HISTOGRAM, mode, (first, int(some[-1])), rank)
                 blocks.append(merge(block_of(part), np.searchsorted(some, part.step), len(some)))
                 first = int(some[-1]) + 1
-        return concat(blocks)
+                found += len(part.step)
+        return concat(blocks), found == before[-1]
 
     def histogram_columns(
         self, most: int, *, mode: Mode | str | None = None, rank: int | None = None
@@ -156,7 +163,7 @@ class Tensor:
         """All its histograms in at most `most` columns, for one who asks again and again while it grows.
 
         Each column merges equally many saved steps, a power of two, except the last; of one rank, what is
-        complete is kept and only what came since is read.
+        complete is kept and only what came since is read. What cannot be read now is asked for again.
 
         Returns
         -------
@@ -188,9 +195,9 @@ class Tensor:
             full = (len(after) - 1) // width
             ends = np.r_[after[: full * width][width - 1 :: width], after[-1]]
             first = int(after[0])
-            new = self.histograms_until(ends, mode=mode, steps=(first, None), rank=rank)
+            new, complete = self._merged(ends, mode, (first, None), rank)
             ends, block = np.r_[kept.ends, ends], concat([kept.block, new])
-            if full and (rank is not None or len(reader.state.ranks) < 2):
+            if full and complete and (rank is not None or len(reader.state.ranks) < 2):
                 whole = slice(len(ends) - 1)
                 reader.columns.put(place, KeptColumns(width, ends[whole], take(block, whole)), written)
         return ends, block

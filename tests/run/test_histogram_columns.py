@@ -11,6 +11,7 @@ from store.rows import rows
 
 from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, create_run
+from tdbg_lab.store.live import LiveStats
 
 MOST = 8
 
@@ -137,3 +138,17 @@ def test_a_tensor_without_statistics_has_none(path):
     written(path, 0, 3)
     ends, block = open_run(path).tensor("a.weight").histogram_columns(MOST, mode="eval")
     assert len(ends) == len(block) == 0
+
+
+def test_what_cannot_be_read_for_a_moment_leaves_no_gap(path, monkeypatch):
+    written(path, 0, 5, seal=False)
+    run = open_run(path)
+
+    def unreadable(_self):
+        raise OSError("not now")
+
+    with monkeypatch.context() as moment:
+        moment.setattr(LiveStats, "_read_again", unreadable)
+        _, block = run.tensor("a.weight").histogram_columns(MOST)
+        assert not block.count.any()
+    check(run.tensor("a.weight"), 5)
