@@ -10,6 +10,7 @@ import json
 import os
 import re
 import stat
+import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ SEALED = "parquet"
 
 _RANK = re.compile(r"rank-(\d{5})")
 _SEGMENT = re.compile(r"(stats|spans|system)-(\d{6,9})\.(arrows|parquet)")
+_JUST_NOW_NS = 10**8
+"""Age below which a file system may not tell two changes apart, and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,21 @@ def list_ranks(run_path: Path) -> list[tuple[int, Path]]:
 
 
 def list_segments(directory: Path) -> dict[str, list[SegmentFile]]:
-    """Segments of each stream, ascending by number; a sealed one hides its live form."""
+    """Segments of each stream, ascending by number; a sealed one hides its live form.
+
+    A segment that is sealed while the directory is read may be seen under neither of its names. So a
+    directory that has changed just now is read twice: a segment is sealed once.
+    """
     found: dict[str, dict[int, SegmentFile]] = {stream: {} for stream in STREAMS}
+    before_ns = _changed_ns(directory)
+    _add_segments(directory, found)
+    after_ns = _changed_ns(directory)
+    if after_ns != before_ns or time.time_ns() - after_ns < _JUST_NOW_NS:
+        _add_segments(directory, found)
+    return {stream: [segments[n] for n in sorted(segments)] for stream, segments in found.items()}
+
+
+def _add_segments(directory: Path, found: dict[str, dict[int, SegmentFile]]) -> None:
     for entry in entries(directory):
         match = _SEGMENT.fullmatch(entry.name)
         if not match or not entry.is_file(follow_symlinks=False):
@@ -70,7 +86,13 @@ def list_segments(directory: Path) -> dict[str, list[SegmentFile]]:
         known = found[stream].get(number)
         if (known is None or sealed) and len(found[stream]) < MAX_SEGMENTS:
             found[stream][number] = SegmentFile(stream, number, sealed, Path(entry.path))
-    return {stream: [segments[n] for n in sorted(segments)] for stream, segments in found.items()}
+
+
+def _changed_ns(directory: Path) -> int:
+    try:
+        return directory.lstat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def entries(directory: Path) -> Iterator[os.DirEntry[str]]:

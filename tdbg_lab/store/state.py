@@ -11,7 +11,7 @@ import numpy as np
 from tdbg_lab.store.cache import ColumnCache
 from tdbg_lab.store.clocks import Clocks
 from tdbg_lab.store.events import TIME, LiveEvents, SealedEvents, between, moved
-from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
+from tdbg_lab.store.layout import SEALED, SegmentFile, list_ranks, list_segments, segment_path
 from tdbg_lab.store.limits import MAX_PROBLEMS
 from tdbg_lab.store.live import LiveStats
 from tdbg_lab.store.parquet import FooterCache
@@ -138,17 +138,28 @@ class RunState:
     def parts(self, query: Query, rank: int | None = None) -> list[Part]:
         """Rows of each segment as they stand; those of one tensor and step may come several times."""
         try:
-            return [part for segment in self._stats(rank) for part in segment.read(query)]
-        except (OSError, ValueError):  # sealed or deleted since the last refresh, or broken
+            return [part for place in self._stats_places(rank) for part in self._rows(place, query)]
+        except (OSError, ValueError):  # deleted since the last refresh, or broken
             self._listed.clear()
             self._changed = self.refresh() or self._changed
         found: list[Part] = []
-        for segment in self._stats(rank):
+        for place in self._stats_places(rank):
             try:
-                found += segment.read(query)
+                found += self._rows(place, query)
             except (OSError, ValueError) as error:
                 self._problem(_said(error))
         return found
+
+    def _rows(self, place: _Place, query: Query) -> list[Part]:
+        """Rows of a segment, or of its sealed form where it was sealed since the last refresh."""
+        segment = self._segments[place]
+        try:
+            return _read_stats(segment, query)
+        except FileNotFoundError:
+            self._changed = self._seal(place, segment) or self._changed
+            if self._segments[place] is segment:
+                raise
+        return _read_stats(self._segments[place], query)
 
     def events(self, stream: str, first_ns: int, last_ns: int) -> list[tuple[int, pa.Table]]:
         """Tables of spans or samples with their rank; times of all machines by one clock."""
@@ -203,16 +214,15 @@ class RunState:
                     self._problem(_said(error))
         return found
 
-    def _stats(self, rank: int | None) -> list[LiveStats | SealedStats]:
-        """Segments of the stats stream, in the order they were written."""
-        return [segment for _, segment in self._stats_by_rank(rank)]
-
     def _stats_by_rank(self, rank: int | None) -> list[tuple[int, LiveStats | SealedStats]]:
         """Segments of the stats stream and their ranks, in the order they were written."""
-        places = [place for place in self._segments if place[1] == "stats" and rank in {None, place[0]}]
-        places.sort(key=lambda place: (place[2], place[0]))
-        segments = [(place[0], self._segments[place]) for place in places]
+        segments = [(place[0], self._segments[place]) for place in self._stats_places(rank)]
         return [(of, one) for of, one in segments if isinstance(one, (LiveStats, SealedStats))]
+
+    def _stats_places(self, rank: int | None) -> list[_Place]:
+        """Where segments of the stats stream are, in the order they were written."""
+        places = [place for place in self._segments if place[1] == "stats" and rank in {None, place[0]}]
+        return sorted(places, key=lambda place: (place[2], place[0]))
 
     def _visit(self, place: _Place, file: SegmentFile) -> bool:
         segment = self._segments.get(place)
@@ -233,12 +243,21 @@ class RunState:
             self._retry = True
             self._listed.pop(place[0], None)
             if not segment.path.exists():
-                return False  # what was read stands until the listing says what became of it
+                return self._seal(place, segment)
             del self._segments[place]
             return True
         if segment.problem is not None:
             self._problem(segment.problem)
         return changed
+
+    def _seal(self, place: _Place, live: Segment) -> bool:
+        """A live segment is gone: take its sealed form; without one what was read stands until a listing."""
+        sealed = segment_path(live.path.parent, place[1], place[2], SEALED)
+        opened = self._open(SegmentFile(place[1], place[2], sealed=True, path=sealed))
+        if opened is None:
+            return False
+        self._segments[place], self._stamps[place] = opened, _stamp(sealed)
+        return _grown(live, opened)
 
     def _open(self, file: SegmentFile) -> Segment | None:
         if file.path in self._refused and self._refused[file.path] == _modified_ns(file.path):
@@ -278,6 +297,10 @@ def _grown(live: Segment, sealed: Segment) -> bool:
     if isinstance(live, LiveStats) and isinstance(sealed, SealedStats):
         return not np.array_equal(live.steps(), sealed.steps())
     return False
+
+
+def _read_stats(segment: Segment, query: Query) -> list[Part]:
+    return segment.read(query) if isinstance(segment, (LiveStats, SealedStats)) else []
 
 
 def _said(error: Exception) -> str:

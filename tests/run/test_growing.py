@@ -146,7 +146,7 @@ def test_closed_segment_that_waits_for_sealing_does_not_keep_its_lists(tmp_path)
     for step in range(260):
         writer.append(rows(step))
     run = open_run(path)
-    first, second = run._reader.state._stats(None)
+    first, second = run._reader.state._segments.values()
     assert not first._batches
     assert len(second._batches) == 4
     assert run.tensor("a.weight").histograms().block.count.sum() == 260 * 6
