@@ -4,6 +4,7 @@
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { IFigureJson } from '../api/wire';
+import { fitWords } from './words';
 
 /** Colours and fonts as the theme has them. */
 export interface IFigureTheme {
@@ -150,6 +151,7 @@ export function themed(
     layout: {
       ...kept,
       ...patched,
+      ...words(layout, frame.width),
       autosize: true,
       datarevision: Date.now(),
       font: {
@@ -244,4 +246,18 @@ function merge(base: JSONObject, over: JSONObject): JSONObject {
         : value;
   }
   return merged;
+}
+
+/** The annotations of a figure that has words in place of a picture, in lines that fit; else nothing. */
+function words(layout: JSONObject, width: number): JSONObject {
+  const { annotations } = layout;
+  const isEmpty = object(object(layout['meta'])['tdbg'])['empty'] === true;
+  if (!isEmpty || !Array.isArray(annotations)) {
+    return {};
+  }
+  const fitted = annotations.map(object).map(annotation => ({
+    ...annotation,
+    text: fitWords(String(annotation['text'] ?? ''), width)
+  }));
+  return { annotations: fitted };
 }

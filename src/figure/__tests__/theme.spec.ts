@@ -54,6 +54,24 @@ describe('themed()', () => {
     layout: { xaxis: Record<string, unknown> };
   };
 
+  it('breaks the words of an empty picture to fit, and no annotation of others', () => {
+    const annotations = [{ text: '<b>Nothing to be seen</b><br>Wait.' }];
+    const drawn = (meta: JSONObject) =>
+      themed(
+        { data: [], layout: { annotations, meta } } as IFigureJson,
+        THEME,
+        {
+          revision: 'r1',
+          width: 150,
+          height: 400
+        }
+      ).layout['annotations'] as { text: string }[];
+    expect(drawn({ tdbg: { empty: true } })[0].text).toBe(
+      '<b>Nothing to be</b><br><b>seen</b><br>Wait.'
+    );
+    expect(drawn({ tdbg: {} })).toEqual(annotations);
+  });
+
   it('does not have every label measured against the frame', () => {
     expect(template.layout['xaxis']['ticklabeloverflow']).toBe('allow');
     expect(data[0]['colorbar']).toMatchObject({ ticklabeloverflow: 'allow' });
