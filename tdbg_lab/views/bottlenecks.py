@@ -10,9 +10,8 @@ from tdbg_lab.analysis.moments import at_same_moments
 from tdbg_lab.analysis.phases import training_spans
 from tdbg_lab.views.labels import percent, safe
 from tdbg_lab.views.machines import gpu_words, machine_names
-from tdbg_lab.views.palette import ACCENT, MUTED, SERIES
+from tdbg_lab.views.palette import ACCENT, MUTED, SERIES, phase_colours
 from tdbg_lab.views.param import Param
-from tdbg_lab.views.phases import phase_colours
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_series, recent_spans
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure

@@ -27,6 +27,7 @@ __all__ = [
     "STATUS",
     "faded",
     "gamma",
+    "phase_colours",
     "pick",
     "ramp",
 ]
@@ -75,12 +76,18 @@ PHASES = {
     "backward": "#8a6bd1",
     "optimizer": "#12977a",
     "eval": "#4ba3d6",
+    "capture": "#7cb342",
+    "boosting": "#8a6bd1",
+    "step": "#5c6bc0",
     "copy": "#d2553f",
     "checkpoint": "#a0683c",
     "callback": "#9a8e1e",
     "logging": "#c9449a",
     "other": MUTED,
 }
+"""In the order of a step. A boosted model has no backward pass, whose colour its rounds have."""
+_OTHER_PHASES = ("#d64545", "#00a3b4", "#e573b5", "#c49a00")
+"""For phases of the user's own."""
 
 SEVERITY = {Severity.NOTICE: "#4ba3d6", Severity.WARNING: "#e0851a", Severity.CRITICAL: "#d64545"}
 
@@ -100,6 +107,13 @@ STATUS = {
 def pick(index: int) -> str:
     """Series colour number `index`, starting again after the last."""
     return SERIES[index % len(SERIES)]
+
+
+def phase_colours(names: Sequence[str]) -> list[str]:
+    """A colour for each phase: those we know have theirs in every view, the others theirs by the alphabet."""
+    others = sorted(set(names) - set(PHASES))
+    own = {name: _OTHER_PHASES[place % len(_OTHER_PHASES)] for place, name in enumerate(others)}
+    return [PHASES.get(name) or own[name] for name in names]
 
 
 def faded(colour: str, alpha: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from tdbg_lab.analysis.spans import merge_narrow, side_by_side
 from tdbg_lab.views.labels import count, safe
 from tdbg_lab.views.machines import named
-from tdbg_lab.views.palette import PHASES, faded, pick
+from tdbg_lab.views.palette import PHASES, faded, phase_colours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ def phase_tracks(
     length = np.asarray(spans["duration_ns"], dtype=np.float64) / _NS
     step = np.asarray(spans["step"], dtype=np.int64)
     traces, tracks = [], []
-    for index, each in enumerate(phases[:_MOST_TRACKS]):
+    for each, colour in zip(phases[:_MOST_TRACKS], phase_colours(phases), strict=False):
         for place, name in enumerate(names):
             own = phase == code[each] if owner is None else (phase == code[each]) & (owner == place)
             rows = np.flatnonzero(own)
@@ -67,7 +67,7 @@ def phase_tracks(
                 continue
             bars = merge_narrow(begin[rows], length[rows], step[rows], pixel)
             tracks.append(safe(named(each, name)))
-            traces.append(_track(tracks[-1], bars, pixel, PHASES.get(each) or pick(index)))
+            traces.append(_track(tracks[-1], bars, pixel, colour))
     return traces, tracks
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tdbg_lab.analysis.phases import training_spans, with_own_time
 from tdbg_lab.views.labels import count, percent, safe
-from tdbg_lab.views.palette import PHASES, pick
+from tdbg_lab.views.palette import phase_colours
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
 from tdbg_lab.views.registry import view
@@ -16,15 +16,13 @@ from tdbg_lab.views.step_times import no_steps
 from tdbg_lab.views.style import describe, empty, new_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
     from pandas import DataFrame
     from plotly import graph_objects as go
 
     from tdbg_lab.run import Run
 
-__all__ = ["phase_colours", "phase_shares", "phases_view"]
+__all__ = ["phase_shares", "phases_view"]
 
 _PARTS = 120
 _LAST_STEPS = 30
@@ -73,11 +71,6 @@ def phase_shares(run: Run, window_s: int) -> dict[str, float]:
     if not len(spans):
         return {}
     return _shares(with_own_time(spans))
-
-
-def phase_colours(names: Sequence[str]) -> list[str]:
-    """A colour for each phase: the same in every view."""
-    return [PHASES.get(name) or pick(index + 5) for index, name in enumerate(names)]
 
 
 def _shares(frame: DataFrame) -> dict[str, float]:

@@ -9,8 +9,7 @@ import numpy as np
 
 from tdbg_lab.analysis.phases import exclusive_ns, training_spans
 from tdbg_lab.views.labels import number, percent, safe
-from tdbg_lab.views.palette import ACCENT
-from tdbg_lab.views.phases import phase_colours
+from tdbg_lab.views.palette import ACCENT, phase_colours
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.style import describe, empty, new_figure

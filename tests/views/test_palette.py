@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tdbg_lab.profiler.spans import OWN_PHASES
 from tdbg_lab.views import palette
 
 
@@ -17,7 +18,11 @@ def _contrast(one, other):
 
 
 @pytest.mark.parametrize(
-    "colour", [*palette.CLASSES, palette.ACCENT, palette.BAD, palette.MUTED, *palette.SEVERITY.values()]
+    "colour",
+    [
+        *(*palette.CLASSES, palette.ACCENT, palette.BAD, palette.MUTED),
+        *(*palette.SEVERITY.values(), *palette.PHASES.values(), *palette.phase_colours("abcd")),
+    ],
 )
 def test_colour_reads_on_light_and_dark(colour):
     assert _contrast(colour, "#ffffff") > 2.3
@@ -38,3 +43,15 @@ def test_gamma_scale_starts_at_zero_and_ends_at_one():
     scale = palette.gamma(palette.SEQUENTIAL, 2.2)
     assert (scale[0][0], scale[-1][0]) == (0.0, 1.0)
     assert [position for position, _ in scale] == sorted(position for position, _ in scale)
+
+
+def test_phases_of_one_training_are_told_apart_whatever_their_order():
+    names = [name for name in palette.PHASES if name != "boosting"] + ["augment", "sync"]
+    colours = dict(zip(names, palette.phase_colours(names), strict=True))
+    assert len(set(colours.values())) == len(names)
+    backwards = palette.phase_colours(names[::-1])
+    assert dict(zip(names[::-1], backwards, strict=True)) == colours
+
+
+def test_each_phase_that_capture_tells_of_has_a_colour():
+    assert set(OWN_PHASES) <= set(palette.PHASES)
