@@ -16,7 +16,7 @@ import { CommandIDs } from '../commands';
 import { dashboardIcon } from '../icons';
 import { Dashboard } from '../panels/dashboard';
 import { IPanelRegistry, ITdbgService } from '../tokens';
-import { RUN_ARGS, attempt, rejectGone, targetRun } from './target';
+import { RUN_ARGS, attempt, panelRun, targetRun } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:dashboard',
@@ -50,13 +50,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: RUN_ARGS } },
       isEnabled: args => targetRun(app, service, args) !== undefined,
       execute: async args => {
-        const id = targetRun(app, service, args);
+        const id = await panelRun(app, service, args);
         if (id === undefined) {
           return;
         }
-        if (args['restoring'] === true) {
-          await rejectGone(service, id);
-        } else {
+        if (args['restoring'] !== true) {
           service.setCurrent(id);
         }
         await attempt(async () => {

@@ -16,7 +16,7 @@ import type { RunModel } from '../model/run';
 import { RULES_TILE } from '../panels/dashboard/layout';
 import { RulesPanel } from '../panels/rules';
 import { IPanelRegistry, ITdbgService } from '../tokens';
-import { RUN_ARGS, rejectGone, targetRun } from './target';
+import { RUN_ARGS, panelRun, targetRun } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:rules',
@@ -48,12 +48,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: RUN_ARGS } },
       isEnabled: args => targetRun(app, service, args) !== undefined,
       execute: async args => {
-        const id = targetRun(app, service, args);
+        const id = await panelRun(app, service, args);
         if (id === undefined) {
           return;
-        }
-        if (args['restoring'] === true) {
-          await rejectGone(service, id);
         }
         const open = tracker.find(found => found.run.id === id);
         if (open) {

@@ -44,14 +44,22 @@ export function targetData(
     ?.dataset[key];
 }
 
-/** Refuse to restore the panel of a run that is gone: the restorer forgets what its command rejects. */
-export async function rejectGone(
+/**
+ * Id of the run that `args` mean a panel of, if any.
+ *
+ * #### Notes
+ * It rejects where a panel is restored whose run is gone: the restorer forgets what its command rejects.
+ */
+export async function panelRun(
+  app: JupyterFrontEnd,
   service: ITdbgService,
-  run: string
-): Promise<void> {
-  if (await service.isGone(run)) {
-    throw new Error(`The run ${run} is gone.`);
+  args: ReadonlyPartialJSONObject
+): Promise<string | undefined> {
+  const id = targetRun(app, service, args);
+  if (id && args['restoring'] === true && (await service.isGone(id))) {
+    throw new Error(`The run ${id} is gone.`);
   }
+  return id;
 }
 
 /** Do something the user asked for; tell when it fails. */

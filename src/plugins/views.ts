@@ -27,7 +27,7 @@ import { accepts, tensorParam } from '../model/params';
 import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
 import { IPanelRegistry, ITdbgService } from '../tokens';
-import { RUN_ARGS, attempt, rejectGone, targetData, targetRun } from './target';
+import { RUN_ARGS, attempt, panelRun, targetData, targetRun } from './target';
 
 /** View that shows a tensor when no other is asked for. */
 const TENSOR_VIEW = 'histogram';
@@ -232,12 +232,9 @@ function addOpenCommands(
     },
     isEnabled: args => targetRun(app, service, args) !== undefined,
     execute: async args => {
-      const run = targetRun(app, service, args);
+      const run = await panelRun(app, service, args);
       if (run === undefined) {
         return;
-      }
-      if (args['restoring'] === true) {
-        await rejectGone(service, run);
       }
       await attempt(async () => {
         const panel = await views.create(
