@@ -115,8 +115,15 @@ export class TdbgService implements ITdbgService {
       await this.client.run(id);
       return false;
     } catch (error) {
-      return httpStatus(error) === 404 && this._hasExtension();
+      if (httpStatus(error) !== 404) {
+        return false;
+      }
     }
+    // Without the extension there is no run either, and every one may come back with it.
+    return this.client.status().then(
+      () => true,
+      () => false
+    );
   }
 
   async figure(
@@ -206,14 +213,6 @@ export class TdbgService implements ITdbgService {
       throw error;
     }
     this._updateConnection();
-  }
-
-  /** Whether it is us who answers. */
-  private async _hasExtension(): Promise<boolean> {
-    return this.client.runs().then(
-      () => true,
-      () => false
-    );
   }
 
   private async _fetchList(): Promise<void> {

@@ -63,10 +63,9 @@ async function restoreCurrent(
   const saved = (await state.fetch(STATE_ID)) as
     { current?: unknown } | undefined;
   const last = saved?.current;
-  if (typeof last === 'string' && !(await service.isGone(last))) {
-    if (service.current === null) {
-      service.setCurrent(last);
-    }
+  const isThere = typeof last === 'string' && !(await service.isGone(last));
+  if (isThere && service.current === null) {
+    service.setCurrent(last);
   }
   service.currentChanged.connect((_, run) => {
     void state.save(STATE_ID, { current: run?.id ?? null });

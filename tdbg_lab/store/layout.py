@@ -28,8 +28,8 @@ SEALED = "parquet"
 
 _RANK = re.compile(r"rank-(\d{5})")
 _SEGMENT = re.compile(r"(stats|spans|system)-(\d{6,9})\.(arrows|parquet)")
-_JUST_NOW_NS = 10**8
-"""Age below which a file system may not tell two changes apart, and more."""
+CLOCK_GRAIN_NS = 10**8
+"""Time within which a file system may give two changes the same time, and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ def list_segments(directory: Path) -> dict[str, list[SegmentFile]]:
     directory that has changed just now is read twice: a segment is sealed once.
     """
     found: dict[str, dict[int, SegmentFile]] = {stream: {} for stream in STREAMS}
-    before_ns = _changed_ns(directory)
+    before_ns = modified_ns(directory)
     _add_segments(directory, found)
-    after_ns = _changed_ns(directory)
-    if after_ns != before_ns or time.time_ns() - after_ns < _JUST_NOW_NS:
+    after_ns = modified_ns(directory)
+    if after_ns != before_ns or time.time_ns() - after_ns < CLOCK_GRAIN_NS:
         _add_segments(directory, found)
     return {stream: [segments[n] for n in sorted(segments)] for stream, segments in found.items()}
 
@@ -88,9 +88,10 @@ def _add_segments(directory: Path, found: dict[str, dict[int, SegmentFile]]) -> 
             found[stream][number] = SegmentFile(stream, number, sealed, Path(entry.path))
 
 
-def _changed_ns(directory: Path) -> int:
+def modified_ns(path: Path) -> int:
+    """When a file or directory was changed last; 0 when it is not there."""
     try:
-        return directory.lstat().st_mtime_ns
+        return path.lstat().st_mtime_ns
     except OSError:
         return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
-from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segments
+from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segments, modified_ns
 from tdbg_lab.store.limits import MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.seal import STEPS_KEY
@@ -115,17 +115,10 @@ def _newest(path: Path) -> tuple[SegmentFile | None, int]:
         segments = list_segments(directory)
         for stream in segments.values():
             if stream:
-                written_ns = max(written_ns, _modified_ns(stream[-1].path))
+                written_ns = max(written_ns, modified_ns(stream[-1].path))
         if segments["stats"] and newest is None:
             newest = segments["stats"][-1]
-    return newest, written_ns or _modified_ns(path / RUN_FILE)
-
-
-def _modified_ns(path: Path) -> int:
-    try:
-        return path.lstat().st_mtime_ns
-    except OSError:
-        return 0
+    return newest, written_ns or modified_ns(path / RUN_FILE)
 
 
 def _last_step(segment: SegmentFile) -> int:

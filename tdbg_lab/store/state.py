@@ -11,7 +11,15 @@ import numpy as np
 from tdbg_lab.store.cache import ColumnCache
 from tdbg_lab.store.clocks import Clocks
 from tdbg_lab.store.events import TIME, LiveEvents, SealedEvents, between, moved
-from tdbg_lab.store.layout import SEALED, SegmentFile, list_ranks, list_segments, segment_path
+from tdbg_lab.store.layout import (
+    CLOCK_GRAIN_NS,
+    SEALED,
+    SegmentFile,
+    list_ranks,
+    list_segments,
+    modified_ns,
+    segment_path,
+)
 from tdbg_lab.store.limits import MAX_PROBLEMS
 from tdbg_lab.store.live import LiveStats
 from tdbg_lab.store.parquet import FooterCache
@@ -34,7 +42,6 @@ Segment = LiveStats | SealedStats | LiveEvents | SealedEvents
 _LIVE = (LiveStats, LiveEvents)
 _MOST_LOOKS = 4
 """How often a directory is listed in one refresh when segments vanish between listing and opening."""
-_CLOCK_GRAIN_NS = 10**8
 _FOREVER = 2**63 - 1
 _Place = tuple[int, str, int]
 """Rank, stream, number."""
@@ -80,7 +87,7 @@ class RunState:
         newest = [0]
         for rank, directory in ranks.items():
             changed = self._refresh_rank(rank, directory) or changed
-            newest += [_modified_ns(path) for path in self._newest.get(rank, ())]
+            newest += [modified_ns(path) for path in self._newest.get(rank, ())]
         self.last_write_ns = max(newest)
         if changed:
             self._steps.clear()
@@ -98,9 +105,9 @@ class RunState:
 
     def _look(self, rank: int, directory: Path) -> bool:
         """List a rank's directory when it changed, else only poll what is live."""
-        modified_ns = _modified_ns(directory)
+        changed_ns = modified_ns(directory)
         listed_at_ns = time.time_ns()
-        if self._listed.get(rank) == modified_ns:
+        if self._listed.get(rank) == changed_ns:
             live = [p for p, s in self._segments.items() if p[0] == rank and isinstance(s, _LIVE)]
             polled = [self._poll(place, self._segments[place]) for place in live]
             return any(polled)
@@ -117,8 +124,8 @@ class RunState:
             changed = True
         self._newest[rank] = [segments[-1].path for segments in listed.values() if segments]
         # A change within the clock's grain of this look would go unseen: look again for a while.
-        settled = listed_at_ns - modified_ns > _CLOCK_GRAIN_NS and not self._retry
-        self._listed[rank] = modified_ns if settled else -1
+        settled = listed_at_ns - changed_ns > CLOCK_GRAIN_NS and not self._retry
+        self._listed[rank] = changed_ns if settled else -1
         return changed
 
     def steps(self, rank: int | None = None) -> NDArray[np.int64]:
@@ -156,7 +163,7 @@ class RunState:
         try:
             return _read_stats(segment, query)
         except FileNotFoundError:
-            self._changed = self._seal(place, segment) or self._changed
+            self._changed = self._take_sealed(place, segment) or self._changed
             if self._segments[place] is segment:
                 raise
         return _read_stats(self._segments[place], query)
@@ -243,14 +250,14 @@ class RunState:
             self._retry = True
             self._listed.pop(place[0], None)
             if not segment.path.exists():
-                return self._seal(place, segment)
+                return self._take_sealed(place, segment)
             del self._segments[place]
             return True
         if segment.problem is not None:
             self._problem(segment.problem)
         return changed
 
-    def _seal(self, place: _Place, live: Segment) -> bool:
+    def _take_sealed(self, place: _Place, live: Segment) -> bool:
         """A live segment is gone: take its sealed form; without one what was read stands until a listing."""
         sealed = segment_path(live.path.parent, place[1], place[2], SEALED)
         opened = self._open(SegmentFile(place[1], place[2], sealed=True, path=sealed))
@@ -260,7 +267,7 @@ class RunState:
         return _grown(live, opened)
 
     def _open(self, file: SegmentFile) -> Segment | None:
-        if file.path in self._refused and self._refused[file.path] == _modified_ns(file.path):
+        if file.path in self._refused and self._refused[file.path] == modified_ns(file.path):
             return None
         try:
             if not file.sealed:
@@ -270,7 +277,7 @@ class RunState:
                 return SealedStats(file.path, self.names, self._cache, self._footers)
             return SealedEvents(file.path, file.stream, self._cache, self._footers)
         except ValueError as error:
-            self._refused[file.path] = _modified_ns(file.path)
+            self._refused[file.path] = modified_ns(file.path)
             self._problem(_said(error))
         except OSError:  # gone since the listing, or not ours to read
             self._retry = True
@@ -316,7 +323,3 @@ def _stamp(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return facts.st_ino, facts.st_mtime_ns
-
-
-def _modified_ns(path: Path) -> int:
-    return _stamp(path)[1]

@@ -52,7 +52,9 @@ def test_nothing_that_was_read_once_is_missing_later(tmp_path, monkeypatch):
         assert len(found) >= n_known
         assert (found.block.count == 6).all()
         n_known = len(found)
-        assert (run.tensor("a.weight").histogram_columns(8)[1].count % 6 == 0).all()
+        counts = run.tensor("a.weight").histogram_columns(8)[1].count
+        assert counts.all()
+        assert counts.sum() >= 6 * n_known
         assert run.problems == []
     training.join()
     run.refresh()
