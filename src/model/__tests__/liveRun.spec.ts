@@ -33,4 +33,27 @@ describe('openLiveRun', () => {
     service.runs.put(summary({ id: 'other', status: 'running' }));
     expect(service.current?.id).toBe('mine');
   });
+
+  it('goes on to the next run once the open one has ended', () => {
+    openLiveRun(service);
+    service.runs.put(summary({ id: 'first', status: 'running' }));
+    service.runs.put(summary({ id: 'first', status: 'finished' }));
+    expect(service.current?.id).toBe('first');
+    service.runs.put(summary({ id: 'second', status: 'running' }));
+    expect(service.current?.id).toBe('second');
+  });
+
+  it('stays with the run that the user goes back to', () => {
+    openLiveRun(service);
+    service.runs.put(summary({ id: 'first', status: 'running' }));
+    service.runs.put(summary({ id: 'first', status: 'finished' }));
+    service.runs.put(summary({ id: 'second', status: 'running' }));
+    service.setCurrent('first');
+    service.runs.put(
+      summary({ id: 'second', status: 'running', last_step: 7 })
+    );
+    expect(service.current?.id).toBe('first');
+    service.runs.put(summary({ id: 'third', status: 'running' }));
+    expect(service.current?.id).toBe('first');
+  });
 });
