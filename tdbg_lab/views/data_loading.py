@@ -103,10 +103,22 @@ def loading_view(
         _line(found.step, found.wait_s, n_out, "waiting for data", PHASES["data"]),
     ]
     figure = new_figure(traces)
-    figure.update_layout(
-        xaxis=step_axis(found.step), yaxis={"title": {"text": "Time (ms)"}, "rangemode": "tozero"}
-    )
+    top_ms, beyond = _top(found)
+    axis = {"rangemode": "tozero"} if top_ms is None else {"range": [0.0, top_ms]}
+    figure.update_layout(xaxis=step_axis(found.step), yaxis={"title": {"text": "Time (ms)"}, **axis})
+    if beyond:
+        said += f" {count(beyond, 'step')} {'is' if beyond == 1 else 'are'} higher than the axis."
     return describe(figure, said, step=step)
+
+
+def _top(found: Waiting) -> tuple[float | None, int]:
+    """Where the axis of times ends, ms, and how many steps are higher: None, where it holds them all.
+
+    The first step may take many times as long as all others, which would lie on the axis then.
+    """
+    ms = np.maximum(found.wait_s, found.busy_s) * 1e3
+    top = 1.3 * float(np.percentile(ms[_FIRST_STEPS:], 99)) if len(ms) > 2 * _FIRST_STEPS else 0.0
+    return (top, int((ms > top).sum())) if 0 < 2 * top < ms.max() else (None, 0)
 
 
 def _histogram(found: Waiting) -> go.Figure:

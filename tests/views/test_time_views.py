@@ -120,6 +120,15 @@ def test_data_loading_says_how_busy_workers_are_and_how_long_copies_take(tmp_pat
     assert "; its workers compute 75.0% of the time; copies to the GPU take 1.5 ms a step" in said
 
 
+@pytest.mark.parametrize(("first", "cut"), [(1000, True), (10, False)])
+def test_a_first_step_that_takes_many_times_longer_does_not_set_the_axis(tmp_path, first, cut):
+    run = made(tmp_path / "run", 40, extra=("other", first, {0}))
+    figure = call_view(run, "data_loading", {})
+    said = figure.layout.meta["tdbg"]["caption"]
+    assert said.endswith(" 1 step is higher than the axis.") is cut
+    assert figure.layout.yaxis.range == ((0.0, pytest.approx(1.3 * 6)) if cut else None)
+
+
 def test_data_loading_that_is_quick_is_left_alone(tmp_path):
     run = made(tmp_path / "run", 60, data_of_rank_0=-5.9)
     assert caption(run, "data_loading").endswith("data loading does not hold training up.")
