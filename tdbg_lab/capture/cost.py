@@ -21,7 +21,7 @@ class Cost:
     capture_ms: float = 0.0
     """Time in capture per step, ms, in the training thread."""
     step_ms: float = 0.0
-    """Duration of a step, ms, capture included."""
+    """Duration of a step, ms, capture included; from its first forward on where an evaluation precedes it."""
     bytes_written: int = 0
     """Since the run began."""
 
@@ -34,7 +34,7 @@ class Cost:
 class CostMeter:
     """Averages capture time and step duration between two readings."""
 
-    __slots__ = ("_capture_ns", "_counted", "_last_spent_ns", "_mark_ns", "_wall_ns", "last")
+    __slots__ = ("_capture_ns", "_counted", "_last_spent_ns", "_mark_ns", "_wall_ns", "last", "skipped")
 
     def __init__(self) -> None:
         self.last = Cost()
@@ -43,10 +43,18 @@ class CostMeter:
         self._capture_ns = 0
         self._wall_ns = 0
         self._counted = 0
+        self.skipped = False
+        """Whether the current step was not counted from its beginning, and may be from its first forward."""
 
     def skip(self) -> None:
-        """The current step holds something that is not training: do not count it."""
+        """The current step holds something that is not training: do not count it, or only what follows it."""
         self._mark_ns = 0
+        self.skipped = True
+
+    def go_on(self, spent_ns: int) -> None:
+        """The first forward of a step that trains begins, after what is not counted."""
+        self.skipped = False
+        self._mark_ns, self._last_spent_ns = perf_counter_ns(), spent_ns
 
     def step_done(self, spent_ns: int) -> None:
         """A step is over; `spent_ns` is the time in capture since the run began."""
@@ -56,6 +64,7 @@ class CostMeter:
             self._capture_ns += spent_ns - self._last_spent_ns
             self._counted += 1
         self._mark_ns = now
+        self.skipped = False
         self._last_spent_ns = spent_ns
 
     def read(self, bytes_written: int) -> Cost | None:

@@ -61,6 +61,14 @@ class Engine:
         The same for module hooks: 0 outside of a forward.
     """
 
+    _step_seen = False
+    """Whether something of the current step was called to train."""
+    _without_gradients = False
+    """Whether the last forward was one that nothing can be trained by."""
+    _pause: tuple[str, int] | None = None
+    """A forward or a backward is over: what the time since then was spent on if another forward follows, and
+    since when, by `time.perf_counter_ns`."""
+
     def __init__(
         self,
         folder: RunFolder,
@@ -96,8 +104,8 @@ class Engine:
         self.open = True
         self.rootless = False
         """Root forwards are not seen: the model is called by its parts, or compiled elsewhere."""
-        self.forwards = self.forwards_ever = 0
-        """Train forwards seen in the current step, and forwards seen so far."""
+        self.forwards = self.forwards_ever = self.backwards = 0
+        """Train forwards seen in the current step, all seen so far, and backwards in the current step."""
         self.lock = RLock()
         """Held while a layer is read."""
         self.layers: ref[Layers] | None = None
@@ -105,8 +113,9 @@ class Engine:
         self.layers_seen = False
         """Whether a layer's hook was called in the current forward, where one is due."""
         self.step_began_ns, self.last_active_ns = 0, perf_counter_ns()
-        """When a root was called first in this step to train, 0 before; and when the training was seen last:
-        it began, a root was called, a step ended. By `time.perf_counter_ns`."""
+        """When something was called first in the last step to train, 0 before; and when the training was seen
+        last: it began, a root was called of which there may be a backward, a step ended. By
+        `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
         self.loss_visit = -1
@@ -127,25 +136,37 @@ class Engine:
 
     # -- forwards ---------------------------------------------------------------------------------
 
-    def begin_forward(self, *, training: bool) -> None:
-        """A root model is called; calls within calls do not count."""
+    def begin_forward(self, *, training: bool, gradients: bool = True) -> None:
+        """A root model is called; calls within calls do not count.
+
+        Parameters
+        ----------
+        gradients
+            Whether there may be a backward of it.
+        """
         self.depth += 1
         if self.depth > 1:
             return
         self.forwards_ever += 1
-        self.last_active_ns = now = perf_counter_ns()
+        self._without_gradients = not gradients
+        now = perf_counter_ns()
         mode = self.override or (_TRAIN if training else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
         if mode is _TRAIN:
-            if not self.forwards:
-                self.step_began_ns = now
             self.forwards += 1
+            self.last_active_ns = now
+            if not self._step_seen:
+                self._begin_step(now)
         else:
+            if gradients:
+                self.last_active_ns = now
             self.meter.skip()
         self._enter(mode, micro)
         if self._watching or self.mask & self.module_bits:
             self.watch_layers()
+        if self._pause is not None:
+            self._end_pause()
         if self.phases is not None:
             self.phases.switch("forward" if mode is _TRAIN else "eval", self.step)
 
@@ -156,8 +177,54 @@ class Engine:
             return
         self.depth = 0
         self.module_mask = self.mask & self.module_bits if self.rootless else 0
-        if self.phases is not None:
-            self.phases.switch("backward" if self.recorder.mode is _TRAIN else "data", self.step)
+        if self.recorder.mode is _TRAIN:
+            self._pause = "other", perf_counter_ns()
+        elif not self._without_gradients:  # a backward of it may follow
+            self._pause = "data", perf_counter_ns()
+        elif self.phases is not None:
+            self.phases.switch("data", self.step)
+
+    def begin_parts(self) -> None:
+        """A part of a model is called to train, where nobody calls the whole."""
+        if self.depth or not self.open or self.override not in {None, _TRAIN}:
+            return
+        if self.recorder.mode is not _TRAIN:  # the whole was called to evaluate
+            self._without_gradients = False
+            self.enter_train_step()
+            self.watch_layers()
+        self.last_active_ns = now = perf_counter_ns()
+        if not self._step_seen:
+            self._begin_step(now)
+        if self._pause is not None:
+            self._end_pause()
+        if self.phases is not None and self.phases.current != "forward":
+            self.phases.switch("forward", self.step)
+
+    def begin_backward(self) -> None:
+        """A backward of the training begins."""
+        if self._without_gradients and not self.override and self.recorder.mode is not _TRAIN:
+            self.enter_train_step()  # of what was called before, or by its parts
+        self.backwards += 1
+        self._pause = None
+        if self.phases is not None and self.recorder.mode is _TRAIN:
+            self.phases.switch("backward", self.step)
+
+    def end_backward(self) -> None:
+        """A backward is over: what is trained next needs data, if it is not the end of the step."""
+        self._pause = "data", perf_counter_ns()
+
+    def _begin_step(self, now: int) -> None:
+        """Something is called to train, for the first time in this step."""
+        self._step_seen = True
+        self.step_began_ns = now
+        if self.meter.skipped:
+            self.meter.go_on(self.guard.spent_ns)
+
+    def _end_pause(self) -> None:
+        """Another forward begins."""
+        if self.phases is not None and self._pause is not None:
+            self.phases.split(*self._pause, self.step)
+        self._pause = None
 
     def enter_train_step(self) -> None:
         """Make the train mode of this step the current place, whatever forward came last."""
@@ -240,7 +307,10 @@ class Engine:
         if self.recorder.mode is not _TRAIN or self.recorder.step != self.step:
             self.enter_train_step()
         if self.phases is not None:
+            if self._pause is not None and self._pause[0] == "other":  # a backward of which nobody was told
+                self.phases.split("backward", self._pause[1], self.step)
             self.phases.switch("capture" if self.mask & self.costly else "optimizer", self.step)
+        self._pause = None
 
     def step_begins(self) -> None:
         """What is read before the step has been read."""
@@ -267,8 +337,9 @@ class Engine:
         self.last_active_ns = perf_counter_ns()
         if self.phases is not None:
             self.phases.switch(self.between, self.step)
-        self.forwards = 0
+        self.forwards = self.backwards = 0
         self.depth = 0
+        self._step_seen, self._pause = False, None
         self._micro.clear()
         self.guard.step = self.step
         if self.rootless:
@@ -286,6 +357,8 @@ class Engine:
 
     def enter_phase(self, phase: str) -> None:
         """Go on to a phase that only the framework knows of, such as a whole compiled ``step``."""
+        if self._pause is not None:
+            self._end_pause()
         if self.phases is not None:
             self.phases.switch(phase, self.step)
 

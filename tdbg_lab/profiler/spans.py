@@ -124,6 +124,23 @@ class PhaseRecorder:
             del stack[0]
         stack.append((phase, phase, now, step))
 
+    def split(self, phase: str, at: int, step: int = -1) -> None:
+        """Of the innermost span, if it is one of `OWN_PHASES`, what came after `at` was another phase.
+
+        Both end now: a `switch` to the next phase follows.
+
+        Parameters
+        ----------
+        at
+            By `time.perf_counter_ns`.
+        """
+        if self.error is not None or not self._open or self._open[-1][1] not in OWN_PHASES:
+            return
+        open_span, now = self._open.pop(), time.perf_counter_ns()
+        at = max(at, open_span[2])
+        self._finish(open_span, at)
+        self.ended(phase, at, now, step)
+
     def end_all(self) -> None:
         """End every open span: what a step boundary does after lost ends."""
         now = time.perf_counter_ns()

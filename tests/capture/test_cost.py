@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -60,3 +61,20 @@ def test_steps_that_are_not_saved_call_little_of_ours(attach, net, checks, most)
     assert sum(found.values()) <= most, found.most_common(30)
     handle.detach()
     assert sum(calls_a_step(net, optimizer, criterion, 2).values()) == 0
+
+
+def test_the_cost_is_known_where_each_step_follows_an_evaluation(attach, net):
+    """Full batches: what a step takes is counted from its first forward on."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    handle = attach(net, optimizer=optimizer, profiler=False)
+    for _ in range(4):
+        net.train()
+        train(net, optimizer, 1)
+        net.eval()
+        with torch.no_grad():
+            net(torch.randn(8, 1, 8, 8))
+        time.sleep(0.2)
+    handle.detach()
+    step_ms = handle.run.scalars("tdbg/step_ms").values
+    assert len(step_ms) == 3
+    assert step_ms.max() < 200

@@ -197,6 +197,26 @@ def test_model_that_raises_leaves_capture_intact(attach):
     assert not handle.problems
 
 
+def test_optimizers_that_are_met_one_after_the_other_share_their_steps(attach):
+    """One for each parameter, as programs have that make them when they are first needed."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizers = [torch.optim.SGD([one], lr=0.01 * (i + 1)) for i, one in enumerate(model.parameters())]
+    handle = attach(model)
+    for _ in range(4):
+        model.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        for one in optimizers:
+            one.step()
+    handle.detach()
+    run = handle.run
+    assert run.steps(tensor="loss/objective").tolist() == [0, 1, 2, 3]
+    for i in range(4):
+        rates = run.scalars(f"optimizer/lr/{i}.0")
+        assert rates.steps.tolist() == [1, 2, 3]
+        assert rates.values == pytest.approx(0.01 * (i + 1))
+    assert not [name for name in run.tensor_names() if name.endswith("/") or "/." in name]
+
+
 def test_model_called_by_its_parts_is_captured(attach):
     model = nn.ModuleDict({"encoder": nn.Linear(3, 2), "decoder": nn.Linear(2, 3)})
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -47,6 +47,29 @@ def test_spans_nest_and_the_outer_contains_the_inner() -> None:
     assert inner[2] + inner[3] <= outer[2] + outer[3]
 
 
+def test_a_span_is_split_where_it_became_another_phase() -> None:
+    writer = MemoryWriter()
+    recorder = PhaseRecorder(writer)
+    recorder.begin("mine")
+    recorder.switch("forward", 3)
+    at = time.perf_counter_ns()
+    recorder.split("other", at, 3)
+    assert recorder.current == "mine"
+    recorder.close()
+    forward, other, _ = writer.spans
+    assert [forward[0], other[0]] == ["forward", "other"]
+    assert forward[2] + forward[3] == other[2]
+
+
+def test_a_phase_of_the_user_is_not_split() -> None:
+    writer = MemoryWriter()
+    recorder = PhaseRecorder(writer)
+    recorder.begin("mine")
+    recorder.split("other", time.perf_counter_ns())
+    recorder.close()
+    assert [span[0] for span in writer.spans] == ["mine"]
+
+
 def test_switch_leaves_no_gap() -> None:
     writer = MemoryWriter()
     recorder = PhaseRecorder(writer)

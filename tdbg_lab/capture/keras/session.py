@@ -287,7 +287,7 @@ class KerasSession:
         """Run a batch in eval or predict mode."""
         engine, guard = self.engine, self.engine.guard
         outside, engine.override = engine.override, mode
-        engine.begin_forward(training=False)
+        engine.begin_forward(training=False, gradients=False)
         try:
             due = engine.mask
             if not due & self.output_bits or not self._can_look(model):

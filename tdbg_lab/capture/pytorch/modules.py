@@ -15,7 +15,7 @@ from tdbg_lab.capture.pytorch.known import KnownTensors
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import tensors_in
-from tdbg_lab.records import Kind, Mode
+from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
     from tdbg_lab.capture.engine import Engine
+    from tdbg_lab.capture.pytorch.first_part import FirstPart
     from tdbg_lab.capture.pytorch.known import Known
     from tdbg_lab.capture.pytorch.last_measured import LastMeasured
     from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
@@ -37,7 +38,9 @@ _MAX_CALLS = 64
 _MAX_SHAPES = 64
 
 
-def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks, last: LastMeasured) -> None:
+def hook_modules(
+    engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks, last: LastMeasured, first: FirstPart
+) -> None:
     """Hook every module whose outputs or inputs some collection wants."""
     scripted = []
     for site in sites:
@@ -48,7 +51,7 @@ def hook_modules(engine: Engine, sites: Sequence[ModuleSite], layers: LayerHooks
             scripted.append(site.label)
             continue
         for kind in (Kind.ACTIVATION, Kind.INPUT):
-            probe = ModuleProbe(engine, kind, site, last)
+            probe = ModuleProbe(engine, kind, site, last, first)
             mask = probe.possible(module)
             if mask:
                 hook = ModuleHook(None, engine, mask, probe.base, probe.take)
@@ -88,11 +91,14 @@ def marks_of(module: nn.Module) -> tuple[str, ...]:
 class ModuleProbe:
     """What passes through one module: its outputs or its inputs."""
 
-    __slots__ = ("_calls", "_engine", "_known", "_last", "_visit", "base", "kind", "path")
+    __slots__ = ("_calls", "_engine", "_first", "_known", "_last", "_visit", "base", "kind", "path")
 
-    def __init__(self, engine: Engine, kind: Kind, site: ModuleSite, last: LastMeasured) -> None:
+    def __init__(
+        self, engine: Engine, kind: Kind, site: ModuleSite, last: LastMeasured, first: FirstPart
+    ) -> None:
         self._engine = engine
         self._last = last
+        self._first = first
         self.kind = kind
         self.path = site.path or site.label
         self.base = f"{kind}/{site.label}"
@@ -116,8 +122,10 @@ class ModuleProbe:
     def take(self, module: nn.Module, values: tuple[Any, ...], due: int) -> None:
         """Reduce what the hook got: (arguments, output) or (arguments, keyword arguments)."""
         engine = self._engine
-        if engine.rootless and module.training is not (engine.recorder.mode is Mode.TRAIN):
-            return
+        if engine.rootless:
+            if not self._first.belongs(module):
+                return
+            due &= engine.mask  # it may have begun another mode
         if self._visit != engine.visit:
             self._visit, self._calls = engine.visit, 0
         tensors = tensors_in(values if self.kind is Kind.INPUT else values[1])

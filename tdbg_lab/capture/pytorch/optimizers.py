@@ -66,6 +66,8 @@ class OptimizerWatch:
         """Whether nothing of the step that the optimizer is making is looked at."""
         self._fresh = False
         """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
+        self._late: Optimizer | None = None
+        """The optimizer that is making a step which belongs to the one that was closed last."""
         self._owned: set[int] = set()
         self._rivals: dict[str, set[str]] = {}
         """Of each optimizer, with whom it takes turns."""
@@ -78,6 +80,8 @@ class OptimizerWatch:
 
     def add(self, name: str, optimizer: Optimizer) -> None:
         """Watch one more optimizer."""
+        if "" in self._names.values():
+            self._number_first()
         self._names[optimizer] = name
         self._expected.add(name)
         self._fresh = True
@@ -85,6 +89,25 @@ class OptimizerWatch:
         self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
         if self.checks is not None:
             self.checks.add(optimizer)
+
+    def join(self, name: str, optimizer: Optimizer) -> None:
+        """Watch one more optimizer, which is about to step for the first time."""
+        others = [moved for one in self._names if (moved := _moved_by(one))]
+        self.add(name, optimizer)
+        engine = self._engine
+        # The others have stepped, and nothing was trained since: their step was closed too early.
+        closed = bool(others) and not (self._stepped or engine.forwards or engine.backwards)
+        if closed and _moved_by(optimizer).isdisjoint(set().union(*others)):
+            self._late = optimizer
+
+    def _number_first(self) -> None:
+        """The optimizer that had no name, being the only one, gets one."""
+        for one, name in list(self._names.items()):
+            self._names[one] = name or "0"
+        self._expected = {name or "0" for name in self._expected}
+        self._stepped = {name or "0" for name in self._stepped}
+        if "" in self._unclipped:
+            self._unclipped["0"] = self._unclipped.pop("")
 
     def _note_strangers(self, optimizer: Optimizer) -> None:
         """Say it when an optimizer has none of the parameters that are watched."""
@@ -131,7 +154,9 @@ class OptimizerWatch:
     def before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """The optimizer is about to step: gradients are complete, clipped and unscaled."""
         engine = self._engine
-        if self._stepped and self._names[optimizer] in self._stepped:
+        if self._late is optimizer:
+            return
+        if self._names[optimizer] in self._stepped:
             # A second time: the others do not take part in every step.
             self._expected = set(self._stepped)
             self._close()
@@ -153,21 +178,27 @@ class OptimizerWatch:
             self.checks.before_step(optimizer, closure=self._closure, first=first)
         if "found_inf" in optimizer.__dict__:
             engine.guard.run("optimizer/skipped_steps", self._note_fused_skip, optimizer, due)
-        if not due & (self._optimizer_mask | self.parameters.mask):
-            return
-        live = self.parameters.live()
+        if due & (self._optimizer_mask | self.parameters.mask):
+            self._read_before(optimizer, name, due, first=first)
+
+    def _read_before(self, optimizer: Optimizer, name: str, due: int, *, first: bool) -> None:
+        """Read what is due before the step."""
+        guard, live = self._engine.guard, self.parameters.live()
         self._owned = self._ids(optimizer, live, first=first)
         if not self._closure:
             self._read(optimizer, name, due, live, values=first)
         elif first:
             record = partial(self.parameters.record, values=True, gradients_of=None)
-            engine.guard.run("parameters", record, live, due)
+            guard.run("parameters", record, live, due)
         if due & self._optimizer_mask:
-            engine.guard.run("optimizer/update_ratio", self._updates.before, live, due, self._owned)
+            guard.run("optimizer/update_ratio", self._updates.before, live, due, self._owned)
 
     def after(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """The optimizer has stepped."""
         engine = self._engine
+        if self._late is optimizer:
+            self._late = None
+            return
         if self._resting:
             self._resting = False
             if self.checks is not None:

@@ -84,7 +84,7 @@ class RootProbe:
             engine.before_step()
             self._watch.by_hand.read(gradients=False)
             engine.close_step()
-        engine.begin_forward(training=training)
+        engine.begin_forward(training=training, gradients=torch.is_grad_enabled())
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)

@@ -14,6 +14,7 @@ from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.copies import CopyWatch
+from tdbg_lab.capture.pytorch.first_part import FirstPart
 from tdbg_lab.capture.pytorch.fleeting import ScriptWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
 from tdbg_lab.capture.pytorch.graphs import GraphWatch
@@ -37,7 +38,7 @@ from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from torch import nn
     from torch.utils.hooks import RemovableHandle
@@ -129,6 +130,7 @@ class TorchSession:
         self._place(sites)
         self.parameters = ParameterProbe(engine, parameter_sites(models))
         self.watch = OptimizerWatch(engine, self.parameters)
+        self._first = FirstPart(engine, self.watch)
         self.settings = TorchSettings(engine, self.watch)
         if engine.plan.config.checks and not isinstance(engine.writer, SilentWriter):
             several = default_place().world_size > 1
@@ -142,7 +144,7 @@ class TorchSession:
         self._scripts = ScriptWatch()
         self._owner = ref(owner)
         try:
-            hook_modules(engine, sites, self._layers, self._last)
+            hook_modules(engine, sites, self._layers, self._last, self._first)
             self._losses, handles = hook_losses(owner, engine, losses, sites, self._is_sure)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
@@ -157,7 +159,8 @@ class TorchSession:
     ) -> None:
         engine = self.engine
         for name, optimizer in optimizers.items():
-            self._hook_optimizer(owner, name, optimizer)
+            self.watch.add(name, optimizer)
+            self._hook_optimizer(owner, optimizer)
         weak = {name: ref(model) for name, model in models.items()}
         for model in models.values():
             self._hook_root(owner, model)
@@ -195,8 +198,7 @@ class TorchSession:
 
     # -- optimizers -------------------------------------------------------------------------------
 
-    def _hook_optimizer(self, owner: object, name: str, optimizer: Optimizer) -> None:
-        self.watch.add(name, optimizer)
+    def _hook_optimizer(self, owner: object, optimizer: Optimizer) -> None:
         before = StepHook(owner, self.engine, "steps", self._before)
         after = StepHook(owner, self.engine, "steps", self._after, self._at_step_end)
         self._step_hooks.append(optimizer.register_step_pre_hook(before))
@@ -209,7 +211,8 @@ class TorchSession:
             return
         ours = {id(value) for _, value in self.parameters.live()}
         if any(id(one) in ours for group in optimizer.param_groups for one in group["params"]):
-            self._hook_optimizer(owner, str(len(self.watch)) if len(self.watch) else "", optimizer)
+            self.watch.join(str(len(self.watch)) if len(self.watch) else "", optimizer)
+            self._hook_optimizer(owner, optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._functional.active:  # the forward was interrupted
@@ -305,7 +308,7 @@ class TorchSession:
             hung = layers.hung
             layers.remove()
             layers.hang()
-            hook_modules(self.engine, sites, layers, self._last)
+            hook_modules(self.engine, sites, layers, self._last, self._first)
             if not hung:
                 layers.take_off()
             self._functional.place(sites)
@@ -370,6 +373,7 @@ class TorchSession:
     def begin_backward(self, objective: torch.Tensor) -> None:
         """What is recorded of it, and that Python is free from now on."""
         if self.engine.open:
+            self._tell(self.engine.begin_backward)
             self._take_objective(objective)
             self.engine.recorder.calm(now=True)
 
@@ -393,8 +397,21 @@ class TorchSession:
         self.engine.recorder.calm(now=False)
         if watch.objectives is not None:
             watch.objectives.end_backward()
-        if own and self.engine.open and self.engine.recorder.mode is Mode.TRAIN and not watch:
+        if not own or not self.engine.open:
+            return
+        if self.engine.phases is not None and not watch.within_closure:
+            self._tell(self.engine.end_backward)
+        if self.engine.recorder.mode is Mode.TRAIN and not watch:
             watch.by_hand.read(gradients=True)
+
+    def _tell(self, told: Callable[[], None]) -> None:
+        """Tell the engine of a backward; `Guard.run` takes a call more, at each step."""
+        guard, probe = self.engine.guard, "backward"
+        if probe not in guard.problems:
+            try:
+                told()
+            except Exception as error:  # noqa: BLE001
+                guard.failed(probe, error)
 
     def _is_sure(self) -> bool:
         return self._stance.sure
@@ -417,6 +434,7 @@ class TorchSession:
         self._graphs.detach()
         self._scripts.detach()
         self._layers.remove()
+        self._first.detach()
         self._resting.remove()
         self._remove(self._removable)
         if not self._in_step_hook:

@@ -8,7 +8,14 @@ from typing import Any
 
 import torch
 
-__all__ = ["EagerStance"]
+__all__ = ["EagerStance", "has_compiled"]
+
+
+def has_compiled() -> bool:
+    """Whether PyTorch's compiler was at work in this process. An optimizer loads it, too."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    counters = getattr(utils, "counters", None) or {}
+    return bool(counters.get("frames", {}).get("total", 0))
 
 
 class _Process:

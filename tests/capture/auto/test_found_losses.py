@@ -29,6 +29,33 @@ def test_loss_by_a_function_is_what_backward_is_called_on(watched):
     assert run.scalars("loss/objective").values.tolist() == pytest.approx(losses)
 
 
+def test_loss_of_a_student_is_not_its_teachers(watched):
+    """The teacher, trained before, is asked between the student's forward and its backward."""
+    losses = []
+
+    def program():
+        teacher = train()
+        teacher.eval()
+        torch.manual_seed(1)
+        student = net(5)
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+        for _ in range(4):
+            x, _ = batch()
+            told = student(x).log_softmax(1)
+            with torch.no_grad():
+                wanted = teacher(x).softmax(1)
+            loss = functional.kl_div(told, wanted, reduction="batchmean")
+            optimizer.zero_grad()
+            loss.backward()
+            losses.append(loss.item())
+            optimizer.step()
+
+    taught, run = watched(program)
+    assert run.scalars("loss/objective").values.tolist() == pytest.approx(losses)
+    assert taught.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
+    assert taught.steps(mode="train").tolist() == [0, 1, 2, 3]
+
+
 def test_loss_of_a_module_is_not_recorded_twice(watched):
     (run,) = watched(train)
     assert run.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 import torch
@@ -11,6 +11,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
+from tdbg_lab.capture.pytorch.values import tensors_in
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ class ModeWatch:
         self._evaluations = 0
         self._in_eval = 0
         """Eval forwards with gradients since the last step."""
+        self._attacked = False
+        """Whether one of them was of inputs with gradients, as those have that are to mislead the model."""
+        self._attacks = 0
+        """Steps of training that followed on such forwards."""
         self._run = 0
         self._begun = False
         self.find()
@@ -86,20 +91,22 @@ class ModeWatch:
         self._notes.set("dropout_layers", float(dropouts))
         self._notes.set("batch_norm_layers", float(norms))
 
-    def forward(self, module: nn.Module) -> None:
+    def forward(self, module: nn.Module, inputs: Any) -> None:
         """A root is called."""
         training = module.training
         parts = self._parts.get(id(module))
         evaluating = self._engine.recorder.mode is not _TRAIN
         if evaluating or self.evaluating or not training or not torch.is_grad_enabled():
-            self._note_evaluation(parts or (), evaluating=evaluating, training=training)
+            self._note_evaluation(parts or (), inputs, evaluating=evaluating, training=training)
         if not parts:
             return
         apart = [one for one in parts if (part := one.module()) is not None and part.training is not training]
         if apart or self._apart.get((id(module), training)):
             self._note_parts(id(module), apart, training=training)
 
-    def _note_evaluation(self, parts: Sequence[_Part], *, evaluating: bool, training: bool) -> None:
+    def _note_evaluation(
+        self, parts: Sequence[_Part], inputs: Any, *, evaluating: bool, training: bool
+    ) -> None:
         """A forward that is not one of training, in its engine's mode or its own, or follows such a one."""
         grad = torch.is_grad_enabled()
         if evaluating and not self.evaluating:
@@ -113,6 +120,7 @@ class ModeWatch:
                     self._notes.set("eval_in_train", float(self._passes))
         elif not training and grad:
             self._in_eval += 1
+            self._attacked = self._attacked or any(one.requires_grad for one in tensors_in(inputs))
 
     def _note_parts(self, whole: int, apart: list[_Part], *, training: bool) -> None:
         """Note which parts are in another mode than the whole."""
@@ -161,9 +169,14 @@ class ModeWatch:
         if self._off:
             self._note_off()
         if self._in_eval or self._run or not self._begun:
-            wrong = self._in_eval > 0 and not self._engine.forwards and any(self._parts.values())
+            trained = self._engine.forwards > 0
+            wrong = self._in_eval > 0 and not trained and any(self._parts.values())
             self._run = self._run + 1 if wrong else 0
-            self._in_eval = 0
+            if self._attacked and trained:
+                self._attacks += 1
+                if self._attacks & (self._attacks - 1) == 0:  # at the powers of two
+                    self._notes.set("attacks", float(self._attacks))
+            self._in_eval, self._attacked = 0, False
             self._notes.set("train_in_eval", float(self._run))
             if self._run == 1:
                 self._notes.set("unused_norms", float(len(self._unused)))

@@ -103,13 +103,23 @@ class CheckWatch:
             if not usual or self._pace.looking or not torch.is_grad_enabled():
                 self._usual = False
                 if (probe := "check/modes") not in off:
-                    modes.forward(module)
+                    modes.forward(module, inputs)
                 if self._gathering.active and (probe := "check/gathering") not in off:
                     self._gather(inputs)
             if (probe := "check/batch") not in off:
                 self._batches.forward(module, inputs)
         except Exception as error:  # noqa: BLE001
             engine.guard.failed(probe, error)
+
+    def part(self, inputs: Any) -> None:
+        """A part of a model is called first, where nobody calls the whole."""
+        off = self._engine.guard.problems
+        looking = self._pace.looking or not torch.is_grad_enabled()
+        if looking and self._gathering.active and (probe := "check/gathering") not in off:
+            try:
+                self._gather(inputs)
+            except Exception as error:  # noqa: BLE001
+                self._engine.guard.failed(probe, error)
 
     def _gather(self, inputs: Any) -> None:
         """Rows are shown to a model, or trained on: at the steps that are looked at."""
