@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
 __all__ = ["named_as_in_program", "visible"]
@@ -15,13 +15,16 @@ _NOT_THE_PROGRAM = ("torch.", "keras.", "tensorflow.", "tdbg_lab.", "importlib."
 
 
 def named_as_in_program(things: Sequence[Any]) -> dict[str, Any]:
-    """Each thing by the name of a variable that holds it, else by its class; one thing alone by ``""``."""
+    """Each thing by the name of a variable or a model that holds it, else by its class.
+
+    One thing alone by ``""``.
+    """
     if len(things) == 1:
         return {"": things[0]}
     frames = _program_frames()
     named: dict[str, Any] = {}
     for thing in things:
-        name = _variable(thing, frames) or type(thing).__name__.lower()
+        name = _variable(thing, frames) or _part(thing, frames) or type(thing).__name__.lower()
         unique, number = name, 2
         while unique in named:
             unique, number = f"{name}{number}", number + 1
@@ -46,10 +49,27 @@ def _program_frames() -> list[FrameType]:
 
 
 def _variable(thing: Any, frames: Sequence[FrameType]) -> str:
-    for frame in frames:
-        places = [frame.f_locals, getattr(frame.f_locals.get("self"), "__dict__", {}), frame.f_globals]
-        for place in places:
-            for name, value in list(place.items()):
-                if value is thing and name != "self" and not name.startswith("_"):
+    for place in _places(frames):
+        for name, value in list(place.items()):
+            if value is thing and name != "self" and not name.startswith("_"):
+                return str(name)
+    return ""
+
+
+def _part(thing: Any, frames: Sequence[FrameType]) -> str:
+    """What a model calls it that the program holds: one whose parts are called, and not itself."""
+    for place in _places(frames):
+        for holder in list(place.values()):
+            parts = getattr(holder, "__dict__", {}).get("_modules")
+            for name, part in list(parts.items()) if isinstance(parts, dict) else ():
+                if part is thing:
                     return str(name)
     return ""
+
+
+def _places(frames: Sequence[FrameType]) -> Iterator[Mapping[str, Any]]:
+    """Variables of the running functions, the innermost first, of their objects and their modules."""
+    for frame in frames:
+        yield frame.f_locals
+        yield getattr(frame.f_locals.get("self"), "__dict__", {})
+        yield frame.f_globals

@@ -459,3 +459,27 @@ def test_training_of_copies_that_belong_to_no_model_is_told_at_the_end(tmp_path,
         "nothing to attach to: SGD moves tensors that are parameters of no model of the program: tensors of"
     )
     assert "tdbg_lab.attach(model)" in watch.summary()
+
+
+class Agent(nn.Module):
+    """Asked and trained by a method of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.critic, self.actor = net(), net(5)
+
+    def judge(self, x):
+        return self.actor(x).square().mean() + self.critic(x).square().mean()
+
+
+def test_parts_of_a_model_that_nobody_calls_itself_are_named_as_it_names_them(watched):
+    def program():
+        agent = Agent()
+        optimizer = torch.optim.SGD(agent.parameters(), lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            agent.judge(batch()[0]).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    everywhere(run, "critic.0.weight", "actor.2.bias", "activation/critic.0", "activation/actor.2")
