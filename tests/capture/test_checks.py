@@ -356,6 +356,14 @@ def test_scheduler_steps_are_counted(attach, net, sgd, stepped):
     assert facts(handle, "scheduler_steps")[7] == (7 if stepped else 0)
 
 
+def test_the_scheduler_of_an_averaging_to_come_is_not_missed(attach, net, sgd):
+    handle = attach(net, optimizer=sgd)
+    schedule = torch.optim.swa_utils.SWALR(sgd, swa_lr=0.05)
+    train(net, sgd, 8)
+    assert facts(handle, "scheduler_steps") == {}
+    del schedule
+
+
 def test_same_batch_has_the_same_digest(attach, net, sgd):
     handle = attach(net, optimizer=sgd)
     x, y = batch(0)

@@ -46,7 +46,8 @@ def find_pair(run: RunView, regex: str | None = None) -> LossPair | None:
 
     A loss in evaluation mode goes with the one of its name in training mode (of boosting, with the
     same metric); a logged one like ``val_loss`` with the only training loss. An evaluation in which zeros
-    stand in for the targets, as of values that teach themselves, measures nothing.
+    stand in for the targets, as of values that teach themselves, measures nothing; nor do attacks on the
+    model that are trained on.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def missing_pair(run: RunView) -> str:
 
 def _held(run: RunView, regex: str | None) -> list[tuple[str, Scalars]]:
     found: list[tuple[str, Scalars]] = []
-    names = [name for name in run.losses(Mode.EVAL) if regex is None or re.search(regex, name)]
+    losses = [] if _attacks(run) else run.losses(Mode.EVAL)
+    names = [name for name in losses if regex is None or re.search(regex, name)]
     if names and all(_stands_in(run, name) for name in names):  # what is logged of it says no more
         return []
     found += [(name, run.scalars(name, Mode.EVAL)) for name in names]
@@ -92,6 +94,15 @@ def _held(run: RunView, regex: str | None) -> list[tuple[str, Scalars]]:
             if len(series.steps) and all(key.name != name for name, _ in found):
                 found.append((key.name, series))
     return found
+
+
+def _attacks(run: RunView) -> bool:
+    """Whether most steps look for inputs that mislead the model, in eval mode: that is no evaluation.
+
+    The fact grows at the powers of two, so that it is more than half of how many there were.
+    """
+    found = run.scalars("check/attacks").values
+    return len(found) > 0 and 4 * float(found[-1]) > run.step
 
 
 def _stands_in(run: RunView, loss: str) -> bool:

@@ -30,6 +30,12 @@ def test_flat_losses_are_a_notice(tmp_path: Path) -> None:
     assert finding.step_first > 15
 
 
+@pytest.mark.parametrize(("attacks", "fires"), [(32, False), (8, True)])
+def test_attacks_that_are_trained_on_are_no_evaluations(tmp_path: Path, attacks, fires) -> None:
+    made = Made(tmp_path / "run").step(0, {"check/attacks": attacks})
+    assert bool(write(made, 0.3, 0.7).check(Overtraining())[0]) is fires
+
+
 def test_losses_that_fall_are_left_alone(tmp_path: Path) -> None:
     assert write(Made(tmp_path / "run"), 0.3, 0.98).check(Overtraining())[0] == []
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.swa_utils import SWALR
 
 from tdbg_lab.capture.pytorch.instances import instances_of
 
@@ -58,8 +59,15 @@ def _scheduled(optimizer: Optimizer) -> bool:
 
 
 def _search(optimizers: list[Optimizer]) -> list[ref[LRScheduler]]:
-    """The schedulers of these optimizers. An optimizer does not know them, so they are searched for."""
+    """The schedulers of these optimizers. An optimizer does not know them, so they are searched for.
+
+    That of stochastic weight averaging waits until the averaging begins, late in a training.
+    """
     if not optimizers:
         return []
     ours = {id(one) for one in optimizers}
-    return [ref(one) for one in instances_of(LRScheduler) if id(getattr(one, "optimizer", None)) in ours]
+    return [
+        ref(one)
+        for one in instances_of(LRScheduler)
+        if id(getattr(one, "optimizer", None)) in ours and not isinstance(one, SWALR)
+    ]
