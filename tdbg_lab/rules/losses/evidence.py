@@ -46,6 +46,11 @@ def sees_labels(run: RunView, loss: str) -> bool:
     return len(_above_chance(run, loss, Mode.TRAIN)) > 0
 
 
+def sees_classes(run: RunView, loss: str) -> bool:
+    """Whether these labels are classes, or yes and no."""
+    return sees_labels(run, loss) and len(run.scalars(f"check/{loss}/hits").values) > 0
+
+
 def learnt_labels(run: RunView, loss: str) -> bool:
     """Whether predictions go with the labels better than by chance, and better than when training began.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.records import Kind
-from tdbg_lab.rules.losses.evidence import keeps_labels, sees_labels
+from tdbg_lab.rules.losses.evidence import keeps_labels, sees_classes
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -151,11 +151,12 @@ def gathers(run: RunView) -> bool:
 
 
 def is_policy(run: RunView) -> bool:
-    """Whether the loss is one of a program that gathers its own data, and nothing is known of its labels.
+    """Whether the loss is one of a program that gathers its own data, and not of classes that are told.
 
     It is of other data each time: a better policy earns more, and the errors of what it expects are larger.
+    Numbers that it learns are what it expects itself: they say nothing of how good it is.
     """
-    return _gathered(run) >= _GATHERED and not any(sees_labels(run, loss) for loss in run.losses())
+    return _gathered(run) >= _GATHERED and not any(sees_classes(run, loss) for loss in run.losses())
 
 
 def _gathered(run: RunView) -> float:

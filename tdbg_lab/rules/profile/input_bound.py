@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tdbg_lab.analysis.loading import advise
-from tdbg_lab.records import ViewRef
+from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
 from tdbg_lab.rules.profile.machine import cores_of_a_rank, machines
 from tdbg_lab.rules.registry import rule
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["InputBound"]
 
 _HELD = 0.75
+_ENVIRONMENTS = "A program that acts to gather its data: act in several environments at once."
 
 
 @rule("input_bound", title="Waiting for data")
@@ -30,8 +32,9 @@ class InputBound(PhaseRule):
 
     What is measured is the time from the end of a step to the next forward pass, in the typical (median)
     step: loading, copying to the device, and whatever else the loop does there. A checkpoint now and then
-    does not count. The gain that is told follows from how the data loader is set: without workers, loading
-    and computing take turns; with workers they go on at the same time.
+    does not count. Of a program that gathers its data by acting, it is a notice. The gain that is told
+    follows from how the data loader is set: without workers, loading and computing take turns; with workers
+    they go on at the same time.
     """
 
     max_share: float = 0.2
@@ -69,6 +72,8 @@ class InputBound(PhaseRule):
         if share < limit or wait_s * 1e3 < self.min_wait_ms:
             return None
         loaders = run.loaders
+        if gathers(run) and not loaders:
+            return self._of_acting(run, wait_s, wait_s + busy_s)
         advice = advise(
             wait_s, busy_s, workers=loaders[0].num_workers if loaders else 0, cores=cores_of_a_rank(run)
         )
@@ -90,6 +95,22 @@ class InputBound(PhaseRule):
             view=ViewRef("data_loading", {}),
         )
 
+    def _of_acting(self, run: RunView, wait_s: float, step_s: float) -> Finding:
+        """A program that acts to gather its data does that between its steps."""
+        return self.finding(
+            run.step,
+            f"Acting between two steps is {wait_s / step_s:.0%} of step time ({wait_s * 1e3:.3g} of "
+            f"{step_s * 1e3:.3g} ms).",
+            severity=Severity.NOTICE,
+            evidence={
+                "wait_ms": wait_s * 1e3,
+                "rest_of_step_ms": (step_s - wait_s) * 1e3,
+                "wait_share_percent": 100 * wait_s / step_s,
+            },
+            advice=(_ENVIRONMENTS,),
+            view=ViewRef("data_loading", {}),
+        )
+
     @staticmethod
     def _promise(run: RunView, advice: LoadingAdvice | None) -> str:
         if advice is None:
@@ -105,7 +126,7 @@ class InputBound(PhaseRule):
             more = ", persistent_workers=True" if first is None or not first.persistent_workers else ""
             told.append(f"Load in other processes: DataLoader(..., num_workers={advice.workers}{more}).")
         if first is None:
-            told.append("A program that acts to gather its data: act in several environments at once.")
+            told.append(_ENVIRONMENTS)
         told.append("Make loading itself cheaper: decode and resize once, cache what fits in memory.")
         if first is not None and first.num_workers and (first.prefetch_factor or 2) <= 2:
             told.append("When loading times vary, let workers get further ahead: prefetch_factor=4.")

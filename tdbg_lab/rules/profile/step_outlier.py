@@ -111,7 +111,7 @@ class StepOutlier(PhaseRule):
                 return None
             if cost < self.max_cost * (_HELD if held else 1.0):
                 return None
-            if phase in OWN and gathers(run):
+            if phase in {*OWN, "other"} and gathers(run):
                 return None
         told = _Slow(times.step[slow], len(length_s), float(np.median(length_s[slow])), median_s, cost)
         bad = self.classic or (is_odd and cost >= 2 * self.max_cost)

@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, LossKind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
-from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.losses.state import is_game, is_policy
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import has_ended, warming_up
 from tdbg_lab.rules.setup.given import LossRule, facts_of, kind_of
@@ -54,7 +54,8 @@ class UnrelatedLabels(LossRule):
     For classes, the share of right predictions is compared with what predictions as frequent as these would
     have by luck (Cohen's kappa is zero), and the loss with the entropy of the labels, which is what a model
     has that knows their frequencies and nothing else: one that predicts only the common class, yet is surer
-    about some samples than about others, has learnt something. For numbers, it is their correlation. Of
+    about some samples than about others, has learnt something. For numbers, it is their correlation; not for
+    those that a program which learns by acting expects itself. Of
     embeddings, it is the class of the nearest other row that is right or not: untrained ones are better than
     chance already, and their loss falls while all of them shrink, so that it does not count.
 
@@ -121,10 +122,13 @@ class UnrelatedLabels(LossRule):
             name = key.name.split("/")[2]
             if len(run.scalars(key.name).steps) < self.patience or not self._seen(run, key.name):
                 continue
-            level = self._of_classes(run, name) if key.name.endswith("hits") else self._of_numbers(run, name)
+            numbers = key.name.endswith("correlation")
+            if numbers and is_policy(run):
+                continue
+            level = self._of_numbers(run, name) if numbers else self._of_classes(run, name)
             lost = level is not None and (_is_embedding(run, name) or self._is_lost(run, name))
             if level is not None and lost and _moving(run, self.patience):
-                return self._found(step, name, level)
+                return self._found(step, name, level, numbers=numbers)
         return self._of_pairs(step, run) or self._of_held(step, run)
 
     def _of_held(self, step: int, run: RunView) -> Finding | None:
@@ -251,22 +255,25 @@ class UnrelatedLabels(LossRule):
         if values[:half].mean() - values[half:].mean() > self.z * np.sqrt(2.0) * error:
             return False
         entropy = self._last(run, name, "entropy")
-        told = len(entropy) == self.patience and kind_of(run, name).is_cross_entropy
-        both = float(np.hypot(error / np.sqrt(2.0), entropy.std() / np.sqrt(max(1, len(entropy)))))
-        return not told or bool(values.mean() + self.z * both >= entropy.mean())
+        if len(entropy) != self.patience or not kind_of(run, name).is_cross_entropy:
+            return True
+        both = float(np.hypot(error / np.sqrt(2.0), entropy.std() / np.sqrt(len(entropy))))
+        return bool(values.mean() + self.z * both >= entropy.mean())
 
-    def _found(self, step: int, name: str, level: _Level) -> Finding:
+    def _found(self, step: int, name: str, level: _Level, *, numbers: bool) -> Finding:
+        right, chance = 100 * level.right, 100 * level.chance
+        if numbers:
+            found = f"do not go with the labels (correlation {level.right:.2f})"
+            evidence = {"correlation": round(level.right, 4)}
+        else:
+            found = f"are right no more often than by chance ({right:.1f} % against {chance:.1f} %)"
+            evidence = {"right_percent": round(right, 2), "chance_percent": round(chance, 2)}
         return self.finding(
             step,
-            f"After {step} steps the predictions given to {name} are right no more often than by chance "
-            f"({100 * level.right:.1f} % against {100 * level.chance:.1f} %): labels may be shuffled against "
+            f"After {step} steps the predictions given to {name} {found}: labels may be shuffled against "
             "inputs.",
             tensor=f"loss/{name}",
-            evidence={
-                "right_percent": round(100 * level.right, 2),
-                "chance_percent": round(100 * level.chance, 2),
-                "saved_steps_count": self.patience,
-            },
+            evidence={**evidence, "saved_steps_count": self.patience},
             advice=self._ADVICE,
             view=ViewRef("scalars", {"tensors": [f"loss/{name}"]}),
         )

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.records import Severity
 from tdbg_lab.rules import InputBound, check_run
 
 from .recorded import USUAL, Recorded, healthy
@@ -107,6 +108,13 @@ def test_without_a_loader_it_is_not_called_loading(tmp_path: Path) -> None:
         "a DataLoader with num_workers=1 would save about 44%."
     )
     assert "several environments" in finding.advice[1]
+
+
+def test_of_a_program_that_acts_it_is_a_notice(tmp_path: Path) -> None:
+    finding = Recorded(tmp_path / "run").fact("gathers", 3.0).steps([STARVED] * 100).find(InputBound())
+    assert finding is not None
+    assert finding.severity is Severity.NOTICE
+    assert finding.message == "Acting between two steps is 44% of step time (30 of 68 ms)."
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_slow_steps_are_those_that_cost(
     assert (None if finding is None else finding.severity) == severity
 
 
-@pytest.mark.parametrize(("phase", "times"), [("forward", 0), ("data", 0), ("checkpoint", 1)])
+@pytest.mark.parametrize(("phase", "times"), [("forward", 0), ("data", 0), ("other", 0), ("checkpoint", 1)])
 def test_a_program_that_gathers_its_own_data_does_so_between_two_steps(
     tmp_path: Path, phase: str, times: int
 ) -> None:

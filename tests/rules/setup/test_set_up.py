@@ -313,6 +313,20 @@ def test_numbers_that_rows_held_out_have_nothing_to_do_with_are_found(tmp_path, 
     assert ["not with those of 150 rows" in one.message for one in findings] == [True] * found
 
 
+@pytest.mark.parametrize("gathers", [False, True])
+def test_numbers_that_a_program_expects_itself_are_no_labels(tmp_path, gathers):
+    """One that learns by acting predicts what it expects itself, and loses more as it earns more."""
+    made = Made(tmp_path / "run")
+    facts = {"kind": 7.0, "samples": 32.0, "target_min": -2.0, "target_max": 2.0, "correlation": 0.0}
+    for step in range(300):
+        loss = {"loss/objective": 1.0 + step / 300, "optimizer/update_ratio/a.weight": 1e-3}
+        made.step(step, loss | _of("objective", **facts) | ({"check/gathers": 3.0} if gathers else {}))
+    findings = made.check("unrelated_labels", "loss_not_decreasing")[0]
+    found = {one.rule: one.message for one in findings}
+    assert set(found) == (set() if gathers else {"unrelated_labels", "loss_not_decreasing"})
+    assert gathers or "do not go with the labels (correlation 0.00)" in found["unrelated_labels"]
+
+
 @pytest.mark.parametrize(
     ("held_loss", "right", "found"),
     [(0.69, 0.53, 1), (0.66, 0.53, 0), (0.69, 0.62, 0)],
