@@ -33,6 +33,9 @@ export interface IFigureFrame {
 /** Below this, legends leave too little room for the picture, px. */
 const COMPACT = { width: 300, height: 190 };
 
+/** Below this, a colour bar leaves too little room for the picture and the names beside it, px. */
+const NARROW = 240;
+
 /** Width of a letter of an axis title, px. */
 const LETTER = 6.2;
 
@@ -59,7 +62,7 @@ export function readTheme(node: Element = document.body): IFigureTheme {
  *
  * #### Notes
  * Most goes into the template, so that what a view set itself wins; backgrounds and the font are
- * always the host's. In a small frame the legend and titles that would run into each other go.
+ * always the host's. In a small frame the legend, colour bars, and titles that would run into each other go.
  */
 export function themed(
   figure: IFigureJson,
@@ -147,7 +150,11 @@ export function themed(
   // The panel's own title says it.
   delete kept['title'];
   return {
-    data: figure.data.map(trace => themedTrace(trace, colorbar)),
+    data: figure.data.map(trace =>
+      frame.width < NARROW
+        ? withoutColorbar(trace)
+        : themedTrace(trace, colorbar)
+    ),
     layout: {
       ...kept,
       ...patched,
@@ -194,6 +201,18 @@ function themedTrace(trace: JSONObject, colorbar: JSONObject): JSONObject {
       ...marker,
       colorbar: merge(colorbar, object(marker['colorbar']))
     };
+  }
+  return patched;
+}
+
+function withoutColorbar(trace: JSONObject): JSONObject {
+  const patched: JSONObject = { ...trace };
+  if (WITH_COLORBAR.has(String(trace['type']))) {
+    patched['showscale'] = false;
+  }
+  const marker = object(trace['marker']);
+  if (marker['showscale']) {
+    patched['marker'] = { ...marker, showscale: false };
   }
   return patched;
 }

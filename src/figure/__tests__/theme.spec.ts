@@ -145,6 +145,21 @@ describe('themed()', () => {
     expect(layout).not.toHaveProperty('showlegend');
   });
 
+  it('has no colour bar in a narrow frame, where names need the room', () => {
+    const points = { type: 'scatter', marker: { color: [1], showscale: true } };
+    const narrow = themed(
+      { ...figure, data: [...figure.data, points] } as unknown as IFigureJson,
+      THEME,
+      { revision: 'r1', width: 200, height: 400 }
+    );
+    expect(narrow.data[0]?.['showscale']).toBe(false);
+    expect(narrow.data[1]).toEqual(figure.data[1]);
+    expect(narrow.data[2]?.['marker']).toEqual({
+      color: [1],
+      showscale: false
+    });
+  });
+
   it('does not touch the figure itself', () => {
     expect(figure.layout.paper_bgcolor).toBe('white');
     expect(figure.data[0].colorbar).toEqual({ title: { text: 'share' } });
