@@ -85,8 +85,10 @@ function Head(props: { readonly trans: TranslationBundle }): JSX.Element {
       <tr>
         <th scope="col">{trans.__('Rule')}</th>
         <th scope="col">{trans.__('State')}</th>
-        <th scope="col">{trans.__('Severity')}</th>
-        <th scope="col" className="jp-mod-number">
+        <th scope="col" className="jp-mod-severity">
+          {trans.__('Severity')}
+        </th>
+        <th scope="col" className="jp-mod-number jp-mod-first">
           {trans.__('First step')}
         </th>
         <th scope="col" className="jp-mod-trend">
@@ -130,7 +132,7 @@ function Row(props: IRulesProps & { readonly row: IRuleRow }): JSX.Element {
       <td title={state?.reason}>
         {state && <StateWord status={state.status} trans={trans} />}
       </td>
-      <td>
+      <td className="jp-mod-severity">
         {severity && (
           <span className="jp-TdbgRules-severity">
             <SeverityIcon severity={severity} />
@@ -139,7 +141,7 @@ function Row(props: IRulesProps & { readonly row: IRuleRow }): JSX.Element {
           </span>
         )}
       </td>
-      <td className="jp-mod-number">
+      <td className="jp-mod-number jp-mod-first">
         {row.first >= 0 ? formatStep(row.first) : ''}
       </td>
       <td className="jp-mod-trend">
