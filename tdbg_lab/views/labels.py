@@ -70,10 +70,15 @@ def short(name: str, length: int = 36) -> str:
 
 
 def short_unique(names: Sequence[str], length: int = 36) -> list[str]:
-    """Short names, still different from each other, without a prefix up to ``/`` they all share."""
+    """Short names, still different from each other, without a prefix up to ``/`` they all share.
+
+    Where one of them is too long, they are without the modules that they all lie in, too.
+    """
     heads = {name.split("/", 1)[0] if "/" in name else None for name in names}
     common = heads.pop() if len(heads) == 1 else None
     bare = [name[len(common) + 1 :] or name for name in names] if common is not None else list(names)
+    if any(len(name) > length for name in bare):
+        bare = _without_modules_around(bare)
     seen: dict[str, int] = {}
     answer = []
     for each in bare:
@@ -81,6 +86,15 @@ def short_unique(names: Sequence[str], length: int = 36) -> list[str]:
         seen[text] = seen.get(text, 0) + 1
         answer.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
     return answer
+
+
+def _without_modules_around(names: Sequence[str]) -> list[str]:
+    """Names without the modules that all of them lie in; each keeps its last two parts."""
+    parts = [name.split(".") for name in names]
+    shared = 0
+    while all(len(one) > shared + 2 and one[shared] == parts[0][shared] for one in parts):
+        shared += 1
+    return [".".join(one[shared:]) for one in parts]
 
 
 def number(value: float, digits: int = 4) -> str:

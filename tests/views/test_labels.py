@@ -25,6 +25,16 @@ def test_short_unique_keeps_names_apart_and_drops_what_all_share():
     assert short_unique(["gradient/a", "b"]) == ["gradient/a", "b"]
 
 
+def test_short_unique_drops_the_modules_around_where_names_are_long():
+    inner = ["encoder.layer.0.attention.self.query.weight", "encoder.layer.1.output.dense.weight", "pooler.w"]
+    names = [f"gradient/0.model.{one}" for one in inner]
+    assert short_unique(names, 50) == inner
+    assert short_unique([names[0], names[0].replace("weight", "bias")], 20) == ["query.weight", "query.bias"]
+    assert short_unique([names[0]], 20) == ["query.weight"]
+    assert short_unique(["a.b.weight", "a.c.weight"]) == ["a.b.weight", "a.c.weight"]
+    assert len(set(short_unique(["x" * 40, "x" * 39 + "y"], 20))) == 2
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.0, "0"), (-0.5, "\u22120.5"), (1e-7, "1e\u22127"), (123456.0, "123,500"), (1.5e9, "1.5e9"),
