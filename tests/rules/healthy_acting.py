@@ -112,4 +112,64 @@ def proximal_policy(attach: Attach) -> None:
     fit(attach, model, loss_of, adam(model, 1e-3))
 
 
-ACTING = (bandit, growing_values, actor_and_critic, told_by_itself, proximal_policy)
+class Judge(Actor):
+    """Acts when it is called, and is trained by a method of its own."""
+
+    def judge(self, x: torch.Tensor, taken: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        h = self.body(x)
+        return torch.distributions.Categorical(logits=self.acts(h)).log_prob(taken), self.expects(h)[:, 0]
+
+
+def acting_in_eval_mode(attach: Attach) -> None:
+    """It acts in eval mode for a while, and then its parts are trained: no step of that is an evaluation."""
+    model, best = Judge(), torch.randn(6, 3)
+    optimizer = adam(model, 1e-3)
+    with attach(model, optimizer=optimizer):
+        for turn in range(24):
+            model.eval()
+            x = torch.randn(64, 6)
+            with torch.no_grad():
+                logits = torch.cat([model(row)[0] for row in x.split(4)])
+            taken = torch.distributions.Categorical(logits=logits).sample()
+            earned = (x @ best).gather(1, taken[:, None])[:, 0] * (1 + turn / 8)
+            model.train()
+            for at in torch.randperm(64).repeat(5).split(32):
+                said, expected = model.judge(x[at], taken[at])
+                gained = (earned[at] - expected).detach()
+                loss = 0.5 * F.mse_loss(expected, earned[at]) - (gained * said).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+def expecting_more(attach: Attach) -> None:
+    """Q-learning of what it has tried itself: what it expects grows, and so does what it loses."""
+    model, copied, known = mlp(4, 2), mlp(4, 2), []
+    optimizer = adam(model, 1e-3)
+    place = torch.randn(4)
+    with attach(model, optimizer=optimizer):
+        for step in range(360):
+            if step % 40 == 0:
+                copied.load_state_dict(model.state_dict())
+            for _ in range(4):
+                with torch.no_grad():
+                    told = int(model(place[None]).argmax())
+                action = told if torch.rand(()) > 0.2 else int(torch.rand(()) > 0.5)
+                after = 0.9 * place.roll(1) + (0.5 if action else -0.5) + 0.1 * torch.randn(4)
+                known.append((place, action, 1.0 - 0.1 * float(after[0].abs()), after))
+                place = after
+            batch = [known[i] for i in torch.randint(0, len(known), (32,))]
+            before, after = (torch.stack([one[i] for one in batch]) for i in (0, 3))
+            actions = torch.tensor([one[1] for one in batch])[:, None]
+            with torch.no_grad():
+                wanted = torch.tensor([one[2] for one in batch]) + 0.99 * copied(after).amax(1)
+            loss = F.smooth_l1_loss(model(before).gather(1, actions)[:, 0], wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+ACTING = (
+    *(bandit, growing_values, actor_and_critic, told_by_itself, proximal_policy),
+    *(acting_in_eval_mode, expecting_more),
+)
