@@ -153,14 +153,13 @@ class Engine:
         mode = self.override or (_TRAIN if training else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
+        if gradients:
+            self.last_active_ns = now
         if mode is _TRAIN:
             self.forwards += 1
-            self.last_active_ns = now
             if not self._step_seen:
                 self._begin_step(now)
         else:
-            if gradients:
-                self.last_active_ns = now
             self.meter.skip()
         self._enter(mode, micro)
         if self._watching or self.mask & self.module_bits:

@@ -79,12 +79,13 @@ class RootProbe:
         if not_for_real():
             return
         training = module.training and not (self._is_keras and evaluates(kwargs))
-        again = engine.forwards and training and not engine.override and not self._watch
+        gradients = torch.is_grad_enabled()
+        again = engine.forwards and training and gradients and not engine.override and not self._watch
         if again and not engine.guard.run("optimizer/awaited", self._watch.by_hand.awaits):
             engine.before_step()
             self._watch.by_hand.read(gradients=False)
             engine.close_step()
-        engine.begin_forward(training=training, gradients=torch.is_grad_enabled())
+        engine.begin_forward(training=training, gradients=gradients)
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)
