@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
-from capture_training import Net, train
+from capture_training import Net, batch, train
 from torch import nn
 
 from tdbg_lab import capture
-from tdbg_lab.capture import control
+from tdbg_lab.capture import control, cost
 
 _OURS = str(Path(capture.__file__).parent)
 _NOW_AND_THEN = ("Recorder.flush_waiting", "Recorder._intern")
@@ -63,18 +62,22 @@ def test_steps_that_are_not_saved_call_little_of_ours(attach, net, checks, most)
     assert sum(calls_a_step(net, optimizer, criterion, 2).values()) == 0
 
 
-def test_the_cost_is_known_where_each_step_follows_an_evaluation(attach, net):
+def test_the_cost_is_known_where_each_step_follows_an_evaluation(attach, net, monkeypatch):
     """Full batches: what a step takes is counted from its first forward on."""
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    now_ns = [10**9]
+    monkeypatch.setattr(cost, "perf_counter_ns", lambda: now_ns[0])
+    optimizer, criterion = torch.optim.SGD(net.parameters(), lr=0.01), nn.CrossEntropyLoss()
     handle = attach(net, optimizer=optimizer, profiler=False)
-    for _ in range(4):
+    for step in range(4):
         net.train()
-        train(net, optimizer, 1)
+        x, y = batch(step)
+        loss = criterion(net(x), y)
+        now_ns[0] += 3_000_000
+        loss.backward()
+        optimizer.step()
         net.eval()
         with torch.no_grad():
-            net(torch.randn(8, 1, 8, 8))
-        time.sleep(0.2)
+            net(x)
+        now_ns[0] += 200_000_000
     handle.detach()
-    step_ms = handle.run.scalars("tdbg/step_ms").values
-    assert len(step_ms) == 3
-    assert step_ms.max() < 200
+    assert handle.run.scalars("tdbg/step_ms").values.tolist() == [3.0, 3.0, 3.0]
