@@ -38,7 +38,7 @@ from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from torch import nn
     from torch.utils.hooks import RemovableHandle
@@ -372,10 +372,14 @@ class TorchSession:
 
     def begin_backward(self, objective: torch.Tensor) -> None:
         """What is recorded of it, and that Python is free from now on."""
-        if self.engine.open:
-            self._tell(self.engine.begin_backward)
+        engine = self.engine
+        if engine.open:
+            try:  # `Guard.run` would take a call more, at each step
+                engine.begin_backward()
+            except Exception as error:  # noqa: BLE001
+                engine.guard.failed("backward", error)
             self._take_objective(objective)
-            self.engine.recorder.calm(now=True)
+            engine.recorder.calm(now=True)
 
     def _take_objective(self, objective: torch.Tensor) -> None:
         """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns."""
@@ -393,25 +397,16 @@ class TorchSession:
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
-        watch = self.watch
-        self.engine.recorder.calm(now=False)
+        engine, watch = self.engine, self.watch
+        engine.recorder.calm(now=False)
         if watch.objectives is not None:
             watch.objectives.end_backward()
-        if not own or not self.engine.open:
+        if not own or not engine.open:
             return
-        if self.engine.phases is not None and not watch.within_closure:
-            self._tell(self.engine.end_backward)
-        if self.engine.recorder.mode is Mode.TRAIN and not watch:
+        if engine.phases is not None and not watch.within_closure:
+            engine.end_backward()
+        if engine.recorder.mode is Mode.TRAIN and not watch:
             watch.by_hand.read(gradients=True)
-
-    def _tell(self, told: Callable[[], None]) -> None:
-        """Tell the engine of a backward; `Guard.run` takes a call more, at each step."""
-        guard, probe = self.engine.guard, "backward"
-        if probe not in guard.problems:
-            try:
-                told()
-            except Exception as error:  # noqa: BLE001
-                guard.failed(probe, error)
 
     def _is_sure(self) -> bool:
         return self._stance.sure
