@@ -212,6 +212,11 @@ class Engine:
         """A backward is over: what is trained next needs data, if it is not the end of the step."""
         self._pause = "data", perf_counter_ns()
 
+    def loads_nothing(self) -> None:
+        """The forward that begins is of the batch of the last one: no data were waited for."""
+        if self._pause is not None:
+            self._pause = "other", self._pause[1]
+
     def _begin_step(self, now: int) -> None:
         """Something is called to train, for the first time in this step."""
         self._step_seen = True

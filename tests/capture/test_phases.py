@@ -111,6 +111,20 @@ def test_data_between_a_backward_and_the_next_forward_are_data(attach, net, sgd,
     assert moment.phases(run)["data"][1:] == ["data"] * 11
 
 
+def test_the_same_batch_again_is_not_waited_for(attach, net, sgd, moment):
+    """Weights are moved towards where the loss is worst before the gradients that count (SAM)."""
+
+    def loop():
+        x = torch.randn(8, 4)
+        net(x).square().mean().backward()
+        moment("ascent")
+        net(x).square().mean().backward()
+        sgd.step()
+
+    run = run_of(attach, net, sgd, loop)
+    assert moment.phases(run) == {"ascent": ["other"] * 4}
+
+
 def test_a_backward_of_which_nobody_is_told_is_one(attach, net, sgd, moment):
     def loop():
         loss = net(torch.randn(8, 4)).square().mean()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import torch
 
@@ -13,6 +14,8 @@ from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import nn
 
     from tdbg_lab.capture.engine import Engine
@@ -40,6 +43,7 @@ class RootProbe:
     """Begins and ends the forwards of one model."""
 
     __slots__ = (
+        "_batch",
         "_engine",
         "_functional",
         "_held",
@@ -70,6 +74,8 @@ class RootProbe:
         self._hooked = hooked
         """Whether layers are hooked at all."""
         self._is_keras = is_layer(model)
+        self._batch: ref[torch.Tensor] | None = None
+        """What the last forward was given first."""
         self._held = False
         """Whether the stance was held already when the forward began."""
 
@@ -85,6 +91,8 @@ class RootProbe:
             engine.before_step()
             self._watch.by_hand.read(gradients=False)
             engine.close_step()
+        if engine.phases is not None:
+            self._look_at_batch(args, kwargs)
         engine.begin_forward(training=training, gradients=gradients)
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
@@ -94,6 +102,16 @@ class RootProbe:
             self._stance.early = True
         if engine.module_mask:
             self._begin_layers(module)
+
+    def _look_at_batch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:
+        """Several forwards of one step may be of the same batch, as in sharpness-aware minimisation."""
+        first = next(iter(args or (kwargs or {}).values()), None)
+        if not isinstance(first, torch.Tensor):
+            self._batch = None
+        elif self._batch is not None and self._batch() is first:
+            self._engine.loads_nothing()
+        else:
+            self._batch = ref(first)
 
     def _begin_layers(self, module: nn.Module) -> None:
         """Something of a layer is due in this forward."""
