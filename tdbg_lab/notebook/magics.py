@@ -59,10 +59,11 @@ class TdbgMagics(Magics):  # type: ignore[misc, unused-ignore]
 
     def _run_found(self, found: AutoWatch, cell: str) -> Any:
         """Run `cell` while `found` looks for what it trains, and say what it was."""
-        with found:
-            value = self._run(cell)
-        sys.stderr.write(f"tdbg: {found.summary()}\n")
-        return value
+        try:
+            with found:
+                return self._run(cell)
+        finally:  # a run that failed is one to look at
+            sys.stderr.write(f"tdbg: {found.summary()}\n")
 
     def _run(self, cell: str) -> Any:
         """Run code as a cell of its own; the value of a last expression is returned."""

@@ -123,6 +123,15 @@ def test_cell_without_a_model_finds_what_it_trains(shell, namespace, tmp_path, c
     assert "tdbg: captured" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("namespace")
+def test_cell_that_raises_says_where_its_run_is(shell, tmp_path, capsys):
+    cell = f"%%tdbg --store runs/found --no-profiler\n{STEPS.format(n=3)}\nraise ValueError('mine')"
+    with pytest.raises(ValueError, match="mine"):
+        _ran(shell, cell)
+    assert "tdbg: captured" in capsys.readouterr().err
+    assert open_run(tmp_path / "runs" / "found").status == RunStatus.FAILED
+
+
 def test_cell_without_any_training_says_so(shell, namespace, capsys):
     _ran(shell, "%%tdbg --store runs/none\nx = 1")
     assert "tdbg: nothing to attach to" in capsys.readouterr().err
