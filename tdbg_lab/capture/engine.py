@@ -61,6 +61,8 @@ class Engine:
         The same for module hooks: 0 outside of a forward.
     """
 
+    last_loss_visit = -1
+    """The visit in which a loss module returned a tensor last."""
     _step_seen = False
     """Whether something of the current step was called to train."""
     _without_gradients = False

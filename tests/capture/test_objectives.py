@@ -202,3 +202,43 @@ def test_loss_that_no_scaler_multiplied_is_not_divided_after_one_of_another_trai
     for handle in handles:
         handle.detach()
     assert losses_of(handles[1].run) == pytest.approx([loss.item()])
+
+
+class OwnLoss(nn.Module):
+    """Returns a loss with its output, as models of Transformers do that are given labels."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x, labels):
+        logits = self.layer(x)
+        return {"loss": functional.cross_entropy(logits, labels), "logits": logits}
+
+
+@pytest.mark.parametrize("how", ["as it is", "scaled and shared", "computed anew", "of its logits"])
+def test_loss_of_a_model_that_it_is_not_trained_on_is_not_the_only_one(attach, how):
+    """Preferences (DPO) are learnt by a loss of their own, beside which the model's own means nothing."""
+    torch.manual_seed(0)
+    model = OwnLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    handle = attach(model, optimizer=optimizer)
+    for _ in range(4):
+        optimizer.zero_grad()
+        x, y = batch()
+        out = model(x, y)
+        loss = {
+            "as it is": out["loss"],
+            "scaled and shared": (out["loss"] + 0.1 * out["logits"].square().mean()) / 2 * 8,
+            "computed anew": -out["logits"].log_softmax(1).gather(1, y[:, None]).sum() / 12,
+            "of its logits": -functional.logsigmoid(out["logits"][:3, 0] - out["logits"][3:, 0]).mean(),
+        }[how]
+        del out
+        loss.backward()
+        losses.append(loss.item())
+        optimizer.step()
+    handle.detach()
+    apart = how == "of its logits"
+    assert set(handle.run.tensor_names(kind="loss")) == {"loss/OwnLoss", *([LOSS] if apart else [])}
+    assert not apart or losses_of(handle.run) == pytest.approx(losses)

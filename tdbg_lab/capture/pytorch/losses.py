@@ -127,7 +127,7 @@ class LossProbe:
         if engine.mask & engine.costly and self.facts is not None:
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
-            engine.last_loss = ref(output)
+            engine.last_loss, engine.last_loss_visit = ref(output), engine.visit
             self.add(output, module)
             return
         for tensor in tensors_in(output):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
@@ -20,6 +21,38 @@ if TYPE_CHECKING:
 __all__ = ["Objectives"]
 
 _NAME = "objective"
+
+
+_FARTHEST = 64
+"""Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
+
+
+_SAME = 1e-5
+"""Part by which the same loss, computed in two ways, may differ."""
+_LARGEST = 1024
+"""Above it every factor is nearly a whole number."""
+
+
+def _comes_of(start: Any, wanted: Any) -> bool:
+    """Whether a node of the graph is `wanted`, or near it."""
+    nodes, seen = [start], {start}
+    for node in nodes:
+        if node is wanted:
+            return True
+        for following, _ in () if node is None else node.next_functions:
+            if following not in seen and len(nodes) < _FARTHEST:
+                seen.add(following)
+                nodes.append(following)
+    return False
+
+
+def _is_multiple(objective: torch.Tensor, loss: torch.Tensor) -> bool:
+    """Whether it is the same computed anew, multiplied by a scale or divided by a number of batches."""
+    one, other = abs(float(objective.detach())), abs(float(loss))
+    if not (0 < one < inf and 0 < other < inf):
+        return False
+    factor = max(one, other) / min(one, other)
+    return factor < _LARGEST and abs(factor - round(factor)) < _SAME * factor
 
 
 @dataclass(slots=True)
@@ -53,6 +86,25 @@ class Objectives:
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
         self._facts = ObjectiveFacts(engine, _NAME) if facts and engine.plan.config.checks else None
+        self.own: tuple[Any, torch.Tensor] | None = None
+        """The loss a model returned, its node of the graph and its value, until its use is known."""
+        self._own_visit = -1
+        """The last visit in which a model returned a loss."""
+        self._trains_own: bool | None = None
+        """Whether what a model returns as its loss is what it is trained on, or a part of it."""
+
+    def see_own(self, loss: torch.Tensor) -> None:
+        """A model has returned its loss. It need not be what it is trained on, as that of DPO is not."""
+        self._own_visit = self._engine.visit
+        if self._trains_own is None and loss.grad_fn is not None:
+            self.own = loss.grad_fn, loss.detach()
+
+    def look(self, objective: torch.Tensor) -> None:
+        """``backward`` is called on `objective`, after a model returned its loss for the first time."""
+        if self.own is not None:
+            node, value = self.own
+            self.own = None
+            self._trains_own = _comes_of(objective.grad_fn, node) or _is_multiple(objective, value)
 
     def keep(self, output: Any) -> None:
         """A model has given this, at a saved step: the loss may be computed of it."""
@@ -63,12 +115,20 @@ class Objectives:
     def needless(self) -> bool:
         """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
         engine = self._engine
-        return self._facts is None and (engine.losses_logged or engine.loss_visit == engine.visit)
+        seen = engine.loss_visit == engine.visit and self._trains_own is not False
+        return self._facts is None and (engine.losses_logged or seen)
+
+    @property
+    def _seen(self) -> bool:
+        engine = self._engine
+        if engine.losses_logged or engine.loss_visit != engine.visit:
+            return engine.losses_logged
+        only_own = self._own_visit == engine.visit != engine.last_loss_visit
+        return not (only_own and self._trains_own is False)
 
     def take(self, objective: torch.Tensor, *, several: bool) -> None:
         """``backward`` is called on `objective`; `several` says whether there are several optimizers."""
-        engine = self._engine
-        seen = engine.losses_logged or engine.loss_visit == engine.visit
+        engine, seen = self._engine, self._seen
         if several and engine.recorder.mode is Mode.TRAIN:
             self._hold(self._scaled.plain(objective), seen=seen)
         elif not seen:

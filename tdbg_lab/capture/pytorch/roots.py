@@ -150,6 +150,8 @@ class RootProbe:
             loss = own_loss(output)
             if loss is not None and not self._is_known(loss):
                 self._loss.add(loss)
+                if objectives is not None:
+                    objectives.see_own(loss)
 
     def _is_known(self, loss: torch.Tensor) -> bool:
         """Whether this is what a loss module within the model returned, under whose name it is recorded."""

@@ -387,6 +387,8 @@ class TorchSession:
         objectives = watch.objectives
         if objectives is None:
             return
+        if objectives.own is not None:
+            engine.guard.run("loss/objective", objectives.look, objective)
         several = not watch.alone and len(watch) > 1 and not watch.within_closure
         if objectives.needless and not several:
             return
