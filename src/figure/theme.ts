@@ -205,6 +205,7 @@ function themedTrace(trace: JSONObject, colorbar: JSONObject): JSONObject {
   return patched;
 }
 
+/** The trace alone. */
 function withoutColorbar(trace: JSONObject): JSONObject {
   const patched: JSONObject = { ...trace };
   if (WITH_COLORBAR.has(String(trace['type']))) {

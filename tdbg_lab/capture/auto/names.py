@@ -60,8 +60,9 @@ def _part(thing: Any, frames: Sequence[FrameType]) -> str:
     """What a model calls it that the program holds: one whose parts are called, and not itself."""
     for place in _places(frames):
         for holder in list(place.values()):
-            parts = getattr(holder, "__dict__", {}).get("_modules")
-            for name, part in list(parts.items()) if isinstance(parts, dict) else ():
+            if not hasattr(type(holder), "named_children"):  # a lazy object that is asked would load itself
+                continue
+            for name, part in list(vars(holder).get("_modules", {}).items()):
                 if part is thing:
                     return str(name)
     return ""

@@ -39,14 +39,14 @@ class FirstPart:
         self._step = -1
         """The last step of which the first layer is known."""
 
-    def belongs(self, layer: nn.Module) -> bool:
-        """A layer was called at a saved step: whether it was called in the mode that is recorded."""
+    def see(self, layer: nn.Module) -> bool:
+        """A layer was called at a saved step. Whether that was in the mode that is recorded from now on."""
         engine = self._engine
         if not engine.depth and self._step != engine.step and layer.training and torch.is_grad_enabled():
-            self._see(layer)
+            self._learn(layer)
         return layer.training is (engine.recorder.mode is Mode.TRAIN)
 
-    def _see(self, module: nn.Module) -> None:
+    def _learn(self, module: nn.Module) -> None:
         """A layer is the first of a step."""
         self._step = self._engine.step
         if self._engine.recorder.mode is not Mode.TRAIN:

@@ -123,7 +123,7 @@ class ModuleProbe:
         """Reduce what the hook got: (arguments, output) or (arguments, keyword arguments)."""
         engine = self._engine
         if engine.rootless:
-            if not self._first.belongs(module):
+            if not self._first.see(module):
                 return
             due &= engine.mask  # it may have begun another mode
         if self._visit != engine.visit:

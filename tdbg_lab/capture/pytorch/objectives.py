@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Objectives"]
 
 _NAME = "objective"
-
-
 _FARTHEST = 64
 """Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
-
-
 _SAME = 1e-5
 """Part by which the same loss, computed in two ways, may differ."""
 _LARGEST = 1024
@@ -120,6 +116,7 @@ class Objectives:
 
     @property
     def _seen(self) -> bool:
+        """Whether a loss was seen since the last forward that says the same, be it of a model or a module."""
         engine = self._engine
         if engine.losses_logged or engine.loss_visit != engine.visit:
             return engine.losses_logged

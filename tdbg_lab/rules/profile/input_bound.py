@@ -72,43 +72,35 @@ class InputBound(PhaseRule):
         if share < limit or wait_s * 1e3 < self.min_wait_ms:
             return None
         loaders = run.loaders
-        if gathers(run) and not loaders:
-            return self._of_acting(run, wait_s, wait_s + busy_s)
-        advice = advise(
-            wait_s, busy_s, workers=loaders[0].num_workers if loaders else 0, cores=cores_of_a_rank(run)
-        )
+        took = f"{share:.0%} of step time ({wait_s * 1e3:.3g} of {(wait_s + busy_s) * 1e3:.3g} ms)"
         evidence: dict[str, float | int | str] = {
             "wait_ms": wait_s * 1e3,
             "rest_of_step_ms": busy_s * 1e3,
             "wait_share_percent": 100 * share,
         }
+        view = ViewRef("data_loading", {})
+        if gathers(run) and not loaders:
+            return self.finding(
+                run.step,
+                f"Acting between two steps is {took}.",
+                severity=Severity.NOTICE,
+                evidence=evidence,
+                advice=(_ENVIRONMENTS,),
+                view=view,
+            )
+        advice = advise(
+            wait_s, busy_s, workers=loaders[0].num_workers if loaders else 0, cores=cores_of_a_rank(run)
+        )
         if loaders:
             evidence["num_workers_count"] = loaders[0].num_workers
         if advice is not None:
             evidence |= {"advised_workers_count": advice.workers, "gain_percent": 100 * advice.gain}
         return self.finding(
             run.step,
-            f"{_subject(run)} {share:.0%} of step time ({wait_s * 1e3:.3g} of "
-            f"{(wait_s + busy_s) * 1e3:.3g} ms){self._promise(run, advice)}.",
+            f"{_subject(run)} {took}{self._promise(run, advice)}.",
             evidence=evidence,
             advice=self._advice(run, advice),
-            view=ViewRef("data_loading", {}),
-        )
-
-    def _of_acting(self, run: RunView, wait_s: float, step_s: float) -> Finding:
-        """A program that acts to gather its data does that between its steps."""
-        return self.finding(
-            run.step,
-            f"Acting between two steps is {wait_s / step_s:.0%} of step time ({wait_s * 1e3:.3g} of "
-            f"{step_s * 1e3:.3g} ms).",
-            severity=Severity.NOTICE,
-            evidence={
-                "wait_ms": wait_s * 1e3,
-                "rest_of_step_ms": (step_s - wait_s) * 1e3,
-                "wait_share_percent": 100 * wait_s / step_s,
-            },
-            advice=(_ENVIRONMENTS,),
-            view=ViewRef("data_loading", {}),
+            view=view,
         )
 
     @staticmethod
