@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 from tdbg_lab.requests import Requests
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
@@ -279,7 +280,9 @@ class Run(Requests):
                 return Tensor(self._reader, names.keys[names.ids[name]])
             if name in self._reader.raw.names():
                 return Tensor(self._reader, TensorKey(name, Kind.CUSTOM))
-        raise NotFoundError(f"There is no tensor {str(name)[:200]!r} in run {self.info.name}.")
+            known = [*names.ids, *self._reader.raw.names()]
+        hint = did_you_mean(str(name), known, most=3)
+        raise NotFoundError(f"There is no tensor {str(name)[:200]!r} in run {self.info.name}.{hint}")
 
     def scalars(self, name: str, *, mode: Mode | str | None = None, rank: int | None = None) -> Series:
         """A scalar over steps.

@@ -19,6 +19,7 @@ PACKAGE = Path(tdbg_lab.__file__).parent
 FLOORS = {
     "records": 1,
     "errors": 1,
+    "nearest": 1,
     "background": 1,
     "listening": 1,
     "config": 2,

@@ -7,7 +7,7 @@ Rows belong to the *last forward seen*: a loss after it, a number logged after t
 
 from __future__ import annotations
 
-from threading import RLock
+from threading import RLock, get_ident
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,8 @@ class Engine:
     """Whether something of the current step was called to train."""
     _without_gradients = False
     """Whether the last forward was one that nothing can be trained by."""
+    _thread: int | None = None
+    """The thread that trains, once it has begun to."""
     _pause: tuple[str, int] | None = None
     """A forward or a backward is over: what the time since then was spent on if another forward follows, and
     since when, by `time.perf_counter_ns`."""
@@ -222,6 +224,7 @@ class Engine:
     def _begin_step(self, now: int) -> None:
         """Something is called to train, for the first time in this step."""
         self._step_seen = True
+        self._thread = get_ident()
         self.step_began_ns = now
         if self.meter.skipped:
             self.meter.go_on(self.guard.spent_ns)
@@ -422,6 +425,13 @@ class Engine:
             return None
         request: Request | None = self.guard.run("control", self.control.poll, self.step)
         return request
+
+    def flush(self) -> None:
+        """Write what waits for the next step. Another thread writes nothing: there may be a step just now."""
+        if self.open and self._thread in {None, get_ident()}:
+            self.guard.run("store", self.recorder.flush_all)
+            if self.phases is not None:
+                self.guard.run("spans", self.phases.flush)
 
     def finish(self, status: RunStatus, error: str | None = None) -> None:
         """Write what is left and close the run. Idempotent."""

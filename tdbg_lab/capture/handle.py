@@ -107,11 +107,14 @@ class Handle:
 
     @property
     def run(self) -> Run:
-        """The run, for reading; call its ``refresh()`` to see what is new."""
+        """The run, for reading, as it is now; it is the same object each time."""
+        self.flush()
         if self._run is None:
             from tdbg_lab.run import open_run
 
             self._run = open_run(self.run_path)
+        else:
+            self._run.refresh()
         return self._run
 
     @property
@@ -329,6 +332,14 @@ class Handle:
             engine.guard.run("steps", engine.close_step)
             self.at_step_end()
             engine.guard.run("steps", engine.enter_train_step)
+
+    def flush(self) -> None:
+        """Write what waits for the next step, so that it can be read now.
+
+        Numbers of steps that hold nothing else are written some steps together. Notebooks do this by
+        themselves at the end of each cell.
+        """
+        self._engine.flush()
 
     # -- the end ----------------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.config.sagemaker.names import sagemaker_names
+from tdbg_lab.nearest import nearest
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Plan:
         """Say once which patterns have matched nothing so far, with the nearest names."""
         for pattern in self._unmatched:
             plain = re.sub(r"[\\^$.*+?()\[\]|]+", " ", pattern).strip()
-            near = get_close_matches(plain, list(self._seen), n=3, cutoff=0.4)
+            near = nearest(plain, self._seen, most=3, cutoff=0.4)
             _log.warning(
                 "tdbg-lab: no tensor matches %r so far%s.",
                 pattern,

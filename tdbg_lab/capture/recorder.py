@@ -290,6 +290,13 @@ class Recorder:
             if self._raw:
                 self._flush_raw()
 
+    def flush_all(self) -> None:
+        """Write rows and raw values of this place, and the numbers that wait."""
+        try:
+            self.flush()
+        finally:
+            self.flush_waiting()
+
     def _flush_raw(self) -> None:
         late = [value for value in self._raw.values() if isinstance(value, LateRaw)]
         if any(value.ticket is None for value in late):  # they came after the rows
@@ -306,9 +313,8 @@ class Recorder:
     def close(self) -> None:
         """Write everything."""
         try:
-            self.flush()
+            self.flush_all()
         finally:
-            self.flush_waiting()
             if self._desk is not None:
                 self._desk.close()
 

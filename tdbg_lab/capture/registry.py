@@ -6,13 +6,14 @@ The one piece of state of the module, and weak: it keeps no handle alive.
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.handle import Handle
 
-__all__ = ["enter", "latest_ns", "open_handles"]
+__all__ = ["enter", "flush", "latest_ns", "open_handles"]
 
 _handles: WeakSet[Handle] = WeakSet()
 _latest_ns = 0
@@ -28,11 +29,29 @@ def enter(handle: Handle) -> None:
     global _latest_ns  # noqa: PLW0603
     _latest_ns = handle.created_ns
     _handles.add(handle)
+    _flush_between_cells()
 
 
 def latest_ns() -> int:
     """When the newest handle of this process was made, be it open or not, ns since the epoch; 0 before."""
     return _latest_ns
+
+
+def flush() -> None:
+    """Have every handle write what waits for its next step."""
+    for handle in open_handles():
+        handle.flush()
+
+
+def _flush_between_cells() -> None:
+    """In a notebook the next step may be long in coming, or never come: flush when a cell ends."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        shell.events.register("post_run_cell", _after_cell)  # no function twice
+
+
+def _after_cell(_result: object) -> None:
+    flush()
 
 
 def _in_child() -> None:

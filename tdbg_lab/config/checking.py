@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 from tdbg_lab.config.schedule import SaveSchedule
 from tdbg_lab.config.strict import StrictModel
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.nearest import nearest
 from tdbg_lab.records import Kind, Mode
 
 if TYPE_CHECKING:
@@ -68,5 +68,5 @@ def article(value: Any) -> str:
 
 def closest(name: Any, valid: Any) -> str:
     """A question for the nearest valid name; ``""`` when none is near."""
-    near = get_close_matches(str(name), [str(one) for one in valid], n=1, cutoff=0.6)
+    near = nearest(str(name), [str(one) for one in valid], cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""

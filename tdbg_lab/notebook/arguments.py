@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from tdbg_lab.errors import ConfigError
-from tdbg_lab.notebook.names import did_you_mean
+from tdbg_lab.nearest import did_you_mean
 
 __all__ = ["COMMANDS", "Command", "Option", "Parsed", "command_named", "help_text", "parse"]
 
@@ -213,7 +213,8 @@ def help_text(command: Command | None = None) -> str:
         lines += [
             "",
             "%tdbg help COMMAND explains one. %%tdbg watches for the duration of a cell and takes the",
-            "options of attach; without --model it finds by itself what the cell trains.",
+            "options of attach; without --model it finds by itself what the cell trains, and the",
+            "default rules watch it.",
         ]
         return "\n".join(lines)
     lines = [f"%tdbg {command.name}: {command.help}", ""]

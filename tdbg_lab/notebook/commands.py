@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.registry import flush, open_handles
 from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.notebook.arguments import Parsed, command_named, help_text, parse
-from tdbg_lab.notebook.names import current_run_path, did_you_mean, open_handles, variable, view_named
+from tdbg_lab.notebook.names import current_run_path, variable, view_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +39,7 @@ def run_line(line: str, namespace: Mapping[str, Any]) -> Any:
         With one sentence on what is wrong.
     """
     parsed = parse(line)
+    flush()
     match parsed.command.name:
         case "attach":
             return attach(parsed, namespace)
@@ -82,7 +85,9 @@ def watch(parsed: Parsed, namespace: Mapping[str, Any]) -> AutoWatch | None:
     from tdbg_lab.capture.auto import AutoWatch
     from tdbg_lab.capture.switch import is_off
 
-    return None if is_off() else AutoWatch(_settings(parsed, namespace), owner="%%tdbg")
+    if is_off():
+        return None
+    return AutoWatch({"rules": "default", **_settings(parsed, namespace)}, owner="%%tdbg")
 
 
 def _settings(parsed: Parsed, namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,7 +246,10 @@ def _rules(parsed: Parsed, namespace: Mapping[str, Any]) -> RulesTable | str:
         found = run_rules(run, rules=_rule_choice(names, namespace))
         return rules_table(run, found) if found else "These rules found nothing."
     if not run.rule_states():
-        return f"No rules are watching the run '{run.info.name}': attach with --rules default."
+        return (
+            f"No rules are watching the run '{run.info.name}': %tdbg rules default checks it now; "
+            "attach with --rules default to have it watched."
+        )
     return rules_table(run)
 
 

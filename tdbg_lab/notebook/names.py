@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.registry import open_handles
 from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.nearest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tdbg_lab.run import Run
 
 __all__ = [
     "VIEW_ALIASES",
     "current_run_path",
-    "did_you_mean",
-    "open_handles",
     "tensor_named",
     "tensors_of",
     "variable",
@@ -41,12 +39,6 @@ VIEW_ALIASES = {
 """Other words for views."""
 
 _TENSOR_FORMS = ("{}", "activation/{}", "{}.weight", "gradient/{}.weight", "loss/{}", "optimizer/{}")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``" Did you mean 'model'?"``, or ``""`` when nothing known is close to `word`."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def variable(name: str, namespace: Mapping[str, Any]) -> Any:
@@ -99,12 +91,6 @@ def tensor_named(name: str, known: Sequence[str], preferred: Sequence[str] = ())
             if form.format(name) in names:
                 return form.format(name)
     return None
-
-
-def open_handles() -> list[Any]:
-    """Handles attached in this process; asks `tdbg_lab.capture` only when something has loaded it."""
-    capture = sys.modules.get("tdbg_lab.capture")
-    return list(capture.open_handles()) if capture is not None else []
 
 
 def current_run_path(named: str | None, *, root: Path | None = None) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import NotFoundError
-from tdbg_lab.notebook.names import did_you_mean
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import RuleStatus, Severity
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from dataclasses import fields, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.rules.base import Rule
 from tdbg_lab.rules.choice import as_mapping, choice_of
 from tdbg_lab.rules.thresholds import type_of
@@ -173,9 +173,8 @@ def find_rule(name: str) -> type[Rule]:
     known = _REGISTRY.all()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}."
-    raise NotFoundError(f"There is no rule {name!r}{hint}")
+    hint = did_you_mean(name, known) or f" There are: {', '.join(sorted(known))}."
+    raise NotFoundError(f"There is no rule {name!r}.{hint}")
 
 
 def resolve_rules(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.store.events import TIME
 from tdbg_lab.store.histogram_columns import HistogramColumns
@@ -285,7 +286,8 @@ class Reader:
         ids = self.state.names.ids
         for name in names:
             if name not in ids:
-                raise NotFoundError(f"There is no tensor {name[:200]!r} in this run.")
+                hint = did_you_mean(name, ids, most=3)
+                raise NotFoundError(f"There is no tensor {name[:200]!r} in this run.{hint}")
         first, last = steps if steps is not None else (None, None)
         return Query(
             code,

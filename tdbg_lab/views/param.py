@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import Kind
 from tdbg_lab.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["Param", "ParamKind", "near"]
+__all__ = ["Param", "ParamKind"]
 
 ParamKind = Literal[
     "tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range", "seconds", "run"
@@ -86,16 +86,6 @@ class Param:
         return ConfigError(f"Parameter {self.name!r} must be {expected}, not {_shown(value)}.")
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """Sentence that offers known names close to `name`, or ``""``."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known[:5000], n=3, cutoff=0.5)
-    if not close:
-        folded = name.casefold()
-        close = [each for each in known if folded and folded in each.casefold()][:3]
-    return f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
-
-
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -112,7 +102,8 @@ def _known_tensor(param: Param, value: Any, run: Run | None) -> str:
     names = [*run.tensor_names(), *run.raw_names()] if run is not None else []
     if names and name not in set(names):
         raise ConfigError(
-            f"Parameter {param.name!r}: the run has no tensor {_shown(name)}.{near(name, names)}"
+            f"Parameter {param.name!r}: the run has no tensor {_shown(name)}."
+            f"{did_you_mean(name, names, most=3)}"
         )
     return name
 
@@ -139,7 +130,7 @@ def _regex(param: Param, value: Any, _run: Run | None) -> str | None:
 
 def _choice(param: Param, value: Any, _run: Run | None) -> str:
     if not isinstance(value, str) or value not in param.choices:
-        hint = near(value, param.choices) if isinstance(value, str) else ""
+        hint = did_you_mean(value, param.choices, most=3) if isinstance(value, str) else ""
         raise ConfigError(
             f"Parameter {param.name!r} must be one of {', '.join(param.choices)}, not {_shown(value)}.{hint}"
         )

@@ -15,7 +15,8 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tdbg_lab.errors import ConfigError, NotFoundError
-from tdbg_lab.views.param import Param, near
+from tdbg_lab.nearest import did_you_mean
+from tdbg_lab.views.param import Param
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +97,9 @@ class View:
         for name in params:
             if name not in known:
                 text = str(name)[:80]
-                raise ConfigError(f"View {self.name!r} has no parameter {text!r}.{near(text, known)}")
+                raise ConfigError(
+                    f"View {self.name!r} has no parameter {text!r}.{did_you_mean(text, known, most=3)}"
+                )
         return {name: param.check(params.get(name), run) for name, param in known.items()}
 
 
@@ -140,7 +143,7 @@ class Registry:
             found = self._views.get(name)
         if found is None:
             text = str(name)[:80]
-            raise NotFoundError(f"There is no view {text!r}.{near(text, self._views)}")
+            raise NotFoundError(f"There is no view {text!r}.{did_you_mean(text, self._views, most=3)}")
         return found
 
     def _load_entry_points(self) -> None:

@@ -285,7 +285,7 @@ def test_steps_of_a_training_that_goes_on_are_numbered_from_its_checkpoint(attac
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        (["dead_rely"], "There is no rule 'dead_rely'; did you mean 'dead_relu'?"),
+        (["dead_rely"], "There is no rule 'dead_rely'. Did you mean 'dead_relu'?"),
         ({"dead_relu": {"patiance": 3}}, "patiance"),
     ],
 )

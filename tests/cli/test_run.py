@@ -129,7 +129,7 @@ def test_program_that_is_not_there_is_said_in_one_sentence(tmp_path, monkeypatch
     [
         (["--save-every", "0"], "save_every is 0 (int); expected greater than or equal to 1"),
         (["--config", "no.yaml"], "The configuration file no.yaml cannot be read"),
-        (["--rules", "dead_relu,dead_rely"], "There is no rule 'dead_rely'; did you mean 'dead_relu'?"),
+        (["--rules", "dead_relu,dead_rely"], "There is no rule 'dead_rely'. Did you mean 'dead_relu'?"),
     ],
 )
 def test_wrong_setting_is_said_before_anything_runs(folder, monkeypatch, capsys, options, sentence):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tdbg_lab.records import RunStatus
@@ -130,6 +132,28 @@ def test_cell_that_raises_says_where_its_run_is(shell, tmp_path, capsys):
         _ran(shell, cell)
     assert "tdbg: captured" in capsys.readouterr().err
     assert open_run(tmp_path / "runs" / "found").status == RunStatus.FAILED
+
+
+def test_cell_without_a_model_is_watched_by_the_default_rules(shell, namespace, tmp_path):
+    _ran(shell, "%%tdbg --store runs/found --no-profiler\n" + STEPS.format(n=3))
+    _ran(shell, "%%tdbg --store runs/alone --no-profiler --rules none\n" + STEPS.format(n=3))
+    run = open_run(tmp_path / "runs" / "found")
+    deadline = time.monotonic() + 60
+    while not run.rule_states():  # they are in a process of their own
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        run.refresh()
+    assert not open_run(tmp_path / "runs" / "alone").rule_states()
+
+
+def test_cell_whose_model_is_captured_already_says_where(shell, namespace, tmp_path, capsys):
+    _ran(shell, "%tdbg attach --model model --store runs/first --no-profiler")
+    _ran(shell, "%%tdbg --store runs/second\n" + STEPS.format(n=3))
+    where = tmp_path / "runs" / "first"
+    assert f"tdbg: what trained here is captured already, in {where}." in capsys.readouterr().err
+    _ran(shell, "%%tdbg --store runs/second\nx = 1")
+    assert "tdbg: nothing to attach to" in capsys.readouterr().err
+    _ran(shell, "%tdbg detach")
 
 
 def test_cell_without_any_training_says_so(shell, namespace, capsys):

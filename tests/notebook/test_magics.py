@@ -83,7 +83,10 @@ def test_magic_rules_says_what_each_rule_found(shell, capsys, training):
 
 def test_magic_rules_says_that_none_watch_the_run(shell, capsys, training):
     shell.run_cell("%tdbg rules")
-    assert capsys.readouterr().out == "No rules are watching the run 'fake': attach with --rules default.\n"
+    assert capsys.readouterr().out == (
+        "No rules are watching the run 'fake': %tdbg rules default checks it now; "
+        "attach with --rules default to have it watched.\n"
+    )
 
 
 def test_magic_report_writes_a_page(shell, capsys, training, tmp_path):

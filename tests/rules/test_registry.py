@@ -65,7 +65,7 @@ def test_wrong_settings_are_told(rules, parameters, word: str) -> None:
 
 
 def test_unknown_rule_is_told_with_the_nearest_name() -> None:
-    with pytest.raises(NotFoundError, match="did you mean 'dead_relu'"):
+    with pytest.raises(NotFoundError, match="Did you mean 'dead_relu'"):
         find_rule("dead_rely")
 
 

@@ -138,3 +138,13 @@ def test_what_a_run_says_of_itself_counts_its_tensors_by_name(tmp_path):
     assert repr(run) == f"<Run run: finished, {len(run.tensor_names())} tensors, step 2>"
     with pytest.raises(NotFoundError, match="There is no tensor '3'"):
         run.tensor(3)
+
+
+def test_a_name_that_is_nearly_one_of_the_run_is_answered_with_it(tmp_path):
+    run = open_run(fake_run(tmp_path / "run", steps=3))
+    name = next(one for one in run.tensor_names() if one.startswith("gradient/"))
+    near = f"Did you mean '{name}'"
+    with pytest.raises(NotFoundError, match=near):
+        run.tensor(name.replace("gradient", "gradent"))
+    with pytest.raises(NotFoundError, match=near):
+        run.scalars(name.upper())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
 from tdbg_lab.config import CaptureConfig, load_config
+from tdbg_lab.config.checking import closest
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -56,10 +56,9 @@ def checked_settings(owner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     known = list(AttachSettings.__annotations__)
     for key in settings:
         if key not in known:
-            near = get_close_matches(key, known, n=1, cutoff=0.6)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ConfigError(
-                f"{owner} has no setting {key!r}; expected one of {', '.join(sorted(known))}{hint}."
+                f"{owner} has no setting {key!r}; expected one of {', '.join(sorted(known))}"
+                f"{closest(key, known)}."
             )
     capture = {key: settings[key] for key in _CAPTURE if key in settings}
     config = settings.get("config")

@@ -13,7 +13,7 @@ from weakref import ref
 
 from tdbg_lab.capture.adapters.settings import checked_settings
 from tdbg_lab.capture.auto.imports import ImportWatch
-from tdbg_lab.capture.registry import latest_ns
+from tdbg_lab.capture.registry import latest_ns, open_handles
 from tdbg_lab.config import CaptureConfig
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class AutoWatch:
         self._handles: list[ref[Handle]] = []
         self._pid = os.getpid()
         self._began_ns = 0
+        self._steps_before: dict[Path, int] = {}
+        """Steps of what was captured already when the watch began."""
         self.run_paths: list[Path] = []
         """Run directories, in the order of their trainings."""
         self.seen: list[str] = []
@@ -100,6 +102,7 @@ class AutoWatch:
     def start(self) -> None:
         """Watch from now on."""
         self._began_ns = time.time_ns()
+        self._steps_before = {one.run_path: one.step for one in open_handles()}
         self._imports.start()
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -145,6 +148,9 @@ class AutoWatch:
             return "left to the program, which attaches by itself."
         if self.missed:
             return f"nothing to attach to: {self.missed}."
+        for one in open_handles():
+            if one.step > self._steps_before.get(one.run_path, one.step):
+                return f"what trained here is captured already, in {one.run_path}."
         names = " and ".join(dict.fromkeys(self.seen))
         where = "this process, nor in those that it started" if self.has_processes else "this process"
         return f"nothing to attach to: the program imported {names}, but no training was seen in {where}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import NotFoundError, StepNotFoundError
+from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.store.smdebug.bounds import MAX_ENTRIES, MAX_WORKERS
 from tdbg_lab.store.smdebug.index_file import MODES, IndexFile, Layout
 
@@ -107,7 +108,8 @@ class Catalog:
         """
         found = self._layouts_of.get(name)
         if found is None:
-            raise NotFoundError(f"There is no tensor {name[:200]!r} in this store.")
+            hint = did_you_mean(name, self._layouts_of, most=3)
+            raise NotFoundError(f"There is no tensor {name[:200]!r} in this store.{hint}")
         return found
 
     def files_of(self, name: str) -> list[IndexFile]:
