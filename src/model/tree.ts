@@ -51,6 +51,9 @@ const KIND_ORDER = [
   'input'
 ];
 
+/** Kinds whose names are paths, without a word before. */
+const PLAIN: ReadonlySet<string> = new Set(['weight', 'bias', 'buffer']);
+
 /** What a leaf is called inside its module: `weight`, `weight gradient`, `output`. */
 export function leafLabel(tensor: ITensorInfo): string {
   const { kind, module, name } = tensor;
@@ -60,10 +63,7 @@ export function leafLabel(tensor: ITensorInfo): string {
   if (!module) {
     return kind === 'scalar' || kind === 'custom' ? name : path;
   }
-  let rest = path === module ? '' : path;
-  if (path.startsWith(`${module}.`) || path.startsWith(`${module}:`)) {
-    rest = path.slice(module.length + 1);
-  }
+  const rest = Private.below(module, PLAIN.has(kind) ? name : path);
   switch (kind) {
     case 'gradient':
       return rest ? `${rest} gradient` : 'gradient';
@@ -72,7 +72,7 @@ export function leafLabel(tensor: ITensorInfo): string {
     case 'input':
       return rest ? `input ${rest}` : 'input';
     case 'optimizer':
-      return name.slice('optimizer/'.length).replace(`/${module}.`, ' of ');
+      return Private.fact(module, path);
     default:
       return rest || prefix || path;
   }
@@ -168,6 +168,27 @@ export function ancestors(
 }
 
 namespace Private {
+  /** What of a path is below a module; Keras joins its parts by slashes. */
+  export function below(module: string, path: string): string {
+    for (const start of [module, module.replace(/\./g, '/')]) {
+      if (path === start) {
+        return '';
+      }
+      if (path.startsWith(start) && './:'.includes(path[start.length])) {
+        return path.slice(start.length + 1);
+      }
+    }
+    return path;
+  }
+
+  /** What an optimizer knows of a parameter: `update_ratio of weight`. */
+  export function fact(module: string, path: string): string {
+    const slash = path.indexOf('/');
+    const owner = path.slice(slash + 1);
+    const rest = below(module, owner);
+    return rest && rest !== owner ? `${path.slice(0, slash)} of ${rest}` : path;
+  }
+
   /** A module while the tree is being built. */
   export class Branch {
     constructor(id: string, label: string) {

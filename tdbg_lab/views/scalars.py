@@ -35,7 +35,9 @@ _DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
 _MODE_WORD = {Mode.TRAIN: "", Mode.EVAL: " (eval)", Mode.PREDICT: " (predict)"}
 _DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
 _MOST = 24
-_BOOKKEEPING = re.compile(r"(^|_)(epoch|runtime|total_flos|num_input_tokens_seen)$|_per_second$")
+_BOOKKEEPING = re.compile(
+    r"(^|[_/])(epoch|runtime|total_flos|num_input_tokens_seen)$|^epoch/number$|_per_second$"
+)
 """What trainers log beside metrics: shown when it is asked for."""
 _KINDS = (Kind.LOSS.value, Kind.SCALAR.value, Kind.OPTIMIZER.value, Kind.COST.value)
 

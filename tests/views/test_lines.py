@@ -37,6 +37,7 @@ def test_scalars_put_losses_metrics_and_learning_rates_in_plots_of_their_own(pla
 def test_scalars_leave_times_and_counts_of_trainers_out_until_they_are_asked_for(tmp_path):
     handle = tdbg.attach(nn.Linear(1, 1), store=tmp_path / "run", profiler=False, rules="none")
     handle.log(eval_accuracy=0.5, epoch=1.0, eval_runtime=2.0, train_samples_per_second=300.0)
+    handle.log({"epoch/number": 1.0, "train/epoch": 1.0})
     handle.detach()
     run = handle.run
     assert [trace.name for trace in call_view(run, "scalars").data] == ["eval_accuracy"]

@@ -77,6 +77,23 @@ describe('leafLabel()', () => {
     expect(at('input/conv1', 'input')).toBe('input');
   });
 
+  it('knows paths that are joined by slashes', () => {
+    const at = (name: string, kind: string) =>
+      leafLabel(tensor({ name, kind, module: 'block.dense' }));
+    expect(at('block/dense/kernel', 'weight')).toBe('kernel');
+    expect(at('gradient/block/dense/kernel', 'gradient')).toBe(
+      'kernel gradient'
+    );
+    expect(at('activation/block/dense', 'activation')).toBe('output');
+    expect(at('activation/block/dense:1', 'activation')).toBe('output 1');
+    expect(at('optimizer/momentum/block/dense/kernel', 'optimizer')).toBe(
+      'momentum of kernel'
+    );
+    expect(at('optimizer/update_ratio/block.dense.weight', 'optimizer')).toBe(
+      'update_ratio of weight'
+    );
+  });
+
   it('keeps the names people gave', () => {
     expect(
       leafLabel(tensor({ name: 'val/accuracy', kind: 'scalar', module: '' }))
