@@ -28,6 +28,12 @@ class Series:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def __repr__(self) -> str:
+        if not len(self):
+            return "<Series: no points>"
+        first, last = self.steps[0], self.steps[-1]
+        return f"<Series: {len(self)} points, steps {first} to {last}, the last {self.values[-1]:.6g}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Overview:

@@ -28,6 +28,9 @@ _BLOCK = (*SCALARS, *LISTS, REASON)
 _HISTOGRAM = (*SCALARS, *LISTS[:2])
 _MERGED_ROWS = 4096
 """Histograms merged at once. Each takes some ten kilobytes meanwhile, and a run has tens of thousands."""
+_ONLY_STATISTICS = (
+    ' Only its statistics are kept: give its collection {"values": "both"} to keep values, too.'
+)
 
 
 class Tensor:
@@ -219,11 +222,14 @@ class Tensor:
 
     def _raw(self, name: str, step: int, mode: Mode | str | None, rank: int | None) -> NDArray[Any]:
         with self._reader.lock:
-            files = [file for file in self._reader.raw.files(name, mode, rank) if file.step == step]
+            all_files = self._reader.raw.files(name, mode, rank)
+        files = [file for file in all_files if file.step == step]
         found = [value for value in self._reader.raw.column(files, name) if value is not None]
         if not found:
             reason = self._why_unread(name, files)
             said = f"cannot be read at step {step}: {reason}" if reason else f"was not saved at step {step}."
+            if not all_files:
+                said += _ONLY_STATISTICS
             raise StepNotFoundError(f"The value of {self.name} {said}")
         return _joined(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,16 @@ def test_block_of_a_step_is_the_one_that_was_written(run):
             assert read.channel_mean.tolist() == written.channel_mean[channels].tolist()
     with pytest.raises(StepNotFoundError, match="step 99"):
         run.tensor("loss").stats(99)
+    with pytest.raises(StepNotFoundError, match=r'Only its statistics are kept: .*"values": "both"'):
+        run.tensor("loss").value(0)
+
+
+def test_a_series_says_how_much_it_holds(run):
+    series = run.scalars("loss")
+    first, last = series.steps[0], series.steps[-1]
+    said = f"<Series: {len(series)} points, steps {first} to {last}, the last {series.values[-1]:.6g}>"
+    assert repr(series) == said
+    assert repr(replace(series, steps=series.steps[:0])) == "<Series: no points>"
 
 
 def test_histograms_merge_adjacent_steps_and_keep_first_and_last(run):
