@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["attach"]
 
+_CALLBACKS = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}
+"""What captures the models of other libraries, by their package."""
+
 
 def attach(
     model: Any = None,
@@ -213,6 +216,12 @@ def attach(
 def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], ...]:
     if model is None and optimizer is None and loss is None:
         return ()
+    callback = _CALLBACKS.get(type(model).__module__.partition(".")[0])
+    if callback is not None:
+        raise CaptureError(
+            f"model is of type {type(model).__name__}, which boosts trees; "
+            f"give its training callbacks=[tdbg_lab.{callback}()]."
+        )
     if "torch" not in sys.modules:
         raise CaptureError(
             f"model is of type {type(model).__name__}; "

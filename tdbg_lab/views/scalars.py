@@ -39,6 +39,12 @@ _BOOKKEEPING = re.compile(
     r"(^|[_/])(epoch|runtime|total_flos|num_input_tokens_seen)$|^epoch/number$|_per_second$"
 )
 """What trainers log beside metrics: shown when it is asked for."""
+_MISSING = {
+    "": "Give attach() the loss, or log numbers: handle.log(accuracy=...).",
+    "xgboost": "Give the training an evaluation set: evals=[...], or eval_set=[...] of an estimator.",
+    "lightgbm": "Give the training an evaluation set: valid_sets=[...] of lightgbm.train, or the one of fit.",
+}
+"""What to do about it, by framework."""
 _KINDS = (Kind.LOSS.value, Kind.SCALAR.value, Kind.OPTIMIZER.value, Kind.COST.value)
 
 
@@ -100,9 +106,7 @@ def scalars(
     keys = _chosen(run, tensors, regex)
     if not keys:
         if run.tensors():
-            return empty(
-                "No scalars here.", "Give attach() the loss, or log numbers: handle.log(accuracy=...)."
-            )
+            return empty("No scalars here.", _MISSING.get(run.info.framework, _MISSING[""]))
         return nothing_yet("scalars", 0)
     asked = _Asked(
         modes=tuple([Mode(mode)] if mode is not None else run.modes()),
@@ -199,7 +203,7 @@ def _chosen(run: Run, tensors: Sequence[str] | None, regex: str | None) -> list[
         default = [
             key for key in keys if _group(key) in _DEFAULT_GROUPS and not _BOOKKEEPING.search(key.name)
         ]
-        keys = default or keys
+        keys = default or [key for key in keys if _group(key) != "Cost"]
     return keys[:_MOST]
 
 

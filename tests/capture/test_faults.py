@@ -238,6 +238,11 @@ def test_attaching_to_something_else_is_refused_with_a_sentence(attach):
         attach([])
     with pytest.raises(CaptureError, match=r"model is of type int; expected a torch\.nn\.Module\."):
         attach([1])
+    xgboost = pytest.importorskip("xgboost")
+    with pytest.raises(
+        CaptureError, match=r"of type XGBRegressor.*callbacks=\[tdbg_lab\.XGBoostCallback\(\)\]"
+    ):
+        attach(xgboost.XGBRegressor())
     with pytest.raises(CaptureError, match=r"loss is of type function.*handle\.log_loss"):
         attach(Net(), loss=torch.nn.functional.mse_loss)
     with pytest.raises(CaptureError, match="optimizer '0' is of type int"):

@@ -46,6 +46,16 @@ def test_scalars_leave_times_and_counts_of_trainers_out_until_they_are_asked_for
     assert len(call_view(run, "scalars", {"regex": "runtime|second"}).data) == 2
 
 
+def test_scalars_of_a_boosting_without_metrics_say_what_it_lacks(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    callback = tdbg.XGBoostCallback(tmp_path / "run", profiler=False)
+    rows = np.arange(20.0).reshape(10, 2)
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 2, callbacks=[callback])
+    figure = call_view(callback.run, "scalars")
+    assert not figure.data
+    assert "evals=[...]" in figure.layout.annotations[0].text
+
+
 @pytest.mark.parametrize(
     ("name", "group"),
     [

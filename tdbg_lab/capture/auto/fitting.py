@@ -7,6 +7,8 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.auto.boosting_data import data_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -47,7 +49,7 @@ class _FittingFinder:
     def _followed(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def followed(*args: Any, **kwargs: Any) -> Any:
-            callback = self._watch.guarded(self._add, kwargs) if self._watch.active else None
+            callback = self._watch.guarded(self._add, args, kwargs) if self._watch.active else None
             if callback is None:
                 return original(*args, **kwargs)
             try:
@@ -60,14 +62,18 @@ class _FittingFinder:
 
         return followed
 
-    def _add(self, kwargs: dict[str, Any]) -> Any:
+    def _data(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """What of the arguments the callback is told, too."""
+        return {}
+
+    def _add(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Add a callback to the arguments; None when there is one of ours already."""
         kind = self.callback_class()
         given = kwargs.get("callbacks")
         known = list(given) if isinstance(given, list | tuple) else [] if given is None else None
         if known is None or any(isinstance(one, kind) for one in known) or not self._watch.takes_another():
             return None
-        callback = kind(**self._watch.next_settings())
+        callback = kind(**self._watch.next_settings(), **self._data(args, kwargs))
         kwargs["callbacks"] = [*known, callback]
         return callback
 
@@ -97,6 +103,9 @@ class BoostingFinder(_FittingFinder):
     def callback_class(self) -> Any:
         """`XGBoostCallback` or `LightGBMCallback`."""
         return boosting_callback(self._module)
+
+    def _data(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        return data_of(self._module, args, kwargs)
 
 
 def boosting_callback(library: str) -> Any:

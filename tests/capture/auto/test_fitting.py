@@ -49,6 +49,65 @@ def test_lightgbm_training_is_a_run(watched, data):
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("evaluates", [False, True])
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+def test_estimator_is_predicted_on_what_it_was_given(watched, data, library, evaluates):
+    package = pytest.importorskip(library)
+    x, y = data
+    told, given = [], {"eval_set": [(x[:20], y[:20])]} if evaluates else {}
+    of_library = {"n_jobs": 1} if library == "xgboost" else {"n_jobs": 1, "verbose": -1}
+    kind = {"xgboost": "XGBClassifier", "lightgbm": "LGBMClassifier"}[library]
+
+    def program():
+        told.append(getattr(package, kind)(n_estimators=11, **of_library).fit(x, y, **given).predict_proba(x))
+
+    program()
+    (run,) = watched(program)
+    assert (told[0] == told[1]).all()
+    predictions = run.tensor("predictions")
+    assert predictions.steps("train").tolist() == list(range(11))
+    np.testing.assert_allclose(predictions.value(10, "train"), told[0][:, 1], rtol=1e-5)
+    assert (predictions.labels(10, "train") == y).all()
+    loss = {"xgboost": "train-logloss", "lightgbm": "training-binary_logloss"}[library]
+    assert len(run.scalars(loss, mode="train")) == 11
+    assert run.modes() == (["train", "eval"] if evaluates else ["train"])
+    if evaluates:
+        assert predictions.value(10, "eval").shape == (20,)
+    assert not run.problems
+
+
+def test_training_and_evaluation_matrices_are_predicted(watched, data):
+    xgboost = pytest.importorskip("xgboost")
+    x, y = data
+
+    def program():
+        train, test = xgboost.DMatrix(x[:40], y[:40]), xgboost.DMatrix(x[40:], y[40:])
+        settings = {"objective": "binary:logistic", "nthread": 1}
+        xgboost.train(settings, train, 3, evals=[(train, "train"), (test, "test")], verbose_eval=False)
+
+    (run,) = watched(program)
+    assert run.tensor("predictions").value(0, "train").shape == (40,)
+    assert run.tensor("predictions").value(0, "eval").shape == (20,)
+    assert run.tensor("average_shap").steps("train").tolist() == [0, 1, 2]
+
+
+def test_data_of_which_no_rows_can_be_picked_are_left_out(watched, data):
+    xgboost = pytest.importorskip("xgboost")
+    x, y = data
+
+    def program():
+        xgboost.train({"nthread": 1}, xgboost.QuantileDMatrix(x, y), 2)
+        xgboost.XGBRanker(n_estimators=2, n_jobs=1).fit(x, y, qid=np.arange(60) // 10)
+        xgboost.XGBRegressor(n_estimators=2, n_jobs=1).fit(x, y, base_margin=np.ones(60))
+        xgboost.XGBRegressor(n_estimators=2, n_jobs=1, missing=0.0).fit(x, y)
+
+    for run in watched(program):
+        assert run.last_step == 1
+        assert "predictions" not in run.raw_names()
+        assert not run.problems
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_cross_validation_is_a_run_of_means_over_the_folds(watched, data, library):
     package = pytest.importorskip(library)
     original, told = package.cv, []
