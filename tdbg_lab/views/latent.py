@@ -181,7 +181,7 @@ def latent(
     name, at_mode = _tensor(run, tensor, mode)
     if name is None:
         return empty(
-            "No raw values are saved in this run.",
+            "No rows of values are saved in this run.",
             'Record a layer and its labels, handle.record("latent", z, labels=y), or save raw values.',
         )
     saved = np.array(run.raw_steps(name, mode=at_mode), dtype=np.int64)
@@ -225,7 +225,7 @@ def latent(
 
 
 def _tensor(run: Run, tensor: str | None, mode: str | None) -> tuple[str | None, Mode]:
-    """The tensor and mode to show: by default the first that has raw values."""
+    """The tensor and mode to show: by default the first that has raw values in rows."""
     modes = [Mode(mode)] if mode is not None else [*run.modes()] or [Mode.TRAIN]
     names = [tensor] if tensor is not None else _by_kind(run)
     for name in names:
@@ -236,10 +236,13 @@ def _tensor(run: Run, tensor: str | None, mode: str | None) -> tuple[str | None,
 
 
 def _by_kind(run: Run) -> list[str]:
-    """Tensors with raw values; recorded ones first, then activations."""
-    kinds = {key.name: key.kind for key in run.tensors()}
+    """Tensors with raw values, but for single columns; recorded ones first, then activations."""
+    keys = {key.name: key for key in run.tensors()}
     order = {kind: place for place, kind in enumerate(_KINDS)}
-    return sorted(run.raw_names(), key=lambda name: order.get(kinds.get(name, "custom"), len(order)))
+    names = [name for name in run.raw_names() if name not in keys or len(keys[name].shape) != 1]
+    return sorted(
+        names, key=lambda name: order.get(keys[name].kind if name in keys else "custom", len(order))
+    )
 
 
 def _cloud(run: Run, name: str, mode: Mode, step: int, most: int) -> _Cloud:

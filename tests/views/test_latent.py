@@ -133,3 +133,16 @@ def test_embeddings_of_a_run_that_is_followed_for_long_do_not_pile_up():
     kept = _bounded(Embeddings(places, rows), 499)
     assert list(kept.coordinates) == list(range(500 - _MOST_STEPS, 500))
     assert list(kept.rows) == list(kept.coordinates)
+
+
+def test_latent_takes_no_single_column_by_itself(tmp_path):
+    folder = create_run(tmp_path / "columns")
+    writer = RankWriter(folder.path)
+    column = np.arange(20.0)
+    key = TensorKey("predictions", Kind.CUSTOM, shape=(20,))
+    writer.append(StatsRows(0, Mode.TRAIN, 0, 1, (key,), summarize([column])))
+    writer.write_raw(0, {"predictions": column}, mode=Mode.TRAIN)
+    writer.close()
+    run = open_run(folder.path)
+    assert not call_view(run, "latent").data
+    assert call_view(run, "latent", {"tensor": "predictions"}).data
