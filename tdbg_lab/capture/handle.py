@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle"]
 
+_RECORDED = ("custom", "weight", "bias", "gradient", "activation", "input")
+"""Kinds of what a program records itself."""
+
 
 class Handle:
     """A capture that is running. `detach` ends it; leaving a ``with`` block does the same.
@@ -152,7 +155,7 @@ class Handle:
 
     # -- what the user says -----------------------------------------------------------------------
 
-    def record(self, name: str, tensor: Any, labels: Any = None) -> None:
+    def record(self, name: str, tensor: Any, labels: Any = None, *, kind: str = "custom") -> None:
         """Record a tensor of one's own, of the last forward, when its collection is due.
 
         Parameters
@@ -163,16 +166,26 @@ class Handle:
             A tensor, an array or numbers; rows are the first dimension.
         labels
             One per row, kept with the raw values: same rows, same order.
-        """
-        if self._engine.mask:
-            self._engine.guard.run(f"record/{name}", self._record, name, tensor, labels)
+        kind
+            What it is, where no hook of ours sees it: ``"weight"``, ``"bias"``, ``"gradient"``,
+            ``"activation"`` or ``"input"``. Pictures and rules take it for that then; its collection is
+            that of the kind.
 
-    def _record(self, name: str, tensor: Any, labels: Any) -> None:
+        Raises
+        ------
+        CaptureError
+            There is no such kind.
+        """
+        of = _kind(kind)
+        if self._engine.mask:
+            self._engine.guard.run(f"record/{name}", self._record, name, tensor, labels, of)
+
+    def _record(self, name: str, tensor: Any, labels: Any, kind: Kind) -> None:
         from tdbg_lab.capture.values import add_labels, add_rows, add_summary, described
 
         engine = self._engine
         dtype, shape = described(tensor)
-        key, membership = engine.key(name, Kind.CUSTOM, dtype=dtype, shape=shape)
+        key, membership = engine.key(name, kind, dtype=dtype, shape=shape)
         if not membership.mask & engine.mask:
             return
         reason = add_summary(engine.recorder, key, tensor)
@@ -412,6 +425,12 @@ class Handle:
         _traceback: TracebackType | None,
     ) -> None:
         self._end(*ending.outcome(error, stopped=self._stop_reason))
+
+
+def _kind(kind: str) -> Kind:
+    if kind not in _RECORDED:
+        raise CaptureError(f"kind is {kind!r}; expected one of {', '.join(_RECORDED)}.")
+    return Kind(kind)
 
 
 def _mode(mode: str | Mode) -> Mode:

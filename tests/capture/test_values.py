@@ -11,6 +11,8 @@ import torch
 from capture_training import Net, batch, train
 from torch import nn
 
+from tdbg_lab.errors import CaptureError
+
 
 def l2(run, name, step, mode=None):
     return run.tensor(name).stats(step, mode=mode).l2[0]
@@ -374,6 +376,24 @@ def test_recorded_arrays_numbers_and_bfloat16_are_taken(attach):
     assert run.scalars("val/accuracy").values.tolist() == [0.5]
     assert np.isnan(run.scalars("bad").values[0])
     assert not handle.problems
+
+
+def test_what_a_loop_of_ones_own_records_is_of_the_kind_it_says(attach):
+    handle = attach(collections=["weights", {"name": "gradients", "save": 2}, "custom"])
+    for step in range(3):
+        handle.record("w", np.ones((2, 2)), kind="weight")
+        handle.record("gradient/w", np.full((2, 2), 1.0 + step), kind="gradient")
+        handle.record("codes", np.ones((2, 2)))
+        handle.advance()
+    with pytest.raises(CaptureError, match="kind is 'gradients'; expected one of custom, weight, bias"):
+        handle.record("gradient/w", np.ones(2), kind="gradients")
+    handle.detach()
+    run = handle.run
+    assert [key.name for key in run.tensors(kind="weight")] == ["w"]
+    assert [key.name for key in run.tensors(collection="gradients")] == ["gradient/w"]
+    assert run.tensor("gradient/w").steps().tolist() == [0, 2]
+    assert run.tensor("gradient/w").stats(2).mean[0] == 3
+    assert [key.name for key in run.tensors(kind="custom")] == ["codes"]
 
 
 def test_what_cannot_be_recorded_is_said(attach):

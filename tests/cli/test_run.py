@@ -145,7 +145,10 @@ def test_wrong_setting_is_said_before_anything_runs(folder, monkeypatch, capsys,
 def test_nothing_to_attach_to_is_said_in_one_sentence(folder):
     code, _, error = done([sys.executable, "-m", "tdbg_lab", "run", "facts.py"], folder)
     assert code == 0
-    assert error == "tdbg: nothing to attach to: the program imported no framework that tdbg-lab knows.\n"
+    assert error == (
+        "tdbg: nothing to attach to: the program imported no framework that tdbg-lab knows. "
+        "Of a loop of its own, tdbg_lab.attach() records what it is told.\n"
+    )
     assert not (folder / "runs").exists()
 
 

@@ -143,7 +143,10 @@ class AutoWatch:
         if self._failed:
             return "nothing was captured, for the reason above."
         if not self.seen:
-            return "nothing to attach to: the program imported no framework that tdbg-lab knows."
+            return (
+                "nothing to attach to: the program imported no framework that tdbg-lab knows. "
+                "Of a loop of its own, tdbg_lab.attach() records what it is told."
+            )
         if latest_ns() > self._began_ns:
             return "left to the program, which attaches by itself."
         if self.missed:
