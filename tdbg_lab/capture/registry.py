@@ -45,7 +45,8 @@ def flush() -> None:
 
 def _flush_between_cells() -> None:
     """In a notebook the next step may be long in coming, or never come: flush when a cell ends."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = None if get_ipython is None else get_ipython()
     if shell is not None:
         shell.events.register("post_run_cell", _after_cell)  # no function twice
 
