@@ -150,7 +150,41 @@ def fsdp(root, rank):
     return {"same": torch.equal(model.first.weight.to_local(), bare), "rows": whole.shape[0]}
 
 
-SCENARIOS = (ddp, inner, chosen, straggler, diverging, stop, settings, fsdp)
+def flattened(root, rank):
+    """The first version of FSDP: one flat parameter, or its pieces by their old names, some of them empty."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    for name, original in (("flat", False), ("pieces", True)):
+        model, optimizer = fresh(
+            rank,
+            wrap=lambda one, original=original: FullyShardedDataParallel(
+                one, device_id=torch.device("cpu"), use_orig_params=original
+            ),
+        )
+        with attach(root, name, model, optimizer, ranks="all"):
+            steps(model, optimizer, 8, rank=rank)
+
+
+def split(root, rank):
+    """Tensor parallelism: every rank has a part of each layer, and all get the same batch."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    plan = {"first": ColwiseParallel(), "last": RowwiseParallel()}
+    mesh = init_device_mesh("cpu", (2,))
+    model, optimizer = fresh(rank, wrap=lambda one: parallelize_module(one, mesh, plan))
+    with attach(root, "split", model, optimizer, ranks="all"):
+        steps(model, optimizer, 8, rank=0)  # the data of rank 0 on both
+
+
+def copied(root, rank):
+    """Replicas that get the same batch, for lack of a sampler."""
+    model, optimizer = fresh(rank)
+    with attach(root, "copied", model, optimizer, ranks="all"):
+        steps(model, optimizer, 8, rank=0)
+
+
+SCENARIOS = (ddp, inner, chosen, straggler, diverging, stop, settings, fsdp, flattened, split, copied)
 
 
 def main():

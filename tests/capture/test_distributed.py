@@ -17,6 +17,7 @@ from distributed_training import Net, steps
 
 from tdbg_lab.capture.ranks import Meeting, Place, role
 from tdbg_lab.errors import CaptureError, ConfigError
+from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
 from tdbg_lab.store import requests
 
@@ -153,6 +154,26 @@ def test_shards_are_measured_where_they_are_and_merge_to_the_whole(trained):
     assert "optimizer/grad_norm" not in names
     assert "activation/Net" in run.tensor_names() or "activation/first" in run.tensor_names()
     assert open_run(root / "fsdp-first").ranks() == [0]
+
+
+def test_flattened_shards_have_names_without_wrappers_and_are_no_replicas(trained):
+    root, _ = trained
+    for name, weight in (("flat", "_flat_param"), ("pieces", "first.weight")):
+        run = open_run(root / name)
+        (key,) = run.tensors(regex=f"^{weight}$")
+        (gradient,) = run.tensors(regex=f"^gradient/{weight}$")
+        assert "shard" in key.collections
+        assert "shard" in gradient.collections
+        assert "activation/first" in run.tensor_names()
+        assert "optimizer/grad_norm_shard" in run.tensor_names()
+        assert run_rules(root / name, ["diverging_replicas", "parameters_without_gradient"]) == [], name
+
+
+def test_ranks_that_divide_each_layer_need_the_same_batch_and_replicas_do_not(trained):
+    root, _ = trained
+    assert run_rules(root / "split", ["same_batches", "diverging_replicas"]) == []
+    (found,) = run_rules(root / "copied", ["same_batches"])
+    assert found.message.startswith("2 ranks trained on the same batches")
 
 
 def test_a_killed_rank_leaves_everything_up_to_its_last_step_readable(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
 
 pytest.importorskip("torch.distributed.pipelining")
@@ -78,6 +79,14 @@ def test_stages_train_to_the_same_bits_and_micro_batches_are_one_step(trained, s
         bare, attached = one[schedule]
         assert bare == attached
     check_run(open_run(root / schedule), ranks[1][schedule][0]["losses"])
+
+
+@pytest.mark.parametrize("schedule", ["GPipe", "1F1B"])
+def test_stages_are_no_replicas(trained, schedule):
+    root, _ = trained
+    run = open_run(root / schedule)
+    assert [run.scalars("check/stage", rank=rank).values[0] for rank in (0, 1)] == [1, 1]
+    assert run_rules(run.path, ["diverging_replicas"]) == []
 
 
 def test_a_pipeline_is_captured_without_a_change_of_the_script(trained, tmp_path):

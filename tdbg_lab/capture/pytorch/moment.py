@@ -10,7 +10,7 @@ import torch
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["CAN_CAPTURE", "capturing", "not_for_real"]
+__all__ = ["CAN_CAPTURE", "capturing", "in_stage", "not_for_real"]
 
 _graph_task: Any = torch._C._current_graph_task_id  # noqa: SLF001
 _tracing: Any = torch._C._is_tracing  # noqa: SLF001
@@ -22,6 +22,8 @@ _REHEARSALS: Final = frozenset(
     {"_forward_metadata_inference", "_backward_metadata_inference", "_shape_inference"}
 )
 """Where a pipeline stage calls its module and its loss with whatever is in memory, to learn the shapes."""
+_CALLS: Final = frozenset({"forward_one_chunk"})
+"""Where it calls its module with a micro-batch."""
 
 
 def not_for_real() -> bool:
@@ -32,15 +34,21 @@ def not_for_real() -> bool:
     down what is read.
     """
     aside: bool = _graph_task() >= 0 or _tracing()
-    return aside or (_STAGE in sys.modules and torch.distributed.is_initialized() and _rehearsing())
+    return aside or (_STAGE in sys.modules and torch.distributed.is_initialized() and _within(_REHEARSALS))
 
 
-def _rehearsing() -> bool:
+def in_stage() -> bool:
+    """Whether a stage of `torch.distributed.pipelining` calls its module."""
+    return _STAGE in sys.modules and torch.distributed.is_initialized() and _within(_CALLS)
+
+
+def _within(functions: frozenset[str]) -> bool:
+    """Whether one of these functions of a stage is running."""
     names = sys.modules[_STAGE].__dict__
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - nothing else tells
     while frame is not None:
         code = frame.f_code
-        if code.co_name in _REHEARSALS and frame.f_globals is names:
+        if code.co_name in functions and frame.f_globals is names:
             return True
         frame = frame.f_back
     return False

@@ -36,7 +36,7 @@ __all__ = [
 _WRAPPERS = {
     "DistributedDataParallel": ("module",),
     "DataParallel": ("module",),
-    "FullyShardedDataParallel": ("module",),
+    "FullyShardedDataParallel": ("_fsdp_wrapped_module",),
     "_FabricModule": ("_forward_module", "_original_module"),
 }
 """Classes that only wrap a model, with the names they give it."""

@@ -11,7 +11,7 @@ import torch
 
 from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
-from tdbg_lab.capture.pytorch.values import PLAIN, distributed, dtype_name, local
+from tdbg_lab.capture.pytorch.values import PLAIN, dtype_name, is_part, local
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -153,17 +153,18 @@ class ParameterProbe:
 
     def _know(self, name: str, site: ParameterSite, value: torch.Tensor) -> _Known:
         """What is to be known of a tensor of a name, as long as its type and shape stay."""
-        kind = site.kind if name == site.name else Kind.GRADIENT
+        kind, owner = site.kind if name == site.name else Kind.GRADIENT, site.owner()
+        part = is_part(value) or is_part(getattr(owner, site.attribute, value))  # no gradient tells by itself
         found = self._engine.key(
             name,
             kind,
             path=site.path,
-            module=site.owner(),
+            module=owner,
             dtype=dtype_name(value),
             shape=tuple(value.shape),
-            marks=_SHARD if distributed(value) else (),
+            marks=_SHARD if part else (),
         )
-        self.sharded |= distributed(value)
+        self.sharded |= part
         known = self._known[name] = (value.dtype, value.shape, found)
         return known
 

@@ -20,6 +20,7 @@ __all__ = [
     "distributed",
     "dtype_name",
     "even_rows",
+    "is_part",
     "local",
     "raw_array",
     "readable",
@@ -67,6 +68,11 @@ def _parts(value: Any) -> Iterable[Any]:
 def distributed(tensor: torch.Tensor) -> bool:
     """Whether the tensor is spread over ranks (a DTensor)."""
     return type(tensor) not in PLAIN and hasattr(tensor, "to_local")
+
+
+def is_part(tensor: torch.Tensor) -> bool:
+    """Whether a parameter is spread over ranks: a DTensor, or flattened by the first version of FSDP."""
+    return distributed(tensor) or getattr(tensor, "_fsdp_flattened", False)
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:

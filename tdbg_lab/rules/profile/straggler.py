@@ -11,6 +11,7 @@ import numpy as np
 from tdbg_lab.records import ViewRef
 from tdbg_lab.rules.profile.activity_rule import PhaseRule
 from tdbg_lab.rules.registry import rule
+from tdbg_lab.rules.silent.loop import noted
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -30,7 +31,8 @@ class Straggler(PhaseRule):
     """One rank comes late to the exchange of gradients, step after step, and the others wait for it.
 
     What each rank needs from the begin of its step to its backward pass is compared, at the same steps. A
-    rank that is late now and then, or ranks that are late in turns, are no stragglers.
+    rank that is late now and then, or ranks that are late in turns, are no stragglers, nor are the stages of
+    a pipeline, which wait for what the one before them gives.
     """
 
     max_behind: float = 0.1
@@ -52,9 +54,11 @@ class Straggler(PhaseRule):
         self.require("window", "min_steps", at_least=2)
 
     def not_applicable(self, run: RunView) -> str:
-        """With a single process."""
+        """With a single process, or a pipeline."""
         if why := super().not_applicable(run):
             return why
+        if noted(run, "stage"):
+            return "Each rank has a stage of a pipeline: they wait for each other by design."
         several = run.activity is not None and len(run.activity.spans.ranks) > 1
         return (
             ""

@@ -9,7 +9,7 @@ from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_LEARNING
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.silent.loop import LoopRule
+from tdbg_lab.rules.silent.loop import LoopRule, noted
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
@@ -28,7 +28,8 @@ class DivergingReplicas(LoopRule):
     """Ranks that should hold the same weights do not: their gradients are not averaged.
 
     Compared are a digest of some weights at each step, and the statistics of all weights at saved steps.
-    Weights that are spread over ranks by design (FSDP, tensor parallelism by DTensor) are left out.
+    Weights that are spread over ranks by design (FSDP, tensor parallelism by DTensor) are left out, and so
+    are the stages of a pipeline.
     """
 
     tolerance: float = 1e-5
@@ -54,10 +55,10 @@ class DivergingReplicas(LoopRule):
         return Needs(kinds=(Kind.CHECK, Kind.WEIGHT, Kind.LOSS), steps=4, per_rank=True)
 
     def not_applicable(self, run: RunView) -> str:
-        """With one rank."""
+        """With one rank, or where each rank has other layers."""
         if run.info.world_size < 2 and len(run.ranks) < 2:
             return "There is only one rank."
-        return ""
+        return "Each rank has a stage of a pipeline: there are no replicas." if noted(run, "stage") else ""
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare what all ranks have of the last step that several of them wrote."""

@@ -12,6 +12,7 @@ from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.losses.state import gathers
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.batches import BATCH, BatchRule
+from tdbg_lab.rules.silent.loop import noted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,8 @@ class SameBatches(BatchRule):
     Workers of a data loader that all read the same part of the data do that, and ranks without a
     distributed sampler or with the same seed. So is a handful of batches that come round and round, and none
     besides: an iterator that is made anew every few steps. Training on one batch, or on all data at once, is
-    not meant, nor what a program has gathered itself, on which it trains several times before it goes on.
+    not meant, nor what a program has gathered itself, on which it trains several times before it goes on, nor
+    ranks among which each layer is divided (tensor parallelism): they need the same batch.
     """
 
     steps: int = 4
@@ -65,7 +67,9 @@ class SameBatches(BatchRule):
 
     def check(self, step: int, run: RunView) -> Finding | None:
         """Compare ranks, else neighbours."""
-        return self._across(step, run) if len(run.ranks) > 1 else self._within(step, run)
+        if len(run.ranks) > 1 and not noted(run, "split_layers"):
+            return self._across(step, run)
+        return self._within(step, run)
 
     def _across(self, step: int, run: RunView) -> Finding | None:
         digests: dict[int, dict[int, float]] = {}

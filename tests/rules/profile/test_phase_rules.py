@@ -222,6 +222,14 @@ def test_straggler_is_late_step_after_step(
     assert (None if finding is None else finding.rank) == rank
 
 
+def test_stages_of_a_pipeline_are_no_stragglers(tmp_path: Path) -> None:
+    late = [{**USUAL, "forward": 16.0, "backward": 14.0}] * 100
+    made = Recorded(tmp_path / "run", ranks=2)
+    for rank, phases in enumerate((healthy(100), late)):
+        made.fact("stage", 1.0, rank=rank).steps(phases, rank=rank)
+    assert made.why_not(Straggler()).startswith("Each rank has a stage of a pipeline")
+
+
 def test_single_process_has_no_straggler(tmp_path: Path) -> None:
     reason = Recorded(tmp_path / "run").steps(healthy(30)).why_not(Straggler())
     assert reason.startswith("Only one process of this run has recorded steps")

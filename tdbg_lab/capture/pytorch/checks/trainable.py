@@ -177,7 +177,10 @@ class TrainableWatch:
         self._notes.set("foreign_parameters", float(idle))
 
     def _note_unreached(self, optimizer: Optimizer) -> set[str]:
-        """Note who has no gradient; the names of what was noted."""
+        """Note who has no gradient; the names of what was noted.
+
+        Nothing can be said of an empty one, such as a parameter of which FSDP gave this rank no part.
+        """
         told: set[str] = set()
         without = self._without
         for group in optimizer.param_groups:
@@ -187,7 +190,7 @@ class TrainableWatch:
                 if value.grad is not None:
                     if without:
                         without.pop(id(value), None)
-                elif value.requires_grad and id(value) in self.names:
+                elif value.requires_grad and id(value) in self.names and value.numel():
                     run = without[id(value)] = without.get(id(value), 0) + 1
                     path, module = self.names[id(value)]
                     if run == 1:

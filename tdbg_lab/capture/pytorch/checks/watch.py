@@ -9,6 +9,7 @@ import torch
 
 from tdbg_lab.capture.notes import Notes
 from tdbg_lab.capture.pytorch.checks.batches import BatchWatch
+from tdbg_lab.capture.pytorch.checks.division import note_division
 from tdbg_lab.capture.pytorch.checks.gathering import GatherWatch
 from tdbg_lab.capture.pytorch.checks.gradients import GradientWatch
 from tdbg_lab.capture.pytorch.checks.initial import record_initial
@@ -43,7 +44,7 @@ class CheckWatch:
     Parameters
     ----------
     several
-        Whether other processes train replicas of the models.
+        Whether other processes train with this one: replicas of the models, or other parts of them.
     changed
         A method that is called with the models when they have other modules or parameters than before; its
         owner, which owns the checks, is held weakly.
@@ -61,6 +62,7 @@ class CheckWatch:
         self._engine = engine
         self._parameters = parameters
         self._changed = WeakMethod(changed)
+        self._several = several
         self._models = [(name, ref(model)) for name, model in models.items()]
         self.notes = Notes(engine)
         self._pace = pace = Pace()
@@ -97,6 +99,9 @@ class CheckWatch:
         if not self._begun and engine.recorder.mode is Mode.TRAIN:
             self._begun = True
             engine.guard.run("check/initial", record_initial, engine, self._parameters)
+            if self._several:
+                live = [model for _, weak in self._models if (model := weak()) is not None]
+                engine.guard.run("check/division", note_division, self.notes, live)
         off, modes = engine.guard.problems, self._modes
         usual = module.training and not modes.evaluating and engine.recorder.mode is Mode.TRAIN
         try:

@@ -10,7 +10,7 @@ import torch
 from torch.nn.parameter import UninitializedParameter
 
 from tdbg_lab.capture.pytorch.naming import named_parameters
-from tdbg_lab.capture.pytorch.values import distributed, sample_of
+from tdbg_lab.capture.pytorch.values import is_part, sample_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +149,7 @@ class WeightWatch:
             for name, value in named_parameters(model):
                 if isinstance(value, UninitializedParameter):
                     continue
-                if value.requires_grad and value.is_floating_point() and not distributed(value):
+                if value.requires_grad and value.is_floating_point() and not is_part(value):
                     values.append((f"{prefix}.{name}" if prefix else name, value))
         known = {one.name: one for one in self._sampled}
         large = [(name, value) for name, value in values if value.ndim > 1 and value.numel() >= _LEAST]

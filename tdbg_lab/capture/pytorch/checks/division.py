@@ -1,0 +1,51 @@
+"""How a model is divided over processes that train it together: what is no replica of what others have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tdbg_lab.capture.pytorch.moment import in_stage
+from tdbg_lab.capture.pytorch.values import distributed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import nn
+
+    from tdbg_lab.capture.notes import Notes
+
+__all__ = ["note_division"]
+
+_DATA_PARALLEL = frozenset({"FSDPModule", "DistributedDataParallel", "FullyShardedDataParallel"})
+"""Classes of which a module says that each process has data of its own."""
+
+
+def note_division(notes: Notes, models: Iterable[nn.Module]) -> None:
+    """Say of the first train forward, within which this is called, whose part of the work it is.
+
+    ``check/stage`` is 1 when a stage of `torch.distributed.pipelining` calls the model: other processes have
+    other layers. ``check/split_layers`` is 1 when every layer is spread over all processes (tensor
+    parallelism): all are given the same batch.
+    """
+    if in_stage():
+        notes.set("stage", 1.0)
+    if any(_split(model) for model in models):
+        notes.set("split_layers", 1.0)
+
+
+def _split(model: nn.Module) -> bool:
+    found = False
+    for module in model.modules():
+        if not _DATA_PARALLEL.isdisjoint(one.__name__ for one in type(module).__mro__):
+            return False
+        found = found or any(map(_over_all, module.parameters(recurse=False)))
+    return found
+
+
+def _over_all(value: Any) -> bool:
+    """Whether each process has a part of these values, and none has all."""
+    if not distributed(value) or value.device_mesh.size() != torch.distributed.get_world_size():
+        return False
+    return any(one.is_shard() for one in value.placements)
