@@ -197,8 +197,8 @@ def test_analysis_answers_about_steps_and_devices(run):
     assert steps.loc["backward", "duration_mean_us"] == pytest.approx(20_000)
     assert steps.loc["forward", "duration_p95_us"] == pytest.approx(10_000)
     job = analysis.get_job_statistics()
-    assert (job["job_duration"], job["training_loop_duration"]) == (50_000, 60_000)
-    assert job["initialization_%"] == 0.0
+    assert (job["job_duration"], job["training_loop_duration"]) == (60_000, 60_000)
+    assert job["initialization_%"] == job["finalization_%"] == 0.0
     assert "job_duration" in repr(job)
     assert "<table" in job._repr_html_()
     usage = analysis.get_device_usage_stats().set_index("type")
@@ -220,6 +220,18 @@ def test_analysis_answers_about_steps_and_devices(run):
         analysis.get_step_statistics(by="phase")
     with pytest.raises(ValueError, match="expected pairs"):
         analysis.get_device_usage_stats(utilization_ranges=[(1, 2, 3)])
+
+
+def test_a_job_begins_with_its_first_step_where_readings_come_later(run):
+    frames = PandasFrame(run)
+    system, framework = frames.get_all_system_metrics(), frames.get_all_framework_metrics()
+    late = system[system["timestamp_us"] > framework["start_time_us"].min()]
+    job = PandasFrameAnalysis(late, framework).get_job_statistics()
+    assert job["initialization"] == 0
+    assert job["training_loop_%"] == 100.0
+    early = system.assign(timestamp_us=system["timestamp_us"] - 30_000)
+    job = PandasFrameAnalysis(early, framework).get_job_statistics()
+    assert (job["initialization"], job["job_duration"]) == (30_000, 90_000)
 
 
 def test_analysis_of_a_job_that_left_little_says_little():

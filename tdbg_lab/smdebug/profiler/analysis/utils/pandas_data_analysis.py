@@ -70,18 +70,20 @@ class PandasFrameAnalysis:
     def get_job_statistics(self) -> JobStats:
         """When the job and its training began and ended, and what part of it was training.
 
-        Without system metrics the job is what the phases cover; without phases it is empty.
+        A job is what readings and phases cover together, for the first reading may come after the first
+        step; without phases it is empty.
         """
         frame, system, steps = self.framework_metrics_df, self.sys_metrics_df, self._steps()
         if not len(frame) or not len(steps):
             return JobStats()
+        begin, start_time = int(frame["start_time_us"].min()), frame["start_time"].min()
+        end, end_time = int(frame["end_time_us"].max()), frame["end_time"].max()
         if len(system):
             times, texts = system["timestamp_us"], system["timestamp"]
-            begin, end = int(times.min()), int(times.max())
-            start_time, end_time = texts.min(), texts.max()
-        else:
-            begin, end = int(frame["start_time_us"].min()), int(frame["end_time_us"].max())
-            start_time, end_time = frame["start_time"].min(), frame["end_time"].max()
+            if int(times.min()) < begin:
+                begin, start_time = int(times.min()), texts.min()
+            if int(times.max()) > end:
+                end, end_time = int(times.max()), texts.max()
         first, last = int(steps["start_time_us"].min()), int(frame["end_time_us"].max())
         at = int((frame["start_time_us"] - first).abs().to_numpy().argmin())
         parts = {"initialization": first - begin, "training_loop": last - first, "finalization": end - last}
