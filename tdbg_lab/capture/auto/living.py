@@ -39,6 +39,12 @@ class Living:
                 optimizers.append(one)
         return cls(modules, optimizers)
 
+    def inner(self) -> list[Optimizer]:
+        """Optimizers that another one steps within its own step: those inside a `ZeroRedundancyOptimizer`."""
+        outer = [one for one in self.optimizers if type(one).__name__ == "ZeroRedundancyOptimizer"]
+        parts = [vars(one).get("optim") for one in outer]
+        return [one for one in self.optimizers if any(one is part for part in parts)]
+
     def holders(self, parameters: set[int]) -> list[Optimizer]:
         """Optimizers that hold one of these parameters (by id)."""
         return [one for one in self.optimizers if parameters & parameter_ids(one)]

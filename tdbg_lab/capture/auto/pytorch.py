@@ -128,7 +128,7 @@ class TorchFinder:
         trainable = [one for one in module.parameters() if one.requires_grad]
         if not trainable or candidate.calls & (candidate.calls - 1) or self._fruitless >= _MAX_FRUITLESS:
             return
-        living = Living.now()
+        living = self._look_around()
         holders = living.holders({id(one) for one in trainable})
         own = [one for one in holders if one not in self._met]
         if own:
@@ -171,7 +171,13 @@ class TorchFinder:
                 session.meet(optimizer)
                 return
         if not self._watch.left_alone:
-            self._attach(Living.now(), [optimizer], called=None)
+            self._attach(self._look_around(), [optimizer], called=None)
+
+    def _look_around(self) -> Living:
+        """What the program holds now; an optimizer within another one needs no look of its own."""
+        living = Living.now()
+        self._met.update(living.inner())
+        return living
 
     def _attach(self, living: Living, own: list[Optimizer], *, called: nn.Module | None) -> None:
         others = [

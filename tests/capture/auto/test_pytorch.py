@@ -49,6 +49,27 @@ def test_what_is_put_around_a_model_that_the_program_attaches_to_is_no_other_tra
     everywhere(tdbg.open_run(tmp_path / "own"), "activation/0", "0.weight", "loss/CrossEntropyLoss")
 
 
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="needs torch.distributed")
+def test_an_optimizer_that_shares_its_state_among_ranks_is_one(watched, tmp_path):
+    """`ZeroRedundancyOptimizer` has one inside that makes the step."""
+
+    def program():
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+
+        model = net()
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.SGD, lr=0.1)
+        steps(model, optimizer, nn.CrossEntropyLoss())
+
+    where = {"init_method": f"file://{tmp_path}/meet", "rank": 0, "world_size": 1}
+    torch.distributed.init_process_group("gloo", **where)
+    try:
+        (run,) = watched(program)
+    finally:
+        torch.distributed.destroy_process_group()
+    everywhere(run, "0.weight", "gradient/2.bias", "optimizer/lr/0", "optimizer/grad_norm")
+    assert run.scalars("loss/CrossEntropyLoss").steps.tolist() == [0, 1, 2, 3]
+
+
 def test_weights_are_bitwise_the_same_with_and_without(watched):
     plain, kept = train(), []
     watched(lambda: kept.append(train()))
