@@ -104,6 +104,11 @@ class TapeLoop:
         engine.guard.run("optimizer/lr", session.optimizers.before, self._due, read)
         self._sink = session.live(self._due)
 
+    def ask(self, sources: Any) -> None:
+        """A tape is asked for gradients."""
+        if self._open and not self._looking and is_eager() and self.listens and trained(sources):
+            self._session.engine.enter_phase("backward")
+
     def take(self, target: Any, sources: Any, result: Any) -> None:
         """A tape gave gradients."""
         session = self._session
@@ -220,6 +225,7 @@ class TapeLoop:
         self._ends_before(names)
         if not self._open:
             session.engine.guard.run("steps", self._begin)
+        session.engine.enter_phase("step")
         return self._open and bool(self._due & session.pass_bits)
 
     def look(self, run: Callable[[], bool]) -> None:

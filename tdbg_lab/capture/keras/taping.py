@@ -81,8 +81,10 @@ class Taping:
 
     def _gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(tape, target, sources, *args, **kwargs)
             loop = self._loop()
+            if loop is not None:
+                loop.ask(sources)
+            result = original(tape, target, sources, *args, **kwargs)
             if loop is not None:
                 loop.take(target, sources, result)
             elif self._session is None and trained(sources) and (traced := Traced.now()) is not None:

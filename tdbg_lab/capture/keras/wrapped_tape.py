@@ -84,6 +84,7 @@ class WrappedTape:
         return self._tape.__exit__(*error)
 
     def _gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        self._loop.ask(sources)
         result = self._tape.gradient(target, sources, *args, **kwargs)
         self._loop.take(target, sources, result)
         return result

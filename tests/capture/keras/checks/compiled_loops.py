@@ -130,6 +130,26 @@ def check_a_compiled_step_is_told_as_an_eager_one(folder: Path) -> None:
 
 
 @only("tensorflow")
+def check_the_time_of_a_step_is_no_wait_for_data(folder: Path) -> None:
+    import tensorflow as tf
+
+    x, y = map(tf.constant, data())
+
+    def phases(name: str, made: Callable[[Any], Any]) -> dict[int, set[str]]:
+        loop = Loop(folder / name, profiler=True)
+        step = made(loop.step)
+        for _ in range(STEPS):
+            step(x, y)
+        loop.end()
+        spans = tdbg.open_run(folder / name).spans()
+        return {step: set(spans.phase[spans.step == step]) - {"capture", "data"} for step in range(STEPS)}
+
+    whole, parts = {"step"}, {"forward", "backward", "optimizer"}
+    assert phases("compiled", tf.function) == dict.fromkeys(range(STEPS), whole)
+    assert phases("eager", lambda step: step) == dict.fromkeys(range(STEPS), parts)
+
+
+@only("tensorflow")
 def check_gradients_that_a_function_computes_are_seen(folder: Path) -> None:
     import tensorflow as tf
 
