@@ -71,6 +71,10 @@ class OptimizerProbe:
         """Add the learning rates that the step will use."""
         rows = Rows(self._engine, self._backend, due)
         for index, (name, optimizer) in enumerate(self._optimizers.items()):
+            if self._is_spare(name, optimizer):
+                continue
+            if self._adds_up(inner(optimizer), read):
+                self._weights.expect_none(_moved_by(inner(optimizer)))
             rate = self._rate(inner(optimizer), read)
             label = f"{name}.0" if len(self._optimizers) > 1 and name else str(index)
             if rate is not None:
@@ -81,13 +85,26 @@ class OptimizerProbe:
                 scale = float(self._backend.array(read(optimizer.dynamic_scale)))
                 rows.add_number("optimizer/loss_scale", Kind.OPTIMIZER, scale)
 
+    def _is_spare(self, name: str, optimizer: Any) -> bool:
+        """Whether it is the one that ``compile()`` makes unasked, where the model's own ones train."""
+        return not name and len(self._optimizers) > 1 and not optimizer.built
+
+    def _count(self, optimizer: Any, read: Callable[[Any], Any]) -> Any:
+        """Batches that an optimizer was given, as it counts them itself: `iterations` may be of updates."""
+        return self._backend.array(read(optimizer._iterations)) if optimizer.built else np.zeros((), int)  # noqa: SLF001
+
+    def _adds_up(self, optimizer: Any, read: Callable[[Any], Any]) -> bool:
+        """Whether the step only adds gradients to those of others (``gradient_accumulation_steps``)."""
+        steps = optimizer.gradient_accumulation_steps
+        return bool(steps) and (int(self._count(optimizer, read)) + 1) % steps != 0
+
     def _rate(self, optimizer: Any, read: Callable[[Any], Any]) -> float | None:
         rate = optimizer._learning_rate  # noqa: SLF001 - the property reads variables, which JAX has taken away
         if isinstance(rate, keras.Variable):
             return float(self._backend.array(read(rate)))
         if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
-            step = self._backend.array(read(optimizer.iterations)) if optimizer.built else np.zeros((), int)
-            return float(keras.ops.convert_to_numpy(rate(keras.ops.convert_to_tensor(step))))
+            step = keras.ops.convert_to_tensor(self._count(optimizer, read))
+            return float(keras.ops.convert_to_numpy(rate(step)))
         return float(rate()) if callable(rate) else float(rate)
 
     def gradients(self, due: int, found: Sequence[tuple[int, Any]]) -> None:
@@ -122,6 +139,12 @@ class OptimizerProbe:
             prefix = f"{name}." if name and len(self._optimizers) > 1 else ""
             known = self._slots[name] = list(_slots(optimizer, prefix, self._weights))
         return known or []
+
+
+def _moved_by(optimizer: Any) -> Sequence[Any] | None:
+    """The variables an optimizer moves; None before it was given any."""
+    moved: Sequence[Any] = optimizer._trainable_variables  # noqa: SLF001
+    return moved if optimizer.built else None
 
 
 def _slots(optimizer: Any, prefix: str, weights: WeightProbe) -> list[_Slot]:

@@ -81,6 +81,8 @@ class KerasSession:
         self.settings = KerasSettings(self)
         self.checks = LoopWatch(engine, backend) if plan.config.checks else None
         self._built: tuple[int, ...] = ()
+        self._traced: set[tuple[str, Mode]] = set()
+        """Names of models that were traced to build them, and for what."""
         self.optimizer_map: dict[str, Any] = {}
         self.refresh()
         self._functions = KerasFunctions(self.models.values(), self._through)
@@ -205,11 +207,11 @@ class KerasSession:
         self, model: Any, original: Callable[..., Any], args: tuple[Any, ...], due: int, steps: int
     ) -> Any:
         engine, guard = self.engine, self.engine.guard
-        engine.enter_phase("capture")
         try:
-            args, batch = self.backend.peek(model, Mode.TRAIN, args)
+            args, batch = self.backend.peek(model, Mode.TRAIN, args)  # may wait for the data: no cost of ours
         except StopIteration:
             return original(*args)  # the end of the data, said in Keras's own way
+        engine.enter_phase("capture")
         guard.run("model", self._build, model, Mode.TRAIN, batch)
         if steps > 1:
             guard.notice(
@@ -316,7 +318,10 @@ class KerasSession:
         return not why
 
     def _build(self, model: Any, mode: Mode, batch: Any) -> None:
-        if not model.built:
+        """Build a model before its step; once: a step that calls only its parts leaves it as it is."""
+        name = next((name for name, one in self.models.items() if one is model), "")
+        if not model.built and (name, mode) not in self._traced:
+            self._traced.add((name, mode))
             self.backend.build(model, mode, batch, self.watcher)
         self.refresh()
 

@@ -75,6 +75,12 @@ class WeightProbe:
             self._frozen.discard(site.name)
         rows.add(site.name, site.kind, value, module=site.module, layer=site.layer)
 
+    def expect_none(self, variables: Sequence[Any] | None) -> None:
+        """The step is not meant to move these variables, or any: it tells nothing of how far steps go."""
+        known = self.by_id if variables is None else {id(one) for one in variables} & self.by_id.keys()
+        for key in known:
+            self._before.pop(self.by_id[key].name, None)
+
     def after(self, due: int, read: Callable[[Any], Any]) -> None:
         """Add ``|dw| / |w|`` of the step for each weight that was kept."""
         rows = Rows(self._engine, self._backend, due)

@@ -152,3 +152,38 @@ def check_replicas_train_the_same_and_what_is_not_seen_is_said(folder: Path) -> 
     assert list(run.steps(mode="train")) == [0, 1, 2, 3]
     assert {"first/kernel", "loss/total"} <= set(run.tensor_names())
     assert any(f"{len(devices)} replicas" in str(one) for one in own.handle.problems)
+
+
+@only("tensorflow")
+def check_a_model_that_its_own_step_never_calls_is_traced_once(folder: Path) -> None:
+    import tensorflow as tf
+
+    traced: list[int] = []
+
+    class Game(keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.player, self.critic = plain(), plain()
+            self.opt_p, self.opt_c = keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.2)
+
+        def train_step(self, batch: Any) -> dict[str, Any]:
+            traced.append(len(traced))
+            for model, optimizer in ((self.player, self.opt_p), (self.critic, self.opt_c)):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((model(batch[0], training=True) - batch[1]) ** 2)
+                gradients = tape.gradient(loss, model.trainable_variables)
+                optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return {"game": loss}
+
+    def make() -> keras.Model:
+        model = Game()
+        model.compile()
+        traced.clear()
+        return model
+
+    own, run = with_and_without(make, fit, folder)
+    assert own.handle.problems == []
+    assert run.last_step == 3
+    assert len(traced) <= 3  # to build it, to look at it, and by Keras
+    rates = {name for name in run.tensor_names() if name.startswith("optimizer/lr/")}
+    assert rates == {"optimizer/lr/opt_p.0", "optimizer/lr/opt_c.0"}

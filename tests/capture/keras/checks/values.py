@@ -122,6 +122,14 @@ def check_learning_rates_of_schedules_are_those_used(folder: Path) -> None:
     assert np.allclose(run.scalars("optimizer/lr/0").values, [0.5, 0.25, 0.125, 0.0625])
 
 
+def check_steps_that_only_add_gradients_up_tell_no_update(folder: Path) -> None:
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.5, decay_steps=1, decay_rate=0.5)
+    run = trained(folder, lambda: keras.optimizers.SGD(schedule, gradient_accumulation_steps=2))
+    assert np.allclose(run.scalars("optimizer/lr/0").values, [0.5, 0.25, 0.125, 0.0625])
+    assert run.scalars("optimizer/update_ratio/first/kernel").steps.tolist() == [1, 3]
+    assert run.tensor("gradient/first/kernel").steps().tolist() == [0, 1, 2, 3]
+
+
 def check_moments_and_update_ratios_are_those_of_the_step(folder: Path) -> None:
     run = trained(folder, lambda: keras.optimizers.SGD(RATE, momentum=0.9))
     weight, gradient = (run.tensor(name).value(0) for name in ("first/kernel", "gradient/first/kernel"))
