@@ -221,6 +221,11 @@ class Engine:
         if self._pause is not None:
             self._pause = "other", self._pause[1]
 
+    def begin_step(self) -> None:
+        """A step begins whose forward is not seen."""
+        if not self._step_seen:
+            self._begin_step(perf_counter_ns())
+
     def _begin_step(self, now: int) -> None:
         """Something is called to train, for the first time in this step."""
         self._step_seen = True

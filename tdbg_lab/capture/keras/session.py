@@ -175,6 +175,7 @@ class KerasSession:
         """Take a train step, or as many as Keras takes in one call."""
         engine = self.engine
         engine.enter_train_step()
+        engine.begin_step()
         steps = int(model.steps_per_execution)
         due = 0
         for ahead in range(steps):

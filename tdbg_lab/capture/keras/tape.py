@@ -90,6 +90,7 @@ class TapeLoop:
         session = self._session
         engine = session.engine
         engine.enter_train_step()
+        engine.begin_step()
         if engine.mask or not engine.step:  # of other steps nothing is read that a model might have got
             session.refresh()
         self.hang()

@@ -177,3 +177,19 @@ def check_optimizers_of_both_kinds_may_be_given_and_are_left_as_they_were(folder
     handle.detach()
     assert handle.problems == []
     assert "apply" not in vars(own)
+
+
+def check_a_step_of_another_training_is_no_wait_for_data(folder: Path) -> None:
+    x, y = data()
+    models = [plain(), plain()]
+    for model in models:
+        model.compile("sgd", "mse")
+    handles = [tdbg.attach(one, store=folder / str(n), save_every=2) for n, one in enumerate(models)]
+    for _ in range(4):
+        for model in models:
+            model.train_on_batch(x, y)
+    for handle in handles:
+        handle.detach()
+    for n, steps in enumerate(([1, 2, 3, 4], [1, 2, 3])):
+        spans = tdbg.open_run(folder / str(n)).spans(phases=["other"])
+        assert spans.step.tolist() == steps
