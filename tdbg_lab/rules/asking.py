@@ -10,6 +10,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Finding
 from tdbg_lab.rules.judged import failure
 from tdbg_lab.rules.kinds import NOTHING, Kinds
+from tdbg_lab.rules.wording import worded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,9 @@ class Question:
             answer = self._answer()
         finally:
             one.cost_ns += time.thread_time_ns() - begun_ns
-        if answer is None or isinstance(answer, (Finding, Silence)):
+        if isinstance(answer, Finding):
+            return worded(answer, view.info.framework)
+        if answer is None or isinstance(answer, Silence):
             return answer
         raise ConfigError(f"it answered with a {type(answer).__name__}; expected a Finding or None")
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["InputBound"]
 
 _HELD = 0.75
+_AHEAD = "Load ahead: dataset.prefetch(tf.data.AUTOTUNE), or a keras.utils.PyDataset with workers={n}."
 _ENVIRONMENTS = "A program that acts to gather its data: act in several environments at once."
 
 
@@ -107,6 +108,8 @@ class InputBound(PhaseRule):
     def _promise(run: RunView, advice: LoadingAdvice | None) -> str:
         if advice is None:
             return "" if not run.loaders else "; more workers would not help"
+        if _is_keras(run):
+            return f": if it loads data, loading ahead would save about {advice.gain:.0%}"
         loader = "" if run.loaders else " if it loads data, a DataLoader with"
         return f":{loader} num_workers={advice.workers} would save about {advice.gain:.0%}"
 
@@ -114,7 +117,9 @@ class InputBound(PhaseRule):
     def _advice(run: RunView, advice: LoadingAdvice | None) -> tuple[str, ...]:
         first = run.loaders[0] if run.loaders else None
         told = []
-        if advice is not None:
+        if advice is not None and _is_keras(run):
+            told.append(_AHEAD.format(n=advice.workers))
+        elif advice is not None:
             more = ", persistent_workers=True" if first is None or not first.persistent_workers else ""
             told.append(f"Load in other processes: DataLoader(..., num_workers={advice.workers}{more}).")
         if first is None:
@@ -127,6 +132,11 @@ class InputBound(PhaseRule):
         if first is None:
             told.append("If the loop does something else there, name it: with handle.phase('checkpoint').")
         return tuple(told)
+
+
+def _is_keras(run: RunView) -> bool:
+    """Whether Keras trains, without a loader of PyTorch."""
+    return run.info.framework == "keras" and not run.loaders
 
 
 def _subject(run: RunView) -> str:

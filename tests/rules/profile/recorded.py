@@ -29,8 +29,8 @@ USUAL = {"data": 2.0, "forward": 10.0, "backward": 20.0, "optimizer": 8.0}
 class Recorded:
     """A run whose steps take as long as a test says, from one second after it was created on."""
 
-    def __init__(self, path: Path, *, ranks: int = 1, begin_s: float = 1.0) -> None:
-        self.folder = create_run(path, world_size=ranks)
+    def __init__(self, path: Path, *, ranks: int = 1, begin_s: float = 1.0, framework: str = "") -> None:
+        self.folder = create_run(path, world_size=ranks, framework=framework)
         self.path = self.folder.path
         self.zero_ns = self.folder.info.created_ns + int(begin_s * 1e9)
         self.now_ns = [self.zero_ns] * ranks

@@ -110,6 +110,16 @@ def test_without_a_loader_it_is_not_called_loading(tmp_path: Path) -> None:
     assert "several environments" in finding.advice[1]
 
 
+def test_keras_is_told_what_it_has_to_load_ahead(tmp_path: Path) -> None:
+    made = Recorded(tmp_path / "run", framework="keras").steps([STARVED] * 100)
+    made.load({("cpu", f"cpu{core}"): [20.0] * 4 for core in range(8)})
+    finding = made.find(InputBound())
+    assert finding is not None
+    assert finding.message.endswith(": if it loads data, loading ahead would save about 44%.")
+    assert "DataLoader" not in " ".join(finding.advice)
+    assert "PyDataset with workers=1" in finding.advice[0]
+
+
 def test_of_a_program_that_acts_it_is_a_notice(tmp_path: Path) -> None:
     finding = Recorded(tmp_path / "run").fact("gathers", 3.0).steps([STARVED] * 100).find(InputBound())
     assert finding is not None

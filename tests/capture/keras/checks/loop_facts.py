@@ -117,6 +117,8 @@ class Told(Plain):
 
 def check_dropout_that_is_never_on_is_told(folder: Path) -> None:
     assert set(found(folder / "plain", Plain(), epochs=1)) == {"training_in_eval_mode"}
+    advice = tdbg.run_rules(folder / "plain" / "run", ["training_in_eval_mode"])[0].advice
+    assert "training=True" in advice[0]
     assert_silent(found(folder / "told", Told(), epochs=1))
 
 
