@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from contextlib import contextmanager
@@ -109,13 +110,19 @@ def _value(handle: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Print nothing from this thread: what it prints while traced is said already."""
-    shown = sys.stdout
+    """Print and log nothing from this thread: what it says while traced is said already."""
+    shown, log, thread = sys.stdout, logging.getLogger("tensorflow"), get_ident()
+
+    def of_others(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
     sys.stdout = _Quiet(shown)
+    log.addFilter(of_others)
     try:
         yield
     finally:
         sys.stdout = shown
+        log.removeFilter(of_others)
 
 
 class _Quiet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +148,38 @@ def check_the_time_of_a_step_is_no_wait_for_data(folder: Path) -> None:
     whole, parts = {"step"}, {"forward", "backward", "optimizer"}
     assert phases("compiled", tf.function) == dict.fromkeys(range(STEPS), whole)
     assert phases("eager", lambda step: step) == dict.fromkeys(range(STEPS), parts)
+
+
+@only("tensorflow")
+def check_what_tensorflow_logs_is_not_said_again(folder: Path) -> None:
+    import tensorflow as tf
+
+    x, y = data()
+    told: list[str] = []
+
+    def heard(record: logging.LogRecord) -> bool:
+        told.append(record.getMessage())
+        return False
+
+    def program(loop: Loop) -> None:
+        @tf.function
+        def step(x: Any, y: Any) -> Any:
+            tf.get_logger().warning("slow")
+            return loop.step(x, y)
+
+        for _ in range(STEPS):
+            loop.said.append(float(step(x, y)))
+        loop.said.append(told.count("slow"))
+        told.clear()
+
+    handler = logging.Handler()
+    handler.addFilter(heard)
+    tf.get_logger().addHandler(handler)
+    try:
+        run, problems = both(folder, program)
+    finally:
+        tf.get_logger().removeHandler(handler)
+    assert (run.last_step, problems) == (STEPS - 1, [])
 
 
 @only("tensorflow")
