@@ -114,9 +114,12 @@ class ExplodingTensor(Rule):
     ) -> Finding:
         origin = find_origin(run, frame)
         row = frame.get(origin.key.name)
+        what = f"{where} {'is' if where.startswith('the') else 'are'} not finite"
+        if not where.endswith(f"loss {origin.key.name}"):  # that it begins in the loss itself is said once
+            what = f"{_amount(origin, row)}; {what}"
         return self.finding(
             step,
-            f"{_amount(origin, row)}; {where} {'is' if where.startswith('the') else 'are'} not finite"
+            f"{what[0].upper() if what.startswith('the ') else what[0]}{what[1:]}"
             f"{f' for {streak} recorded steps in a row' if streak > 1 else ''}. {origin.sentence}",
             severity=severity,
             key=origin.key,

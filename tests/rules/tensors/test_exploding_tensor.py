@@ -155,3 +155,9 @@ def test_bad_evaluation_loss_is_a_warning(made: Made) -> None:
 def test_classic_condition_is_any_such_value(made: Made, rule: ExplodingTensor, tensors: list[str]) -> None:
     made.step(0, network()).step(1, network(activations="gigg"))
     assert [finding.tensor for finding in made.check(rule)[0]] == tensors
+
+
+def test_a_loss_where_it_begins_is_named_once(made: Made) -> None:
+    made.step(0, {"loss/total": 1.0}).step(1, {"loss/total": np.inf})
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.message.startswith("The loss loss/total is not finite. ")
