@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tdbg_lab.store.arrays import number_array, numbers_of
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.layout import SEALED, SegmentFile, segment_path
 from tdbg_lab.store.limits import EVENT_GROUP_ROWS, ROW_GROUP_ROWS
@@ -70,7 +71,7 @@ def seal_segment(segment: SegmentFile) -> str | None:
         return reader.problem
     table = pa.Table.from_batches(batches).combine_chunks()  # `take` is slow over many chunks
     index = _index_stats(table) if segment.stream == "stats" else _index_events(table, segment.stream)
-    table = table.take(pa.array(index.order))
+    table = table.take(number_array(index.order, pa.int64()))
     metadata = {METADATA_KEY: json.dumps(reader.metadata).encode(), **index.metadata}
     _write(table.replace_schema_metadata(None), metadata, segment)
     segment.path.unlink()
@@ -109,11 +110,11 @@ def _index_stats(table: pa.Table) -> _Index:
     alphabetical = np.argsort(np.array(names, dtype=object), kind="stable")
     rank_of = np.empty(len(names), np.int64)
     rank_of[alphabetical] = np.arange(len(names))
-    tensor = rank_of[codes.indices.to_numpy()]
+    tensor = rank_of[numbers_of(codes.indices)]
     modes = table["mode"].combine_chunks().dictionary_encode()
     mode_of = np.array([MODE_CODE.get(m, 0) for m in modes.dictionary.to_pylist()], np.int64)
-    mode = mode_of[modes.indices.to_numpy()]
-    step, micro, time_ns = (table[name].to_numpy() for name in ("step", "micro", "time_ns"))
+    mode = mode_of[numbers_of(modes.indices)]
+    step, micro, time_ns = (numbers_of(table[name]) for name in ("step", "micro", "time_ns"))
     order = np.lexsort((micro, step, mode, tensor))
     keys = _keys(table, tensor, names, alphabetical)
     pair = tensor[order] * len(MODE_CODE) + mode[order]
@@ -163,7 +164,9 @@ def _keys(
     np.minimum.at(first, tensor, np.arange(len(tensor)))
     last = np.zeros(n, np.int64)
     np.maximum.at(last, tensor, np.arange(len(tensor)))
-    described = table.select(["kind", "module", "dtype", "shape", "collections"]).take(pa.array(last))
+    described = table.select(["kind", "module", "dtype", "shape", "collections"]).take(
+        number_array(last, pa.int64())
+    )
     columns = [column.to_pylist() for column in described.columns]
     appearance = np.argsort(np.argsort(first))
     return [
@@ -172,7 +175,7 @@ def _keys(
 
 
 def _index_events(table: pa.Table, stream: str) -> _Index:
-    time_ns = table["start_ns" if stream == "spans" else "time_ns"].to_numpy()
+    time_ns = numbers_of(table["start_ns" if stream == "spans" else "time_ns"])
     extent = [int(time_ns.min()), int(time_ns.max())]
     return _Index(np.argsort(time_ns, kind="stable"), {EXTENT_KEY: json.dumps(extent).encode()})
 

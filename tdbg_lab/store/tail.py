@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tdbg_lab.store.arrays import number_array
 from tdbg_lab.store.ipc import BatchReader, Header, read_header
 from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
 from tdbg_lab.store.parquet import SealedFile
@@ -49,7 +50,9 @@ class Chunk:
     @property
     def table(self) -> pa.Table:
         """The batch by itself."""
-        return self.source.take(pa.array(self.rows)) if len(self.rows) < len(self.source) else self.source
+        if len(self.rows) == len(self.source):
+            return self.source
+        return self.source.take(number_array(self.rows, pa.int64()))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.arrays import event_array, number_array
 from tdbg_lab.store.failures import forget_failure, write_failure
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, rank_path
@@ -216,6 +217,6 @@ def _spread(value: Any, n: int) -> Any:
 
 def _encode_events(columns: Sequence[Any], seq: int, schema: pa.Schema) -> memoryview:
     types = schema.types
-    arrays = [pa.array(column, types[i]) for i, column in enumerate(columns)]
-    arrays.append(pa.array(np.full(len(arrays[0]), seq, np.int64)))
+    arrays = [event_array(values, types[i]) for i, values in enumerate(columns)]
+    arrays.append(number_array(np.full(len(arrays[0]), seq, np.int64), types[-1]))
     return memoryview(pa.RecordBatch.from_arrays(arrays, schema=schema).serialize())
