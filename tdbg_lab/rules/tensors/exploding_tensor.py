@@ -115,12 +115,14 @@ class ExplodingTensor(Rule):
         origin = find_origin(run, frame)
         row = frame.get(origin.key.name)
         what = f"{where} {'is' if where.startswith('the') else 'are'} not finite"
-        if not where.endswith(f"loss {origin.key.name}"):  # that it begins in the loss itself is said once
+        if where.endswith(f"loss {origin.key.name}"):  # where it begins in the loss itself, that is said once
+            what = f"T{what[1:]}"
+        else:
             what = f"{_amount(origin, row)}; {what}"
+        lasting = f" for {streak} recorded steps in a row" if streak > 1 else ""
         return self.finding(
             step,
-            f"{what[0].upper() if what.startswith('the ') else what[0]}{what[1:]}"
-            f"{f' for {streak} recorded steps in a row' if streak > 1 else ''}. {origin.sentence}",
+            f"{what}{lasting}. {origin.sentence}",
             severity=severity,
             key=origin.key,
             evidence={
