@@ -44,14 +44,16 @@ def _of_xgboost(matrix: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
 def _of_estimator() -> tuple[Any, Any]:
     """The tables that an estimator of XGBoost was given: it trains on quantised ones."""
     fitted = _locals_of_fit()
-    estimator = fitted.get("self")
-    by_query = "Ranker" in type(estimator).__name__  # whose metrics are by group
-    missing = getattr(estimator, "missing", None)
-    if by_query or fitted.get("base_margin") is not None or missing is None or missing == missing:  # noqa: PLR0124
+    if not fitted or not _by_rows_alone(fitted["self"]) or fitted.get("base_margin") is not None:
         return None, None
-    train = _table(fitted.get("X"), fitted.get("y"))
-    pairs = [one for one in fitted.get("eval_set") or () if one[0] is not fitted.get("X")]
-    return train, _table(*pairs[0]) if pairs else None
+    features = fitted.get("X")
+    others = [one for one in fitted.get("eval_set") or () if one[0] is not features]
+    return _table(features, fitted.get("y")), _table(*others[0]) if others else None
+
+
+def _by_rows_alone(estimator: Any) -> bool:
+    """Whether metrics of an estimator are of single rows, in which only NaN is missing."""
+    return "Ranker" not in type(estimator).__name__ and bool(np.isnan(estimator.missing))
 
 
 def _locals_of_fit() -> dict[str, Any]:
