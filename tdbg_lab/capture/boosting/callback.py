@@ -150,9 +150,7 @@ class BoostingCallback:
         CaptureError
             There was none yet.
         """
-        run = self._opened().run
-        run.refresh()
-        return run
+        return self._opened().run
 
     def _opened(self) -> Handle:
         if self.handle is None:
