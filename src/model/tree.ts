@@ -61,7 +61,7 @@ export function leafLabel(tensor: ITensorInfo): string {
   const prefix = slash < 0 ? '' : name.slice(0, slash);
   const path = slash < 0 ? name : name.slice(slash + 1);
   if (!module) {
-    return kind === 'scalar' || kind === 'custom' ? name : path;
+    return Private.loose(kind, name, path);
   }
   const rest = Private.below(module, PLAIN.has(kind) ? name : path);
   switch (kind) {
@@ -179,6 +179,19 @@ namespace Private {
       }
     }
     return path;
+  }
+
+  /** What is called by its own name, as no module is known that it belongs to. */
+  export function loose(kind: string, name: string, path: string): string {
+    switch (kind) {
+      case 'gradient':
+      case 'input':
+        return `${path} ${kind}`;
+      case 'activation':
+        return `${path} output`;
+      default:
+        return kind in GROUP_OF_KIND && kind !== 'scalar' ? path : name;
+    }
   }
 
   /** What an optimizer knows of a parameter: `update_ratio of weight`. */

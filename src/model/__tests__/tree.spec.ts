@@ -94,6 +94,16 @@ describe('leafLabel()', () => {
     );
   });
 
+  it('tells what belongs to no module apart by its kind', () => {
+    const at = (name: string, kind: string) =>
+      leafLabel(tensor({ name, kind, module: '' }));
+    expect(at('weight', 'weight')).toBe('weight');
+    expect(at('gradient/weight', 'gradient')).toBe('weight gradient');
+    expect(at('activation/Linear', 'activation')).toBe('Linear output');
+    expect(at('loss/objective', 'loss')).toBe('objective');
+    expect(at('codes/first', 'custom')).toBe('codes/first');
+  });
+
   it('keeps the names people gave', () => {
     expect(
       leafLabel(tensor({ name: 'val/accuracy', kind: 'scalar', module: '' }))
