@@ -76,9 +76,9 @@ def test_wrong_file_is_told(tmp_path: Path, text: str, sentence: str) -> None:
 def test_file_that_is_not_there_and_rules_that_do_not_exist_are_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.yaml cannot be read: No such file"):
         resolve_rules(tmp_path / "none.yaml")
-    with pytest.raises(NotFoundError, match="did you mean 'dead_relu'"):
+    with pytest.raises(NotFoundError, match="Did you mean 'dead_relu'"):
         resolve_rules({"dead_rely": False})
-    with pytest.raises(NotFoundError, match="did you mean 'dead_relu'"):
+    with pytest.raises(NotFoundError, match="Did you mean 'dead_relu'"):
         resolve_rules({"dead_rely": {}})
 
 

@@ -301,7 +301,7 @@ def test_options_reach_the_rules(made: Made, spawn) -> None:
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (["--rules", "dead_rely"], b"did you mean 'dead_relu'"),
+        (["--rules", "dead_rely"], b"Did you mean 'dead_relu'"),
         (["--param", "dead_relu.threshold=1"], b"no parameter"),
         (["--param", "nonsense"], b"rule.name=value"),
         (["--action", "dead_relu=explode"], b"RULE=stop"),
