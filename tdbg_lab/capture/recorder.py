@@ -200,6 +200,8 @@ class Recorder:
 
     def flush_rows(self) -> None:
         """Hand on the rows gathered so far: a batch, or numbers that wait for those of the next steps."""
+        if len(self._scalar_keys) != len(self._scalars):  # an interrupt came between: whose is which?
+            self._scalar_keys, self._scalars = [], []
         if self._measured_keys or self._keys or self._late_rows:
             tickets = self._send()
             self.flush_waiting(tickets)
@@ -232,15 +234,9 @@ class Recorder:
             self._put(tickets.values(), partial(self._write_waiting, waiting, tickets))
 
     def _write_waiting(self, waiting: Waiting, tickets: dict[Source, Ticket]) -> None:
-        if waiting.late:
-            waiting.settle(tickets)
+        steps, time_ns, keys, values = waiting.columns(tickets)
         self.writer.append_scalars(
-            waiting.steps,
-            waiting.time_ns,
-            self._intern(waiting.keys),
-            waiting.values,
-            mode=waiting.mode,
-            micro=waiting.micro,
+            steps, time_ns, self._intern(keys), values, mode=waiting.mode, micro=waiting.micro
         )
 
     def _send(self) -> dict[Source, Ticket]:

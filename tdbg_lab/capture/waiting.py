@@ -27,13 +27,11 @@ class Waiting:
 
     mode: Mode
     micro: int
-    steps: list[int] = field(default_factory=list)
-    time_ns: list[int] = field(default_factory=list)
-    keys: list[TensorKey] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    steps: list[tuple[int, int, list[TensorKey], list[float]]] = field(default_factory=list)
+    """Step, time, keys and numbers of each: one entry, so that an interrupt leaves it whole or out."""
     late: list[tuple[int, int, LateNumbers]] = field(default_factory=list)
     """Step, time, and numbers that a device will give."""
-    n_steps: int = 0
+    n_numbers: int = 0
 
     def add(
         self,
@@ -45,22 +43,28 @@ class Waiting:
     ) -> bool:
         """Add a step; whether to write it all now, when something was written last at `since_ns`."""
         now = time.time_ns()
-        self.steps += [step] * len(keys)
-        self.time_ns += [now] * len(keys)
-        self.keys += keys
-        self.values += values
+        self.steps.append((step, now, keys, values))
         if late:
             self.late += [(step, now, one) for one in late]
-        self.n_steps += 1
-        if len(self.keys) + len(self.late) >= _MAX_WAITING:
+        self.n_numbers += len(keys)
+        if self.n_numbers + len(self.late) >= _MAX_WAITING:
             return True
-        return self.n_steps & (self.n_steps - 1) == 0 and now - since_ns >= _WAIT_NS
+        n_steps = len(self.steps)
+        return n_steps & (n_steps - 1) == 0 and now - since_ns >= _WAIT_NS
 
-    def settle(self, tickets: dict[Source, Ticket]) -> None:
-        """Take in what the devices have given, each number among those of its step."""
-        rows = list(zip(self.steps, self.time_ns, self.keys, self.values, strict=True))
-        for step, now, numbers in self.late:
-            rows += [(step, now, key, value) for key, value in zip(*numbers.read(tickets), strict=True)]
-        rows.sort(key=itemgetter(0))
-        self.late = []
-        self.steps, self.time_ns, self.keys, self.values = ([row[i] for row in rows] for i in range(4))  # type: ignore[assignment]
+    def columns(
+        self, tickets: dict[Source, Ticket]
+    ) -> tuple[list[int], list[int], list[TensorKey], list[float]]:
+        """Step, time, key and value of each number, with what the devices have given, by step."""
+        late = [(step, now, *numbers.read(tickets)) for step, now, numbers in self.late]
+        entries = sorted([*self.steps, *late], key=itemgetter(0)) if late else self.steps
+        steps: list[int] = []
+        time_ns: list[int] = []
+        all_keys: list[TensorKey] = []
+        all_values: list[float] = []
+        for step, now, keys, values in entries:
+            steps += [step] * len(keys)
+            time_ns += [now] * len(keys)
+            all_keys += keys
+            all_values += values
+        return steps, time_ns, all_keys, all_values

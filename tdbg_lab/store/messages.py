@@ -41,7 +41,11 @@ class StatsMessages:
         place = id(rows.keys), rows.mode  # the tuple is kept alive here, so its id is not used again
         known = self._forms.get(place)
         if known is not None and known[1] is not None and not rows.block.reasons:
-            return known[1].fill(rows, seq)
+            try:
+                return known[1].fill(rows, seq)
+            except BaseException:  # interrupted, it may be half filled: it is not used again
+                self._forms.pop(place, None)
+                raise
         again = known is None and self._encoder.knows(rows.keys)
         batch = self._encoder.encode(rows, seq, schema)
         if again and not rows.block.reasons:
@@ -50,10 +54,15 @@ class StatsMessages:
 
     def encode_numbers(self, numbers: NumberRows, seq: int, schema: pa.Schema) -> memoryview:
         """The message of one batch with a row per number; as `encode`."""
-        known = self._forms.get((id(numbers.keys), numbers.mode))
+        place = id(numbers.keys), numbers.mode
+        known = self._forms.get(place)
         if known is None or known[1] is None or not numbers.ordinary:
             return self.encode(numbers.rows(), seq, schema)
-        return known[1].fill_numbers(numbers, seq)
+        try:
+            return known[1].fill_numbers(numbers, seq)
+        except BaseException:
+            self._forms.pop(place, None)
+            raise
 
     def _keep(self, place: tuple[int, Mode], keys: tuple[TensorKey, ...], batch: pa.RecordBatch) -> None:
         try:

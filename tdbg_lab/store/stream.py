@@ -109,14 +109,14 @@ class StreamWriter:
         self._open_segment()
 
     def _open_segment(self) -> None:
-        number = self._number + 1
+        """Begin the next segment; only a whole one is written to, wherever an interrupt may come."""
+        self._release()
+        number = self._number = self._number + 1
         path = segment_path(self._place.path, self._stream, number, LIVE)
         flags = (
             os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         )
         self._descriptor = os.open(path, flags, 0o644)
-        self._number = number
-        self._segment = SegmentFile(self._stream, number, sealed=False, path=path)
         self._batches = self._bytes = 0
         self._opened_ns = time.monotonic_ns()
         self._created_ns = max(time.time_ns(), self._created_ns + 1)
@@ -124,6 +124,7 @@ class StreamWriter:
         metadata = segment_metadata(self._stream, place.rank, number, place.run_id, self._created_ns)
         self.schema = SCHEMAS[self._stream].with_metadata(metadata)
         self._write(memoryview(self.schema.serialize()))
+        self._segment = SegmentFile(self._stream, number, sealed=False, path=path)
 
     def _write(self, data: memoryview) -> None:
         size = len(data)
@@ -141,15 +142,19 @@ class StreamWriter:
         except OSError:  # readable without it
             pass
         finally:
-            os.close(self._descriptor)
+            self._release()
         if self._sealer is not None:
             self._sealer.add(segment)
 
     def _abandon(self) -> None:
         """Close a segment that failed; what was acknowledged stays readable in it."""
-        if self._segment is not None:
-            self._segment = None
-            os.close(self._descriptor)
+        self._segment = None
+        self._release()
+
+    def _release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _finish_sealing(segment: SegmentFile, sealer: Sealer) -> None:

@@ -9,7 +9,7 @@ import torch
 from capture_training import Net, batch, train
 from torch import nn
 
-from tdbg_lab.records import Mode
+from tdbg_lab.records import Kind, Mode
 
 
 def test_gradient_accumulation_is_one_step_of_several_micro_steps(attach):
@@ -385,3 +385,19 @@ def test_what_is_recorded_in_a_mode_without_a_forward_belongs_to_that_mode(attac
     assert run.scalars("f1", mode="eval").steps.tolist() == [2]
     assert run.steps(mode="train", tensor="weight").tolist() == [0]
     assert handle.step == 3
+
+
+def test_number_that_an_interrupt_cut_off_takes_no_other_with_it(attach):
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    handle = attach(net, optimizer=optimizer, save_every=10**6)
+    train(net, optimizer, 20)
+    recorder = handle._engine.recorder
+    recorder._scalar_keys.append(handle._engine.key("half", Kind.SCALAR)[0])  # its value never came
+    train(net, optimizer, 20)
+    handle.log(after=1.0)
+    handle.detach()
+    assert not handle.problems
+    assert handle.run.scalars("after").values.tolist() == [1.0]
+    assert "half" not in handle.run.tensor_names()
+    assert len(handle.run.scalars("loss/objective")) >= 39
