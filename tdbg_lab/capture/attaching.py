@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.boosting import CALLBACKS
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
 from tdbg_lab.capture.of_keras import is_layer, is_loss, trained_by_pytorch
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.stopping import StopReason
 
 __all__ = ["attach"]
-
-_CALLBACKS = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}
-"""What captures the models of other libraries, by their package."""
 
 
 def attach(
@@ -216,7 +214,7 @@ def attach(
 def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], ...]:
     if model is None and optimizer is None and loss is None:
         return ()
-    callback = _CALLBACKS.get(type(model).__module__.partition(".")[0])
+    callback = CALLBACKS.get(type(model).__module__.partition(".")[0])
     if callback is not None:
         raise CaptureError(
             f"model is of type {type(model).__name__}, which boosts trees; "

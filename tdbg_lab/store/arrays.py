@@ -1,7 +1,7 @@
 """Arrow arrays from buffers of our own, and back.
 
-`pyarrow.array`, `pyarrow.scalar` and ``to_numpy`` import pandas, whether anything of it is there or not: half
-a second of the first step of a training, and 50 MB in each process that writes.
+`pyarrow.array`, `pyarrow.scalar` and ``to_numpy`` import pandas, whether anything of it is there or not: the
+first step of a training would wait for that, and each process that writes hold it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.capture.boosting.callers import caller_frame
 from tdbg_lab.capture.boosting.sampling import split
 from tdbg_lab.errors import ConfigError
 
@@ -17,7 +18,8 @@ __all__ = ["data_of"]
 
 _TABLES = frozenset({"numpy", "pandas", "scipy"})
 """Packages whose tables rows are picked from."""
-_MAX_FRAMES = 8
+_MAX_FRAMES = 9
+"""From here to ``fit``, by way of those who stand in for ``train``."""
 
 
 def data_of(library: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,14 +61,8 @@ def _by_rows_alone(estimator: Any) -> bool:
 def _locals_of_fit() -> dict[str, Any]:
     """Local variables of ``XGBModel.fit``, if that is what trains; which data it has is not public."""
     kind = sys.modules["xgboost"].XGBModel  # type: ignore[attr-defined, unused-ignore]
-    frame = sys._getframe(1)  # noqa: SLF001
-    for _ in range(_MAX_FRAMES):
-        if frame.f_code.co_name == "fit" and isinstance(frame.f_locals.get("self"), kind):
-            return frame.f_locals
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return {}
+    frame = caller_frame("self", kind, most=_MAX_FRAMES)
+    return frame.f_locals if frame is not None and frame.f_code.co_name == "fit" else {}
 
 
 def _of_lightgbm(dataset: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any]:

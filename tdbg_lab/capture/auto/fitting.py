@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.auto.boosting_data import data_of
+from tdbg_lab.capture.boosting import CALLBACKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,8 +111,7 @@ class BoostingFinder(_FittingFinder):
 
 def boosting_callback(library: str) -> Any:
     """The class of the callback for ``xgboost`` or ``lightgbm``."""
-    name = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}[library]
-    return getattr(import_module(f"tdbg_lab.capture.boosting.{library}"), name)
+    return getattr(import_module(f"tdbg_lab.capture.boosting.{library}"), CALLBACKS[library])
 
 
 class KerasFinder(_FittingFinder):

@@ -16,3 +16,10 @@ Names of tensors, the same for both (``<d>`` a data set, ``<m>`` a metric, ``<f>
 
 A step is a boosting round. The names of the features stand in ``run.info.capture["features"]``.
 """
+
+from __future__ import annotations
+
+__all__ = ["CALLBACKS"]
+
+CALLBACKS = {"xgboost": "XGBoostCallback", "lightgbm": "LightGBMCallback"}
+"""The class that captures a library, by the package of the library."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
     from tdbg_lab.errors import TrainingStopped
     from tdbg_lab.run import Run
 
-__all__ = ["BoostingCallback", "caller_local"]
+__all__ = ["BoostingCallback"]
 
 _log = logging.getLogger("tdbg_lab")
 _MAX_NAMES = 10_000
-_MAX_FRAMES = 4
 
 
 class BoostingCallback:
@@ -309,16 +307,3 @@ class BoostingCallback:
 def _check_rows(argument: str, rows: Any) -> None:
     if not isinstance(rows, int) or rows < 1:
         raise ConfigError(f"{argument} is {rows!r}; expected a number of rows, at least 1.")
-
-
-def caller_local(name: str, kind: type) -> Any:
-    """A local variable of one of the callers, or None; how a library keeps its training is not public."""
-    frame = sys._getframe(1)  # noqa: SLF001
-    for _ in range(_MAX_FRAMES):
-        found = frame.f_locals.get(name)
-        if isinstance(found, kind):
-            return found
-        if frame.f_back is None:
-            return None
-        frame = frame.f_back
-    return None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.capture.boosting.callback import BoostingCallback, caller_local
+from tdbg_lab.capture.boosting.callback import BoostingCallback
+from tdbg_lab.capture.boosting.callers import caller_local
 from tdbg_lab.capture.boosting.metrics import metric
 from tdbg_lab.capture.boosting.model import IMPORTANCE_KINDS, Sample
 from tdbg_lab.capture.boosting.sampling import chosen, fitting, numbers, rows_of, split
