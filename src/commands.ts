@@ -8,6 +8,8 @@ export namespace CommandIDs {
   export const showSidebar = 'tdbg:show-sidebar';
   /** Look at everything now. */
   export const refresh = 'tdbg:refresh';
+  /** Open what the address of the page asks for. */
+  export const followLink = 'tdbg:follow-link';
   /** Make a run the current one. */
   export const openRun = 'tdbg:open-run';
   /** Open the grid of pictures. */

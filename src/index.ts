@@ -6,6 +6,7 @@ import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 import cursor from './plugins/cursor';
 import dashboard from './plugins/dashboard';
 import findings from './plugins/findings';
+import link from './plugins/link';
 import report from './plugins/report';
 import rules from './plugins/rules';
 import runs from './plugins/runs';
@@ -26,6 +27,7 @@ const plugins = [
   report,
   dashboard,
   findings,
+  link,
   status
 ] as JupyterFrontEndPlugin<unknown>[];
 

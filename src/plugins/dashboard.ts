@@ -5,7 +5,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ILayoutRestorer } from '@jupyterlab/application';
+import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
@@ -16,6 +16,7 @@ import { CommandIDs } from '../commands';
 import { dashboardIcon } from '../icons';
 import { Dashboard } from '../panels/dashboard';
 import { IPanelRegistry, ITdbgService } from '../tokens';
+import { openInLab } from './lab';
 import { RUN_ARGS, attempt, panelRun, targetRun } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -23,7 +24,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Lays out all pictures of a run in one tab.',
   autoStart: true,
   requires: [ITdbgService, IPanelRegistry],
-  optional: [ITranslator, ICommandPalette, ILayoutRestorer, IStateDB],
+  optional: [
+    ITranslator,
+    ICommandPalette,
+    ILayoutRestorer,
+    IStateDB,
+    ILabShell
+  ],
   activate: (
     app: JupyterFrontEnd,
     service: ITdbgService,
@@ -31,7 +38,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
-    state: IStateDB | null
+    state: IStateDB | null,
+    labShell: ILabShell | null
   ): void => {
     const { commands, shell } = app;
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
@@ -56,6 +64,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
         }
         if (args['restoring'] !== true) {
           service.setCurrent(id);
+        }
+        if (!labShell) {
+          openInLab(app, { run: id, open: 'dashboard', params: {} }, trans);
+          return;
         }
         await attempt(async () => {
           const open = tracker.find(found => found.run.id === id);

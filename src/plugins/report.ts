@@ -5,6 +5,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { ILabShell } from '@jupyterlab/application';
 import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
@@ -22,12 +23,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Writes, opens and saves reports on runs.',
   autoStart: true,
   requires: [ITdbgService],
-  optional: [ITranslator, ICommandPalette],
+  optional: [ITranslator, ICommandPalette, ILabShell],
   activate: (
     app: JupyterFrontEnd,
     service: ITdbgService,
     translator: ITranslator | null,
-    palette: ICommandPalette | null
+    palette: ICommandPalette | null,
+    labShell: ILabShell | null
   ): void => {
     const { commands, shell } = app;
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
@@ -69,6 +71,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Open the report that was written in a tab'),
       describedBy,
       isEnabled: written,
+      isVisible: () => labShell !== null, // elsewhere there are no tabs: it can be downloaded
       execute: args =>
         attempt(async () => {
           const run = target(args);

@@ -5,7 +5,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ILayoutRestorer } from '@jupyterlab/application';
+import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
@@ -16,6 +16,7 @@ import type { RunModel } from '../model/run';
 import { RULES_TILE } from '../panels/dashboard/layout';
 import { RulesPanel } from '../panels/rules';
 import { IPanelRegistry, ITdbgService } from '../tokens';
+import { openInLab } from './lab';
 import { RUN_ARGS, panelRun, targetRun } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -23,14 +24,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows what the rules saw.',
   autoStart: true,
   requires: [ITdbgService, IPanelRegistry],
-  optional: [ITranslator, ICommandPalette, ILayoutRestorer],
+  optional: [ITranslator, ICommandPalette, ILayoutRestorer, ILabShell],
   activate: (
     app: JupyterFrontEnd,
     service: ITdbgService,
     panels: IPanelRegistry,
     translator: ITranslator | null,
     palette: ICommandPalette | null,
-    restorer: ILayoutRestorer | null
+    restorer: ILayoutRestorer | null,
+    labShell: ILabShell | null
   ): void => {
     const { commands, shell } = app;
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
@@ -50,6 +52,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
       execute: async args => {
         const id = await panelRun(app, service, args);
         if (id === undefined) {
+          return;
+        }
+        if (!labShell) {
+          openInLab(app, { run: id, open: 'rules', params: {} }, trans);
           return;
         }
         const open = tracker.find(found => found.run.id === id);

@@ -5,7 +5,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ILayoutRestorer } from '@jupyterlab/application';
+import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import {
   ICommandPalette,
   IThemeManager,
@@ -27,6 +27,7 @@ import { accepts, tensorParam } from '../model/params';
 import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
 import { IPanelRegistry, ITdbgService } from '../tokens';
+import { openInLab } from './lab';
 import { RUN_ARGS, attempt, panelRun, targetData, targetRun } from './target';
 
 /** View that shows a tensor when no other is asked for. */
@@ -38,17 +39,29 @@ const plugin: JupyterFrontEndPlugin<IPanelRegistry> = {
   autoStart: true,
   requires: [ITdbgService],
   provides: IPanelRegistry,
-  optional: [ITranslator, ICommandPalette, ILayoutRestorer, IThemeManager],
+  optional: [
+    ITranslator,
+    ICommandPalette,
+    ILayoutRestorer,
+    IThemeManager,
+    ILabShell
+  ],
   activate: (
     app: JupyterFrontEnd,
     service: ITdbgService,
     translator: ITranslator | null,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
-    themes: IThemeManager | null
+    themes: IThemeManager | null,
+    labShell: ILabShell | null
   ): IPanelRegistry => {
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
-    const views = new ViewManager({ app, service, trans });
+    const views = new ViewManager({
+      app,
+      service,
+      trans,
+      hasTabs: labShell !== null
+    });
     addOpenCommands(app, service, trans, views);
     addPanelCommands(app, trans, views);
     views.tabs.currentChanged.connect((_, panel) => {
@@ -82,8 +95,11 @@ class ViewManager {
     app: JupyterFrontEnd;
     service: ITdbgService;
     trans: TranslationBundle;
+    /** Whether the application has room for tabs. */
+    hasTabs: boolean;
   }) {
     this._app = options.app;
+    this._hasTabs = options.hasTabs;
     this._service = options.service;
     this._trans = options.trans;
     this.registry = new PanelRegistry({
@@ -117,6 +133,20 @@ class ViewManager {
     });
     await this.all.add(panel);
     return panel;
+  }
+
+  /** Open a view: in a tab of its own, or in JupyterLab where there are no tabs. */
+  async open(
+    run: string,
+    view: string,
+    params: ViewParams,
+    id?: string
+  ): Promise<void> {
+    if (this._hasTabs) {
+      await this.addTab(await this.create(run, view, params, id));
+    } else {
+      openInLab(this._app, { run, open: view, params }, this._trans);
+    }
   }
 
   /** Put a panel into a tab of its own. */
@@ -165,6 +195,7 @@ class ViewManager {
   }
 
   private _app: JupyterFrontEnd;
+  private _hasTabs: boolean;
   private _loader = new PlotlyLoader();
   private _service: ITdbgService;
   private _trans: TranslationBundle;
@@ -236,15 +267,14 @@ function addOpenCommands(
       if (run === undefined) {
         return;
       }
-      await attempt(async () => {
-        const panel = await views.create(
+      await attempt(() =>
+        views.open(
           run,
           String(args['view']),
           (args['params'] ?? {}) as ViewParams,
           args['id'] === undefined ? undefined : String(args['id'])
-        );
-        await views.addTab(panel);
-      });
+        )
+      );
     }
   });
   commands.addCommand(CommandIDs.showTensor, {
@@ -290,7 +320,7 @@ function addOpenCommands(
           found.model.choose(params);
           views.reveal(found);
         } else {
-          await views.addTab(await views.create(run, view, params));
+          await views.open(run, view, params);
         }
       })
   });

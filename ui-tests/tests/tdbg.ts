@@ -1,6 +1,6 @@
 /** What the browser tests do over and over, in the words of a user. */
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
-import type { APIRequestContext, Locator } from '@playwright/test';
+import type { APIRequestContext, Locator, Page } from '@playwright/test';
 import { expect } from '@playwright/test';
 import type { ChildProcess } from 'child_process';
 import { spawn } from 'child_process';
@@ -178,7 +178,7 @@ export async function tabTo(target: Locator, most = 60): Promise<void> {
 }
 
 /** The dashboard of a run. */
-export function dashboard(page: IJupyterLabPageFixture, run: string): Locator {
+export function dashboard(page: Pick<Page, 'getByRole'>, run: string): Locator {
   return page
     .getByRole('tabpanel', { name: run, exact: true })
     .filter({ has: page.getByRole('toolbar', { name: 'Run toolbar' }) });

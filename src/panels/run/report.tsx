@@ -110,6 +110,9 @@ function CommandButton(
   }
 ): JSX.Element {
   const { run, commands, command } = props;
+  if (!commands.isVisible(command)) {
+    return <></>;
+  }
   return (
     <button
       className="jp-TdbgButton"

@@ -1,0 +1,82 @@
+/**
+ * Links to pictures: opens what the address of the page asks for.
+ */
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ILabShell, IRouter } from '@jupyterlab/application';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { CommandIDs } from '../commands';
+import { LINK_PATTERN, readLink, withoutLink } from '../model/link';
+import { ITdbgService } from '../tokens';
+import { attempt } from './target';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'tdbg-lab:link',
+  description: 'Opens the pictures that links lead to.',
+  autoStart: true,
+  requires: [ITdbgService],
+  optional: [ITranslator, ILabShell, IRouter],
+  activate: (
+    app: JupyterFrontEnd,
+    service: ITdbgService,
+    translator: ITranslator | null,
+    labShell: ILabShell | null,
+    router: IRouter | null
+  ): void => {
+    if (!labShell || !router) {
+      return;
+    }
+    const { commands } = app;
+    const trans = (translator ?? nullTranslator).load('tdbg_lab');
+    commands.addCommand(CommandIDs.followLink, {
+      label: trans.__('Open What the Address Asks For'),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            request: { type: 'string', description: 'The address' },
+            search: { type: 'string', description: 'Its query' }
+          }
+        }
+      },
+      execute: args =>
+        attempt(async () => {
+          const link = readLink(String(args['search'] ?? ''));
+          if (!link) {
+            return;
+          }
+          // A reload shall restore what is open then, rather than open this again.
+          router.navigate(withoutLink(String(args['request'] ?? '')), {
+            skipRouting: true
+          });
+          await app.restored;
+          const { run, open, params } = link;
+          if (await service.isGone(run)) {
+            throw new Error(
+              trans.__(
+                'The link leads to the run %1, which is not among the runs of this server.',
+                run
+              )
+            );
+          }
+          if (open === 'dashboard') {
+            await commands.execute(CommandIDs.openDashboard, { run });
+          } else if (open === 'rules') {
+            await commands.execute(CommandIDs.openRules, { run });
+          } else {
+            await commands.execute(CommandIDs.openView, {
+              run,
+              view: open,
+              params
+            });
+          }
+        })
+    });
+    router.register({ command: CommandIDs.followLink, pattern: LINK_PATTERN });
+  }
+};
+
+export default plugin;
