@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
-from tdbg_lab.capture.pytorch import graphs, hook, moment
+from tdbg_lab.capture.pytorch import graphs, hook
 
 CAPTURED = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
 REPLAYED = "a CUDA graph is replayed, and what runs inside it is not seen, nor counted as a step"
@@ -44,8 +44,8 @@ class Device:
         self.capturing = False
         monkeypatch.setattr(torch.cuda, "_initialized", True)
         monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-        monkeypatch.setattr(moment, "_stream_is_capturing", lambda: self.capturing)
-        for module in (moment, hook, graphs):
+        monkeypatch.setattr(graphs, "_stream_is_capturing", lambda: self.capturing)
+        for module in (hook, graphs):
             monkeypatch.setattr(module, "CAN_CAPTURE", True)
         for reading in ("item", "cpu", "numpy", "tolist", "__float__", "__bool__"):
             monkeypatch.setattr(torch.Tensor, reading, self._watched(getattr(torch.Tensor, reading)))

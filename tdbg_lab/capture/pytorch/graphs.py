@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing
 from tdbg_lab.listening import forget, listen
 
 if TYPE_CHECKING:
@@ -21,7 +20,11 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.listening import Listeners
 
-__all__ = ["GraphWatch", "within_graph"]
+__all__ = ["CAN_CAPTURE", "GraphWatch", "within_graph"]
+
+_stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # noqa: SLF001
+CAN_CAPTURE = _stream_is_capturing is not None and torch.version.cuda is not None
+"""Whether this PyTorch knows CUDA graphs."""
 
 _SUBJECT = "CUDA graph"
 _CAPTURED = "a CUDA graph is captured, and what runs inside it is not seen when it is replayed"
@@ -32,7 +35,7 @@ _COMPILER = "torch._inductor."
 
 def within_graph(engine: Engine) -> bool:
     """Whether a graph is being captured: nothing may be read then, which is said once."""
-    if not capturing():
+    if not (CAN_CAPTURE and torch.cuda._initialized and _stream_is_capturing()):  # noqa: SLF001
         return False
     engine.guard.notice(_SUBJECT, _CAPTURED)
     return True

@@ -10,8 +10,8 @@ import torch
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import compiler, leave_out, outside
-from tdbg_lab.capture.pytorch.graphs import within_graph
-from tdbg_lab.capture.pytorch.moment import CAN_CAPTURE, capturing, not_for_real
+from tdbg_lab.capture.pytorch.graphs import CAN_CAPTURE, within_graph
+from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.errors import TrainingStopped
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class BoundaryHook(_Hook):
         if self.stance is not None:
             compiling = compiler()
             self.stance.within = compiling is not None and compiling is not False
-        if CAN_CAPTURE and within_graph(engine):
+        if CAN_CAPTURE and torch.cuda._initialized and within_graph(engine):  # noqa: SLF001
             return
         guard = engine.guard
         if self.probe not in guard.problems:
@@ -167,5 +167,5 @@ class StepHook(BoundaryHook):
 
 
 leave_out(BoundaryHook.__call__, deeply=False)
-for _called in (capturing, within_graph, Guard.run, Guard.failed, Guard.notice):
+for _called in (within_graph, Guard.run, Guard.failed, Guard.notice):
     leave_out(_called)

@@ -1,4 +1,4 @@
-"""Moments at which nothing may be read: a forward that is not for real, a CUDA graph being captured."""
+"""Forwards that are not for real, and those that a stage of a pipeline calls."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import torch
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["CAN_CAPTURE", "capturing", "in_stage", "not_for_real"]
+__all__ = ["in_stage", "not_for_real"]
 
 _graph_task: Any = torch._C._current_graph_task_id  # noqa: SLF001
 _tracing: Any = torch._C._is_tracing  # noqa: SLF001
-_stream_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # noqa: SLF001
-CAN_CAPTURE = _stream_is_capturing is not None and torch.version.cuda is not None
-"""Whether this PyTorch knows CUDA graphs."""
 _STAGE: Final = "torch.distributed.pipelining.stage"
 _REHEARSALS: Final = frozenset(
     {"_forward_metadata_inference", "_backward_metadata_inference", "_shape_inference"}
@@ -52,8 +49,3 @@ def _within(functions: frozenset[str]) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def capturing() -> bool:
-    """Whether a CUDA graph is being captured, in which nothing may wait for the device."""
-    return CAN_CAPTURE and torch.cuda._initialized and bool(_stream_is_capturing())  # noqa: SLF001
