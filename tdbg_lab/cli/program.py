@@ -73,7 +73,9 @@ def _first_on_path(folder: str, *, always: bool = False) -> None:
 
 def _main_module(**attributes: Any) -> ModuleType:
     main = ModuleType("__main__")
-    main.__dict__.update({"__annotations__": {}, "__builtins__": builtins, **attributes})
+    if sys.version_info < (3, 14):  # later ones work them out when they are asked for
+        main.__annotations__ = {}
+    main.__dict__.update({"__builtins__": builtins, **attributes})
     return main
 
 

@@ -22,7 +22,7 @@ FACTS = """
 '''Doc.'''
 import json, sys
 x: int = 1
-names = {name: repr(value) for name, value in sorted(globals().items()) if name not in
+names = {name: repr(value).split(' at 0x')[0] for name, value in sorted(globals().items()) if name not in
          ("__builtins__", "__loader__", "__spec__", "json", "sys")}
 spec = None if __spec__ is None else [__spec__.name, __spec__.origin, __spec__.parent]
 loader = [type(__loader__).__name__, __loader__.path, __loader__.name]
