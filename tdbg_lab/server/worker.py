@@ -36,12 +36,13 @@ def read_frame(stream: BinaryIO) -> Any:
     Raises
     ------
     EOFError
-        When the other end is gone.
+        When the other end is gone, be it in the middle of a frame.
     """
     head = stream.read(LENGTH_BYTES)
-    if len(head) < LENGTH_BYTES:
+    length = int.from_bytes(head, "little")
+    data = stream.read(length) if len(head) == LENGTH_BYTES else b""
+    if len(head) < LENGTH_BYTES or len(data) < length:
         raise EOFError
-    data = stream.read(int.from_bytes(head, "little"))
     return pickle.loads(data)  # noqa: S301 - written by the server that started us, or by our own worker
 
 

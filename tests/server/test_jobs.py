@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -85,6 +87,25 @@ def test_killed_worker_fails_its_job_and_the_next_one_runs(path):
 
     first, second = asyncio.run(scene())
     assert (first.state, second.state) == ("failed", "done")
+
+
+def test_worker_that_ends_in_the_middle_of_a_frame_makes_room_for_the_next(path, monkeypatch):
+    """As one does that is killed for its memory while it hands over what it made."""
+    torn = "import sys; sys.stdout.buffer.write((100).to_bytes(8, 'little') + b'cut')"
+    commands = iter([[sys.executable, "-c", torn]])
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **how: start(next(commands, command), **how))
+
+    async def scene():
+        bench = Bench()
+        first, second = bench.start(path, "a"), bench.start(path, "b")
+        await bench.end_of(first, second)
+        await bench.jobs.aclose()
+        return first, second
+
+    first, second = asyncio.run(scene())
+    assert (first.state, first.message) == ("failed", "The worker process ended unexpectedly")
+    assert second.state == "done"
 
 
 def test_queue_is_bounded_and_the_newest_stay(path):
