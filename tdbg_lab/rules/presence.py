@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import NotFoundError
-from tdbg_lab.profiler.lifetime import Lifetime, find_process
+from tdbg_lab.profiler.lifetime import Lifetime
 from tdbg_lab.records import RunStatus
 from tdbg_lab.store.findings import read_rule_status
 from tdbg_lab.store.source import is_foreign, source_of
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import psutil
-
     from tdbg_lab.store.source import RunSource
 
 __all__ = ["Presence", "is_attended"]
 
 _PROCESS_LOOK_S = 0.5
-_SAME_PROCESS_S = 1.0
 ATTENDED_NS = 15_000_000_000
 """A runner that has said nothing for so long is gone, ns: three of its heartbeats."""
 
@@ -47,9 +44,7 @@ class Presence:
             raise NotFoundError(f"There is no run in {run_path.name!r}: {error}") from error
         self.name = info.name
         local = info.host == platform.node()
-        process = find_process(info.pid) if local else None
-        if process is not None and not _is_same(process, info.process_created_s):
-            process = None
+        process = info.process.find() if local else None
         self._lifetime: Lifetime | _StoreLifetime
         if is_foreign(run_path):
             self._lifetime = _StoreLifetime(source)
@@ -88,12 +83,3 @@ def is_attended(run_path: Path) -> bool:
     return (
         not status.get("ended") and isinstance(beat_ns, int) and abs(time.time_ns() - beat_ns) < ATTENDED_NS
     )
-
-
-def _is_same(process: psutil.Process, created_s: float) -> bool:
-    import psutil
-
-    try:
-        return abs(process.create_time() - created_s) < _SAME_PROCESS_S
-    except psutil.Error:
-        return False

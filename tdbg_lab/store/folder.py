@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 import shlex
 import subprocess
@@ -20,6 +19,7 @@ from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.jsonable import jsonable
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
+from tdbg_lab.store.process import ProcessMark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -173,16 +173,16 @@ def _is_free(folder: Path) -> bool:
 
 
 def _process_facts(world_size: int) -> dict[str, Any]:
-    import psutil
-
+    process = ProcessMark.own()
     return {
         "ended_ns": None,
         "status": str(RunStatus.RUNNING),
         "error": None,
         "python": platform.python_version(),
         "host": platform.node(),
-        "pid": os.getpid(),
-        "process_created_s": psutil.Process().create_time(),
+        "pid": process.pid,
+        "process_created_s": process.created_s,
+        "process_since_boot_s": process.since_boot_s,
         "command": shlex.join(sys.argv)[:MAX_TEXT_CHARS],
         "world_size": world_size,
     }

@@ -10,6 +10,7 @@ from tdbg_lab.records import RunStatus
 from tdbg_lab.store.failures import first_failure
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
+from tdbg_lab.store.process import ProcessMark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ class RunInfo:
     pid: int = -1
     process_created_s: float = 0.0
     """Creation time of the process, s since the epoch: tells a reused pid."""
+    process_since_boot_s: float = 0.0
+    """The same, s since the machine was started: stays when the clock is set."""
     command: str = ""
     world_size: int = 1
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
@@ -48,6 +51,11 @@ class RunInfo:
     capture: Mapping[str, Any] = field(default_factory=dict)
     last_step: int = -1
     """Last step at the end of the run; -1 while it runs or when not told."""
+
+    @property
+    def process(self) -> ProcessMark:
+        """The process that writes the run."""
+        return ProcessMark(self.pid, self.process_created_s, self.process_since_boot_s)
 
 
 def read_info(run_path: Path) -> RunInfo:
@@ -160,6 +168,7 @@ def _parse(value: dict[str, Any], folder: str) -> RunInfo:
         host=_text(value, "host"),
         pid=_int(value, "pid", -1) or -1,
         process_created_s=_float(value, "process_created_s"),
+        process_since_boot_s=_float(value, "process_since_boot_s"),
         command=_text(value, "command", MAX_TEXT_CHARS),
         world_size=max(1, _int(value, "world_size", 1) or 1),
         hyperparameters=_object(value, "hyperparameters") or {},

@@ -19,20 +19,6 @@ def infer_status(info: RunInfo, last_write_ns: int) -> RunStatus:
     import platform
 
     if info.host == platform.node():
-        return RunStatus.RUNNING if _alive(info) else RunStatus.CRASHED
+        return RunStatus.RUNNING if info.process.find() is not None else RunStatus.CRASHED
     silent_ns = time.time_ns() - max(last_write_ns, info.created_ns)
     return RunStatus.CRASHED if silent_ns > CRASH_SILENCE_NS else RunStatus.RUNNING
-
-
-def _alive(info: RunInfo) -> bool:
-    import psutil
-
-    try:
-        process = psutil.Process(info.pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return not info.process_created_s or abs(process.create_time() - info.process_created_s) < 1.0
-    except psutil.AccessDenied:
-        return True
-    except (psutil.NoSuchProcess, ValueError, OverflowError):
-        return False

@@ -169,7 +169,7 @@ class FakeTraining:
         from tdbg_lab.store.layout import read_json, write_json
 
         value = read_json(self.path / RUN_FILE)
-        write_json(self.path / RUN_FILE, {**value, "process_created_s": 1.0})
+        write_json(self.path / RUN_FILE, {**value, "process_created_s": 1.0, "process_since_boot_s": 1.0})
 
     def _time_ns(self, step: int) -> int:
         return self._start_ns + step * _STEP_NS

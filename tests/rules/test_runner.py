@@ -286,7 +286,8 @@ def test_run_whose_process_is_gone_ends_the_runner(made: Made, spawn) -> None:
     file = made.path / "run.json"
     info = json.loads(file.read_text())
     made.step(0, {"loss/x": np.nan})
-    file.write_text(json.dumps(info | {"process_created_s": 1.0}))  # the number belongs to another process
+    another = {"process_created_s": 1.0, "process_since_boot_s": 1.0}  # the number belongs to it now
+    file.write_text(json.dumps(info | another))
     assert spawn(made.path).wait(20) == 0
     assert len(latest(made.path)) == 1
 

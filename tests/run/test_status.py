@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.records import RunStatus
+from tdbg_lab.rules.presence import Presence
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store import create_run
 from tdbg_lab.store.layout import read_json, write_json
@@ -30,6 +32,14 @@ def test_status_of_a_pid_that_was_used_again_is_crashed(tmp_path):
     value = read_json(path / "run.json")
     assert value["pid"] == os.getpid()
     assert open_run(path).status == RunStatus.CRASHED
+
+
+def test_status_of_a_run_that_goes_on_stays_when_the_clock_is_set(tmp_path, monkeypatch):
+    path = fake_run(tmp_path / "run", steps=1, status="running")
+    booted_s = psutil.boot_time()
+    monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: booted_s + 3600.0)  # it moves with the clock
+    assert open_run(path).status == RunStatus.RUNNING
+    assert Presence(path).over() is None
 
 
 def test_status_on_another_host_is_crashed_after_long_silence(tmp_path):

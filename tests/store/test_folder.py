@@ -35,6 +35,7 @@ def test_create_run_describes_the_process(tmp_path):
     assert (info.name, info.status, info.world_size, info.tags) == ("run", RunStatus.RUNNING, 4, ("a",))
     assert info.pid == os.getpid()
     assert info.process_created_s == psutil.Process().create_time()
+    assert info.process_since_boot_s == info.process_created_s - psutil.boot_time()
     assert info.hyperparameters["lr"] == 0.1
     assert info.hyperparameters["bad"] == "NaN"
     assert info.hyperparameters["array"] == 2.0

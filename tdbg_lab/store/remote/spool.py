@@ -25,6 +25,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, make_subfolder, read_json, write_json
+from tdbg_lab.store.process import ProcessMark
 from tdbg_lab.store.remote.lock import FileLock
 from tdbg_lab.store.remote.url import StoreUrl, parse_url
 
@@ -135,10 +136,8 @@ class Spooled:
         OSError
             If it cannot be written.
         """
-        import psutil
-
-        value = {"pid": os.getpid(), "created_s": psutil.Process().create_time()}
-        write_json(make_subfolder(self.path, UPLOAD) / f"{_WRITER}{rank:05d}.json", value)
+        folder = make_subfolder(self.path, UPLOAD)
+        write_json(folder / f"{_WRITER}{rank:05d}.json", asdict(ProcessMark.own()))
 
     def writers(self) -> list[int]:
         """Process numbers of those who write into the run and are alive."""
@@ -223,15 +222,11 @@ def folder_sizes(folder: Path) -> Iterator[int]:
 
 def _alive(file: Path) -> int | None:
     """Number of the process a file names, if it lives; told by number and time of creation."""
-    import psutil
-
     try:
         value: dict[str, Any] = read_json(file)
-        pid, created_s = int(value["pid"]), float(value["created_s"])
-        process = psutil.Process(pid)
-        is_it = process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - created_s) < 1.0
-    except psutil.AccessDenied:
-        return pid
-    except (psutil.Error, OSError, ValueError, KeyError, TypeError):
+        mark = ProcessMark(
+            int(value["pid"]), float(value["created_s"]), float(value.get("since_boot_s", 0.0))
+        )
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
-    return pid if is_it else None
+    return mark.pid if mark.find() is not None else None
