@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import ConflictError, StoreError
+from tdbg_lab.store.file_moves import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def claim_file(path: Path, *, force: bool) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial
-        partial.replace(path)
+        replace_file(partial, path)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
     finally:

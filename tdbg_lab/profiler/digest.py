@@ -18,6 +18,7 @@ from tdbg_lab.profiler.call_tree import OWN, CallTree, is_own
 from tdbg_lab.profiler.functions import CALLS, SAMPLES
 from tdbg_lab.profiler.operators import TRACE
 from tdbg_lab.profiler.trace_digest import digest_trace
+from tdbg_lab.store.file_moves import remove_file, replace_file
 from tdbg_lab.store.layout import read_bytes, write_json
 from tdbg_lab.store.profiles import DIGEST, MAX_DIGEST_BYTES, USE
 
@@ -73,7 +74,7 @@ def digest_profile(folder: Path) -> None:
         text = json.dumps(digest, allow_nan=False)
     partial = folder / f".{DIGEST}.tmp"
     partial.write_text(text, encoding="utf-8")
-    partial.replace(folder / DIGEST)
+    replace_file(partial, folder / DIGEST)
 
 
 def _pack(trace: Path) -> list[str]:
@@ -83,11 +84,11 @@ def _pack(trace: Path) -> list[str]:
     with trace.open("rb") as plain, gzip.open(partial, "wb", compresslevel=5) as file:
         shutil.copyfileobj(plain, file, 2**20)
     size = partial.stat().st_size
-    trace.unlink()
+    remove_file(trace)
     if size > _MAX_TRACE_BYTES:
         partial.unlink()
         return [f"the trace of {size / 2**20:.0f} MiB was not kept: profile fewer steps"]
-    partial.replace(packed)
+    replace_file(partial, packed)
     return []
 
 

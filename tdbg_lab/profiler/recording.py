@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from tdbg_lab.errors import ConflictError
 from tdbg_lab.profiler.functions import CallPass, SamplingPass
 from tdbg_lab.profiler.operators import OperatorPass
+from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.profiles import FACTS, MAX_PROFILES, PROFILES
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class ProfileRecording:
         }
         partial = self.folder / f".{FACTS}.tmp"
         partial.write_text(json.dumps(facts), encoding="utf-8")
-        partial.replace(self.folder / FACTS)
+        replace_file(partial, self.folder / FACTS)
 
 
 def _steps(facts: dict[str, object]) -> str:

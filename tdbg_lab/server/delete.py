@@ -12,6 +12,7 @@ from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.server.line import read_line
 from tdbg_lab.server.roots import require_inside, require_no_way_out
+from tdbg_lab.store.file_moves import patiently, remove_file
 from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
@@ -77,9 +78,8 @@ def _remove(directory: Path) -> None:
 
 def _remove_folder(path: Path) -> None:
     if stat.S_ISDIR(os.lstat(path).st_mode):
-        shutil.rmtree(path)  # does not follow symbolic links
+        patiently(lambda: shutil.rmtree(path))  # does not follow symbolic links
 
 
 def _remove_file(path: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
+    remove_file(path)

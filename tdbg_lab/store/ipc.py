@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tdbg_lab.store.layout import open_regular
+from tdbg_lab.store.layout import open_regular, read_at
 from tdbg_lab.store.limits import (
     FORMAT,
     MAX_BATCH_BYTES,
@@ -84,7 +84,7 @@ class BatchReader:
         try:
             self._check_head(descriptor)
             if not self._head:
-                data = os.pread(descriptor, _PREFIX.size + MAX_METADATA_BYTES, 0)
+                data = read_at(descriptor, _PREFIX.size + MAX_METADATA_BYTES, 0)
                 size = _message_size(data, 0)
                 if size is not None and size <= len(data):
                     self._take(pa.py_buffer(data).slice(0, size), [])
@@ -99,7 +99,7 @@ class BatchReader:
         self.problem = f"{self._path.name}: {lines[0][:200]}"
 
     def _check_head(self, descriptor: int) -> None:
-        if self._head and os.pread(descriptor, len(self._head), 0) != self._head:
+        if self._head and read_at(descriptor, len(self._head), 0) != self._head:
             raise OSError(f"{self._path.name} was replaced")
 
     def _read_all(self, descriptor: int, batches: list[pa.RecordBatch]) -> None:
@@ -109,7 +109,7 @@ class BatchReader:
             raise _BadStreamError(f"{size} bytes are more than a segment may have")
         wanted = MAX_READ_BYTES
         while self._offset < size and not self.ended:
-            data = os.pread(descriptor, min(wanted, size - self._offset), self._offset)
+            data = read_at(descriptor, min(wanted, size - self._offset), self._offset)
             used, needed = self._parse(data, batches)
             self._offset += used
             if self._offset + needed > size or (used == 0 and needed == 0):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.file_moves import patiently, replace_file
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_RANKS, MAX_SEGMENTS
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ SEALED = "parquet"
 
 _RANK = re.compile(r"rank-(\d{5})")
 _SEGMENT = re.compile(r"(stats|spans|system)-(\d{6,9})\.(arrows|parquet)")
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_READ_FLAGS = os.O_RDONLY | _NO_LINKS | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_SHORT_PAUSES_S = (0.001, 0.005, 0.02)
 CLOCK_GRAIN_NS = 10**8
 """Time within which a file system may give two changes the same time, and more."""
 
@@ -137,11 +141,21 @@ def open_regular(path: Path | str) -> int:
     OSError
         If it is missing, a symbolic link, or not a regular file.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    if not _NO_LINKS and Path(path).is_symlink():
+        raise OSError(f"{Path(path).name} is a symbolic link")
+    descriptor = patiently(lambda: os.open(path, _READ_FLAGS), _SHORT_PAUSES_S)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(f"{Path(path).name} is not a regular file")
     return descriptor
+
+
+def read_at(descriptor: int, length: int, start: int) -> bytes:
+    """At most `length` bytes of a file from `start` on; do not count on where it stands afterwards."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, start)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    return os.read(descriptor, length)
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -193,7 +207,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        replace_file(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()

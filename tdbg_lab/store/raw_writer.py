@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.layout import make_subfolder
 from tdbg_lab.store.limits import MAX_NAME_CHARS, RAW_QUEUE_BYTES
 from tdbg_lab.store.raw import DTYPES, raw_header, raw_name, read_raw
@@ -125,7 +126,7 @@ class RawWriter:
         try:
             save_file(tensors, temporary, metadata)
             self.bytes_written += temporary.stat().st_size
-            temporary.replace(path)
+            replace_file(temporary, path)
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tdbg_lab.store.arrays import number_array, numbers_of
+from tdbg_lab.store.file_moves import remove_file, replace_file
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.layout import SEALED, SegmentFile, segment_path
 from tdbg_lab.store.limits import EVENT_GROUP_ROWS, ROW_GROUP_ROWS
@@ -67,14 +68,14 @@ def seal_segment(segment: SegmentFile) -> str | None:
     batches = reader.read()
     if not batches:  # nothing was acknowledged
         if reader.problem is None:
-            segment.path.unlink()
+            remove_file(segment.path)
         return reader.problem
     table = pa.Table.from_batches(batches).combine_chunks()  # `take` is slow over many chunks
     index = _index_stats(table) if segment.stream == "stats" else _index_events(table, segment.stream)
     table = table.take(number_array(index.order, pa.int64()))
     metadata = {METADATA_KEY: json.dumps(reader.metadata).encode(), **index.metadata}
     _write(table.replace_schema_metadata(None), metadata, segment)
-    segment.path.unlink()
+    remove_file(segment.path)
     return reader.problem
 
 
@@ -98,7 +99,7 @@ def _write(table: pa.Table, metadata: dict[bytes, bytes], segment: SegmentFile) 
                 writer.add_key_value_metadata(metadata)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(target)
+        replace_file(temporary, target)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.file_moves import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ def write_whole(target: Path, text: str) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
+        replace_file(partial, target)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise StoreError(f"The report cannot be written to {target}: {error.strerror}.") from error

@@ -8,7 +8,7 @@ import struct
 import pyarrow as pa
 import pytest
 
-from tdbg_lab.store import RankWriter, create_run
+from tdbg_lab.store import RankWriter, create_run, layout
 from tdbg_lab.store.ipc import END_OF_STREAM, BatchReader
 from tdbg_lab.store.schema import SPANS, STATS, segment_metadata
 
@@ -147,6 +147,34 @@ def test_reader_stops_at_a_batch_whose_offsets_lie(segment, tmp_path):
         found += reader.problem is not None
         batch[at : at + 4] = old
     assert found
+
+
+def test_reader_reads_where_the_system_cannot_read_from_a_place(segment, tmp_path, monkeypatch):
+    """Windows has no `os.pread`."""
+    path, sizes = segment
+    data = path.read_bytes()
+    grown = tmp_path / "stats-000002.arrows"
+    monkeypatch.delattr(os, "pread")
+    reader = BatchReader(grown, STATS)
+    found = []
+    for size in sizes:
+        grown.write_bytes(data[:size])
+        reader.check()
+        found += steps_of(reader.read())
+    assert found == [0, 1, 2, 3]
+    assert reader.problem is None
+
+
+def test_link_is_refused_where_the_system_would_follow_it(segment, tmp_path, monkeypatch):
+    """Windows has no ``O_NOFOLLOW``."""
+    path, _ = segment
+    link = tmp_path / "stats-000003.arrows"
+    link.symlink_to(path)
+    monkeypatch.setattr(layout, "_NO_LINKS", 0)
+    monkeypatch.setattr(layout, "_READ_FLAGS", os.O_RDONLY)
+    with pytest.raises(OSError, match="symbolic link"):
+        BatchReader(link, STATS).read()
+    assert BatchReader(path, STATS).read()
 
 
 def test_reader_does_not_follow_links_or_open_pipes(segment, tmp_path):

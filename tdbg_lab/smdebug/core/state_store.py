@@ -22,6 +22,7 @@ from tdbg_lab.smdebug.core.config_constants import (
 )
 from tdbg_lab.smdebug.core.logger import get_logger
 from tdbg_lab.smdebug.core.modes import ModeKeys
+from tdbg_lab.store.file_moves import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +113,7 @@ class StateStore:
         path = self._dir / METADATA_FILENAME
         fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         fresh.write_text(json.dumps(self._states), encoding="utf-8")
-        fresh.replace(path)
+        replace_file(fresh, path)
 
     @staticmethod
     def _files(folder: Path) -> dict[str, tuple[int, int]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.records import RunStatus
+from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.info import EDITS_FILE, read_info
 from tdbg_lab.store.layout import read_bytes
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_LIST_DEPTH
@@ -167,4 +168,4 @@ def _replace(target: Path, data: bytes, modified_ns: int) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     temporary.write_bytes(data)
     os.utime(temporary, ns=(modified_ns, modified_ns))
-    temporary.replace(target)
+    replace_file(temporary, target)

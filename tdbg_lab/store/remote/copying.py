@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.info import EDITS_FILE
 from tdbg_lab.store.layout import read_bytes
 from tdbg_lab.store.limits import MAX_JSON_BYTES
@@ -153,7 +154,7 @@ class Copy:
                 return False
             if dated:
                 os.utime(temporary, ns=(info.modified_ns, info.modified_ns))
-            temporary.replace(target)
+            replace_file(temporary, target)
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.store.control import CONTROL
+from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.info import EDITS_FILE
 from tdbg_lab.store.layout import read_bytes
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_SEGMENT_FILE_BYTES
@@ -196,7 +197,7 @@ class Mirror(Copy):
                 return
         temporary = target.with_name(f".{RUN_KEY}.tmp")
         temporary.write_bytes(run_json)
-        temporary.replace(target)
+        replace_file(temporary, target)
 
 
 def _version(info: ObjectInfo) -> tuple[str, int, int]:

@@ -7,7 +7,7 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tdbg_lab.store.layout import open_regular, subfolder
+from tdbg_lab.store.layout import open_regular, read_at, subfolder
 from tdbg_lab.store.smdebug.bounds import KEPT_FILE_BYTES
 
 if TYPE_CHECKING:
@@ -134,16 +134,16 @@ class EventFiles:
     def read(self, file: IndexFile, start: int, length: int) -> bytes:
         """Bytes of a file; raises as `record`."""
         with self._opened(file, start + length) as descriptor:
-            data = os.pread(descriptor, length, start)
+            data = read_at(descriptor, length, start)
             while len(data) < length:
-                data += _some(os.pread(descriptor, length - len(data), start + len(data)))
+                data += _some(read_at(descriptor, length - len(data), start + len(data)))
             return data
 
     def fill(self, room: memoryview, file: IndexFile, start: int) -> None:
         """Read bytes of a file into the room there is for them; raises as `record`."""
         with self._opened(file, start + len(room)) as descriptor:
             while n := len(room):
-                n = _some(os.preadv(descriptor, [room], start))
+                n = _some(_read_into(room, descriptor, start))
                 room, start = room[n:], start + n
 
     @contextmanager
@@ -168,6 +168,15 @@ class EventFiles:
         if not stat.S_ISDIR(os.lstat(f"{self._events}/{folder}").st_mode):
             raise FileNotFoundError(2, "No such folder")
         self._checked.add(folder)
+
+
+def _read_into(room: memoryview, descriptor: int, start: int) -> int:
+    """Read what fits into the room there is, at once where the system can; the number of bytes."""
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [room], start)
+    data = read_at(descriptor, len(room), start)
+    room[: len(data)] = data
+    return len(data)
 
 
 def _some(read: _Read) -> _Read:

@@ -10,7 +10,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.store.layout import open_regular
+from tdbg_lab.store.layout import open_regular, read_at
 from tdbg_lab.store.smdebug.bounds import MAX_PAYLOAD, MAX_RECORD_BYTES
 from tdbg_lab.store.smdebug.index_file import MODES
 from tdbg_lab.store.smdebug.record import FOOTER, HEADER, Label, label_of, marks_of
@@ -66,7 +66,7 @@ def index_of(path: Path) -> dict[str, Any]:
 
 def _length(descriptor: int, start: int, size: int) -> int:
     """Bytes of the record that begins at `start` of a file of `size` bytes."""
-    head = os.pread(descriptor, 8, start)
+    head = read_at(descriptor, 8, start)
     length = HEADER + struct.unpack("<Q", head)[0] + FOOTER if len(head) == 8 else size
     if not 0 < length <= min(size - start, MAX_RECORD_BYTES - 1):
         raise ValueError("it is cut off")
@@ -75,13 +75,13 @@ def _length(descriptor: int, start: int, size: int) -> int:
 
 def _label(descriptor: int, start: int, length: int) -> Label | None:
     try:
-        return label_of(memoryview(os.pread(descriptor, min(_HEAD_BYTES, length), start)), length)
+        return label_of(memoryview(read_at(descriptor, min(_HEAD_BYTES, length), start)), length)
     except ValueError:  # a long name takes more
-        return label_of(memoryview(os.pread(descriptor, length, start)), length)
+        return label_of(memoryview(read_at(descriptor, length, start)), length)
 
 
 def _marks(descriptor: int, start: int, label: Label) -> dict[str, str]:
-    behind = os.pread(descriptor, min(label.end - label.start, _MAX_MARK_BYTES), start + label.start)
+    behind = read_at(descriptor, min(label.end - label.start, _MAX_MARK_BYTES), start + label.start)
     return marks_of(memoryview(behind))
 
 

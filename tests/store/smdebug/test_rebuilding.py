@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,19 @@ def test_event_files_of_every_framework_tell_what_their_index_told(tmp_path, nam
         for tensor in file.layout.values:
             ours = rebuilt.value(tensor, file.step, file.worker)
             np.testing.assert_array_equal(ours, whole.value(tensor, file.step, file.worker))
+
+
+@pytest.mark.parametrize("left_out", [(), ("index",)])
+def test_store_is_read_where_the_system_cannot_read_from_a_place(tmp_path, monkeypatch, left_out):
+    """Windows has neither `os.pread` nor `os.preadv`."""
+    whole = SmdebugStore(DATA / "pytorch")
+    expected = [whole.values(name) for name in whole.names()]
+    monkeypatch.delattr(os, "pread")
+    monkeypatch.delattr(os, "preadv")
+    shutil.copytree(DATA / "pytorch", tmp_path / "job", ignore=shutil.ignore_patterns(*left_out))
+    store = SmdebugStore(tmp_path / "job")
+    for name, values in zip(whole.names(), expected, strict=True):
+        np.testing.assert_equal(store.values(name), values)
 
 
 def test_run_without_index_is_opened_and_listed_with_its_steps(tmp_path):
