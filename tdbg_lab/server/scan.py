@@ -80,10 +80,10 @@ def _look(folder: Path) -> tuple[bool, list[str]] | None:
                 foreign = foreign or each.name in FOREIGN_NAMES
                 if _worth(each.name) and each.is_dir(follow_symlinks=False):
                     names.append(each.name)
+        if foreign and is_foreign(folder):
+            return True, []
     except OSError:
         return None
-    if foreign and is_foreign(folder):
-        return True, []
     return False, sorted(names)
 
 

@@ -183,14 +183,14 @@ class RunTail:
 
     def _refresh(self) -> bool:
         """Read what is new; True when there is something to tell. Runs in the pool."""
-        if not is_run(self.entry.directory):
-            self.removed = True
-            return True
         try:
-            return self._read()
+            if is_run(self.entry.directory):
+                return self._read()
         except Exception as error:  # noqa: BLE001 - logged below, tried again at the next change
             self._log_failure("refreshed", error)
             return False
+        self.removed = True
+        return True
 
     def _log_failure(self, done: str, error: Exception) -> None:
         self._failures += 1

@@ -85,11 +85,11 @@ def _run_folders(root: Path) -> list[Path]:
             visited += 1
             if visited > MAX_LISTED_FOLDERS:
                 return found
-            if (folder / RUN_FILE).is_file():
-                found.append(folder)
+            try:
+                is_run, folders = _look(folder)
+            except OSError:  # not ours to look into
                 continue
-            folders, foreign = _look(folder)
-            if foreign and is_foreign(folder):
+            if is_run:
                 found.append(folder)
             else:
                 below += folders
@@ -97,15 +97,17 @@ def _run_folders(root: Path) -> list[Path]:
     return found
 
 
-def _look(folder: Path) -> tuple[list[Path], bool]:
-    """Folders below that may hold runs, and whether something has the name of a part of a foreign store."""
+def _look(folder: Path) -> tuple[bool, list[Path]]:
+    """Whether a folder is a run, and the folders below that may hold some."""
+    if (folder / RUN_FILE).is_file():
+        return True, []
     found, foreign = [], False
     for entry in entries(folder):
         foreign = foreign or entry.name in FOREIGN_NAMES
         skipped = entry.name.startswith(".") or entry.name in _SKIPPED
         if not skipped and entry.is_dir(follow_symlinks=False):
             found.append(Path(entry.path))
-    return found, foreign
+    return foreign and is_foreign(folder), found
 
 
 def _newest(path: Path) -> tuple[SegmentFile | None, int]:

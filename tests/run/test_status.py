@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -69,6 +70,20 @@ def test_list_runs_finds_runs_below_the_newest_first(tmp_path):
     assert len(list_runs(tmp_path, limit=2)) == 2
     assert list_runs(tmp_path / "nowhere") == []
     assert list_runs(tmp_path / "a")[0].info.name == "a"
+
+
+def test_list_runs_leaves_out_folders_that_are_not_ours_to_look_into(tmp_path, monkeypatch):
+    create_run(tmp_path / "mine")
+    (tmp_path / "theirs").mkdir()
+    is_file = Path.is_file
+
+    def refuse(path):
+        if path.parent.name == "theirs":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert [summary.info.name for summary in list_runs(tmp_path)] == ["mine"]
 
 
 def test_list_runs_knows_the_last_step_of_a_sealed_crashed_run(tmp_path):

@@ -54,6 +54,22 @@ def test_scan_asked_for_during_another_sees_what_that_one_missed(scene, tmp_path
     assert scene(act) == (0, 1)
 
 
+def test_folder_that_is_not_ours_to_look_into_hides_nothing_else(scene, tmp_path, monkeypatch):
+    fake_run(tmp_path / "mine", steps=1)
+    (tmp_path / "theirs" / "system").mkdir(parents=True)  # as the folder of another library's store is called
+
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("tdbg_lab.server.scan.is_foreign", refuse)
+
+    async def act(catalog):
+        await catalog.scan()
+        return [found.relative for found in catalog.snapshot.entries.values()]
+
+    assert scene(act) == ["mine"]
+
+
 def test_revision_grows_with_a_change_whoever_finds_it(scene, tmp_path):
     async def act(catalog):
         await catalog.scan()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +195,33 @@ def test_failing_refresh_is_logged_a_few_times_and_goes_on(tmp_path, monkeypatch
         asyncio.run(scene())
     assert len(caplog.records) == 3
     assert "not logged" in caplog.records[-1].getMessage()
+    training.end()
+
+
+def test_tail_goes_on_after_the_file_system_failed_for_a_while(tmp_path, monkeypatch):
+    """As one of the network does when its server starts anew."""
+    training = FakeTraining(tmp_path / "run")
+    asked = []
+
+    async def scene():
+        bench = Bench(tmp_path, poll_interval_s=0.01)
+        tail = bench.tails.acquire(bench.entry("run"))
+        tail.subscribe(lambda _: None, 0.01)
+        await tail.opened()
+
+        def fail(path):
+            asked.append(path)
+            raise OSError(errno.ESTALE, "Stale file handle")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("tdbg_lab.server.tail.is_run", fail)
+            await until(lambda: len(asked) > 1)
+        training.step()
+        await until(lambda: tail.digest.last_step == 0)
+        await bench.aclose()
+        return tail.removed
+
+    assert not asyncio.run(scene())
     training.end()
 
 
