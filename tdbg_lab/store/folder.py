@@ -192,8 +192,8 @@ def _git_facts() -> dict[str, str] | None:
     """Commit and branch of the working directory, or None outside a repository."""
     command = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True)
+        done = subprocess.run(command, capture_output=True, timeout=_GIT_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    lines = done.stdout.split()
+    lines = done.stdout.decode("utf-8", "replace").split()
     return {"commit": lines[0], "branch": lines[1]} if len(lines) == 2 else None

@@ -201,8 +201,11 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         If it cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    data = text.encode(
+        "utf-8", "backslashreplace"
+    )  # half a character, as of a name that is no UTF-8, is \udce9
     try:
-        data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()

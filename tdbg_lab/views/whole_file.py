@@ -25,7 +25,7 @@ def write_whole(target: Path, text: str) -> Path:
     partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8", errors="replace")  # half a character is none
         replace_file(partial, target)
     except OSError as error:
         partial.unlink(missing_ok=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -41,6 +44,29 @@ def test_create_run_describes_the_process(tmp_path):
     assert info.hyperparameters["array"] == 2.0
     assert info.capture == {"save_every": 10}
     json.loads((folder.path / "run.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_create_run_takes_names_that_are_no_utf8(tmp_path, monkeypatch):
+    """As the command line holds those of files that were named in another encoding."""
+    odd = os.fsdecode(b"caf\xe9")
+    monkeypatch.setattr(sys, "argv", ["train.py", odd])
+    folder = create_run(tmp_path / "run", name="Größe", hyperparameters={"data": odd})
+    assert folder.info.command == shlex.join(["train.py", odd])
+    assert folder.info.hyperparameters == {"data": odd}
+    text = (folder.path / "run.json").read_text(encoding="utf-8")
+    assert "Größe" in text
+    assert r"caf\udce9" in text
+
+
+def test_create_run_takes_a_branch_that_is_no_utf8(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run(["git", *words], check=True)
+    subprocess.run([b"git", b"checkout", b"-q", b"-b", b"caf\xe9"], check=True)
+    git = create_run(tmp_path / "run").info.git
+    assert git is not None
+    assert git["branch"] == "caf\N{REPLACEMENT CHARACTER}"
 
 
 def test_create_run_takes_the_first_free_name(tmp_path):

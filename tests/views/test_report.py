@@ -4,6 +4,7 @@ import html
 import html.parser
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from plotly import graph_objects as go
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.run import open_run
 from tdbg_lab.views.report import write_page, write_report
 from tdbg_lab.views.tables import slow_step_table
 from tests.views.timed import made
@@ -58,6 +60,13 @@ def test_report_escapes_hostile_names(hostile, tmp_path):
     page = _read(write_report(hostile, tmp_path / "report.html"))
     assert "img" not in page.tags
     assert page.tags.count("script") == 2 + len(page.data)
+
+
+def test_report_on_a_run_with_a_name_that_is_no_utf8(plain, tmp_path):
+    path = shutil.copytree(plain.path, tmp_path / "run")
+    open_run(path).edit(name="caf\udce9")
+    for ending in (".html", ".ipynb"):
+        assert "caf?" in write_report(path, tmp_path / f"report{ending}").read_text(encoding="utf-8")
 
 
 def test_report_of_an_empty_run_says_what_to_do(nothing, tmp_path):
