@@ -45,9 +45,11 @@ def _outcome(arguments: Sequence[str] | None) -> int | Launch:
 
     from tdbg_lab.cli.group import tdbg
     from tdbg_lab.cli.launch import Launch
+    from tdbg_lab.cli.terminal import any_characters
 
     try:
-        result = tdbg.main(args=arguments, prog_name="tdbg", standalone_mode=False)
+        with any_characters():
+            result = tdbg.main(args=arguments, prog_name="tdbg", standalone_mode=False)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.Abort:
@@ -64,6 +66,8 @@ def _fail(error: Exception) -> int:
     """Say in one sentence what went wrong."""
     import click
 
+    from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
+
     if os.environ.get("TDBG_TRACEBACK"):
         raise error
     if isinstance(error, TdbgError):
@@ -74,5 +78,5 @@ def _fail(error: Exception) -> int:
         text = (
             f"Something unexpected happened ({type(error).__name__}: {error}); TDBG_TRACEBACK=1 shows where."
         )
-    click.echo(f"Error: {' '.join(text.split())}", err=True)
+    click.echo(f"Error: {' '.join(clean(text, MAX_LINE_CHARS).split())}", err=True)
     return USAGE_ERROR

@@ -9,6 +9,7 @@ import click
 
 from tdbg_lab.cli.find import RUN, find_run
 from tdbg_lab.cli.stop import user
+from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
 from tdbg_lab.errors import ConflictError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _answer(run: Run, identity: str, wait_s: float) -> str:
         if found is not None and found.state != "pending":
             if found.state == "refused":
                 raise ConflictError(found.answer or "The training refused.")
-            return found.answer or "done"
+            return clean(found.answer or "done", MAX_LINE_CHARS)
         run.refresh()
         if run.status is not RunStatus.RUNNING:
             raise ConflictError(f"The run is {run.status}: it was not profiled.")

@@ -149,9 +149,8 @@ def _tell(path: Path, finding: Finding) -> None:
     from tdbg_lab.cli.table import clean
 
     severity = str(finding.severity).upper()
-    click.echo(
-        f"{path.name} step {finding.step_first} {severity} {finding.rule}: {clean(finding.message, 500)}"
-    )
+    found = f"step {finding.step_first} {severity} {clean(finding.rule)}: {clean(finding.message, 500)}"
+    click.echo(f"{clean(path.name)} {found}")
 
 
 def _show(findings: Sequence[Finding], states: Sequence[RuleState]) -> None:
@@ -174,8 +173,8 @@ def _show(findings: Sequence[Finding], states: Sequence[RuleState]) -> None:
     rule_of = {finding.id: finding.rule for finding in findings}
     for finding in findings:
         where = f"steps {finding.step_first}-{finding.step_last}"
-        cause = f", follows from {rule_of[finding.cause]}" if finding.cause in rule_of else ""
-        click.echo(f"\n{str(finding.severity).upper()} {finding.rule} ({where}{cause})")
+        cause = f", follows from {clean(rule_of[finding.cause])}" if finding.cause in rule_of else ""
+        click.echo(f"\n{str(finding.severity).upper()} {clean(finding.rule)} ({where}{cause})")
         click.echo(f"  {clean(finding.message, 1000)}")
         for advice in finding.advice:
             click.echo(f"  - {clean(advice, 1000)}")

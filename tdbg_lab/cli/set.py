@@ -9,6 +9,7 @@ import click
 
 from tdbg_lab.cli.find import RUN, find_run
 from tdbg_lab.cli.stop import POLL_S, user
+from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
 from tdbg_lab.errors import ConfigError, ConflictError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _answer(run: Run, identity: str, wait_s: float) -> str:
         if record is not None and record.state != "pending":
             if record.state == "refused":
                 raise ConfigError(f"The training refused {record.change}: {record.answer}")
-            return f"{record.change}: {record.answer}"
+            return clean(f"{record.change}: {record.answer}", MAX_LINE_CHARS)
         if time.monotonic() > deadline:
             raise ConflictError(f"The training has not answered within {wait_s:g} s; the request stays.")
         time.sleep(POLL_S)
@@ -81,7 +82,7 @@ def _answer(run: Run, identity: str, wait_s: float) -> str:
 
 
 def _show(run: Run) -> None:
-    from tdbg_lab.cli.table import clean, table
+    from tdbg_lab.cli.table import table
 
     rows = [
         [

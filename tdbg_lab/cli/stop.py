@@ -44,5 +44,9 @@ def user() -> str:
     """Name of who sits at the terminal, where there is one."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # a user id without a name
+    except (
+        OSError,
+        KeyError,
+        ImportError,
+    ):  # a user id without a name; Windows without a name in its environment
         return ""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["clean", "moment", "number", "table"]
+__all__ = ["MAX_LINE_CHARS", "clean", "moment", "number", "table"]
 
 MAX_CELL_CHARS = 60
+MAX_LINE_CHARS = 1000
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

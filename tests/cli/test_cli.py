@@ -4,13 +4,18 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pandas as pd
 import pytest
 
 from tdbg_lab.cli import run
+from tdbg_lab.cli.stop import user
+from tdbg_lab.records import Finding, Severity
 from tdbg_lab.run import open_run
-from tdbg_lab.store import answer, requests
+from tdbg_lab.store import FindingsWriter, answer, requests
+from tdbg_lab.store.control import pending
 from tdbg_lab.testing import fake_run
 
 
@@ -54,6 +59,60 @@ def test_escape_sequences_of_a_run_do_not_reach_the_terminal(folder, capsys):
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "\x07" not in out
+
+
+def test_nothing_that_a_run_says_drives_the_terminal(folder, capsys):
+    """Names of rules and answers to requests stand in its files, which others may have written."""
+    path = fake_run(folder / "runs" / "live", steps=2, status="running")
+    odd = "\x1b]0;owned\x07"
+    writer = FindingsWriter(path)
+    writer.append(Finding(odd, Severity.WARNING, 0, 1, "A message.", id="a"))
+    writer.append(Finding(odd, Severity.WARNING, 0, 1, "A message.", id="b", cause="a"))
+    writer.close()
+    for state, code in (("done", 0), ("refused", 2)):
+        thread = threading.Thread(target=_answer_with, args=(path, state, f"said {odd}"))
+        thread.start()
+        assert run(["set", "live", "learning_rate=0.1", "--wait", "20"]) == code
+        thread.join()
+    assert run(["rules", "live", "--recorded"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("owned") == 4
+    assert captured.err.count("owned") == 1
+    assert not {"\x1b", "\x07"} & set(captured.out + captured.err)
+
+
+def _answer_with(path, state, text):
+    while not (asked := pending(path)):
+        time.sleep(0.01)
+    answer(path, asked[0].id, state, text)
+
+
+def test_names_in_other_scripts_are_listed_where_the_output_has_no_such_characters(folder):
+    """As that of Windows has not, when it is a file or a pipe."""
+    open_run(folder / "runs" / "first").edit(name="\u4e2d\u6587")
+    done = subprocess.run(
+        [sys.executable, "-m", "tdbg_lab", "runs"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        check=True,
+    )
+    assert rb"\u4e2d\u6587" in done.stdout
+
+
+def test_output_of_a_program_that_is_launched_is_its_own(folder):
+    (folder / "script.py").write_text("import sys; print(sys.stdout.errors)")
+    command = [sys.executable, "-m", "tdbg_lab", "run", "--quiet", "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    plain = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, check=True)
+    assert done.stdout == plain.stdout
+
+
+def test_user_without_a_name_is_nobody(monkeypatch):
+    def nameless():
+        raise ModuleNotFoundError("No module named 'pwd'")  # Windows, up to Python 3.12
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    assert user() == ""
 
 
 def test_export_writes_csv_and_parquet(folder, capsys):
