@@ -87,8 +87,21 @@ class RunCommand(Action):
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill a command and its children."""
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:  # Windows has no such groups
+        _end_children(process.pid)
     process.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):  # something that left the group may hold the pipe
         process.communicate(timeout=1.0)
+
+
+def _end_children(pid: int) -> None:
+    """Kill what a process started, as far as it can still be told."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.kill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -340,7 +341,12 @@ def test_command_that_fails_is_told_with_the_end_of_its_output(context: ActionCo
         RunCommand(command="echo no printer >&2; exit 3").perform(FINDING, context)
 
 
-def test_command_that_takes_too_long_is_ended_with_what_it_started(context: ActionContext) -> None:
+@pytest.mark.parametrize("groups", [True, False])
+def test_command_that_takes_too_long_is_ended_with_what_it_started(
+    context: ActionContext, monkeypatch: pytest.MonkeyPatch, *, groups: bool
+) -> None:
+    if not groups:  # as on Windows
+        monkeypatch.delattr(os, "killpg")
     pid = context.run_path / "pid"
     command = f"sleep 60 & echo $! > {pid}; wait"
     with pytest.raises(CommandError, match="longer than 1 s"):
