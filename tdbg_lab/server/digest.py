@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LOSS_POINTS", "Digest", "digest", "heard", "thin"]
 
 LOSS_POINTS = 64
-LOSS_AGE_NS = 500_000_000
+LOSS_AGE_S = 0.5
 """Age at which the loss curve is read again."""
 RATE_STEPS = 32
 """Steps over which the speed of a running run is taken."""
@@ -39,8 +39,8 @@ class Digest:
     steps_per_second: float | None
     loss: tuple[tuple[int, float], ...] | None
     """Step and value, at most `LOSS_POINTS` pairs."""
-    loss_ns: int
-    """When the loss curve was read."""
+    loss_read_s: float
+    """When the loss curve was read, by the clock that nobody sets."""
     findings: tuple[int, int, int]
     """Notices, warnings, criticals of rules that are not muted."""
     muted: int = 0
@@ -53,14 +53,14 @@ def digest(run: Run, before: Digest | None = None, *, status: RunStatus | None =
     Parameters
     ----------
     before
-        An earlier digest. Its loss curve is taken over while it is younger than `LOSS_AGE_NS`: the
+        An earlier digest. Its loss curve is taken over while it is younger than `LOSS_AGE_S`: the
         curve is the dear part.
     status
         What `run.status` answers, when the caller knows: it looks for the process.
     """
     status = run.status if status is None else status
-    now_ns = time.time_ns()
-    fresh = before is not None and before.status is status and now_ns - before.loss_ns < LOSS_AGE_NS
+    now_s = time.monotonic()
+    fresh = before is not None and before.status is status and now_s - before.loss_read_s < LOSS_AGE_S
     findings = run.findings()
     severities = [str(finding.severity) for finding in heard(run, findings)]
     return Digest(
@@ -70,7 +70,7 @@ def digest(run: Run, before: Digest | None = None, *, status: RunStatus | None =
         last_write_ns=run.last_time_ns or None,
         steps_per_second=_speed(run, running=status is RunStatus.RUNNING),
         loss=before.loss if before is not None and fresh else _loss(run),
-        loss_ns=before.loss_ns if before is not None and fresh else now_ns,
+        loss_read_s=before.loss_read_s if before is not None and fresh else now_s,
         findings=(severities.count("notice"), severities.count("warning"), severities.count("critical")),
         muted=len(findings) - len(severities),
     )
