@@ -126,9 +126,9 @@ class Catalog:
         """Look again at one run: it was edited."""
         lines = await asyncio.get_running_loop().run_in_executor(self._pool, _read_lines, [found], {})
         before = self._snapshot
-        self._snapshot = Snapshot(
-            before.entries, {**before.lines, **lines}, before.folders, truncated=before.truncated
-        )
+        if found.id in before.entries:  # else it was deleted meanwhile
+            after = {**before.lines, **lines}
+            self._snapshot = Snapshot(before.entries, after, before.folders, truncated=before.truncated)
 
     def listen(self, tail: RunTail) -> None:
         """Leave out a run whose directory is gone, before anybody who is told so asks for the list."""

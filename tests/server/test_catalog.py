@@ -70,6 +70,30 @@ def test_folder_that_is_not_ours_to_look_into_hides_nothing_else(scene, tmp_path
     assert scene(act) == ["mine"]
 
 
+def test_run_that_is_deleted_while_its_edits_are_read_is_gone(scene, tmp_path, monkeypatch):
+    fake_run(tmp_path / "run", steps=1)
+    read, reading, go_on = module._read_lines, threading.Event(), threading.Event()
+
+    def slow(*args):
+        lines = read(*args)
+        reading.set()
+        assert go_on.wait(20)
+        return lines
+
+    async def act(catalog):
+        await catalog.scan()
+        (found,) = catalog.snapshot.entries.values()
+        monkeypatch.setattr(module, "_read_lines", slow)
+        edited = asyncio.ensure_future(catalog.reread(found))
+        await asyncio.get_running_loop().run_in_executor(None, reading.wait, 20)
+        catalog.forget(found.id)
+        go_on.set()
+        await edited
+        return dict(catalog.snapshot.lines)
+
+    assert scene(act) == {}
+
+
 def test_revision_grows_with_a_change_whoever_finds_it(scene, tmp_path):
     async def act(catalog):
         await catalog.scan()
