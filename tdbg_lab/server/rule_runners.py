@@ -12,9 +12,9 @@ from tdbg_lab.records import RunStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
-    from pathlib import Path
     from subprocess import Popen
 
+    from tdbg_lab.run import Run
     from tdbg_lab.server.tail import RunTail
 
 __all__ = ["RuleRunners"]
@@ -51,22 +51,27 @@ class RuleRunners:
             return
         if now_s - self._looked_s.get(tail.entry.id, -_LOOK_S) < _LOOK_S:
             return
+        self._looked_s = {key: at_s for key, at_s in self._looked_s.items() if now_s - at_s < _LOOK_S}
         self._looked_s[tail.entry.id] = now_s
-        self._pool.submit(self._start, tail.entry.id, run.path, run.status)
+        self._pool.submit(self._start, tail.entry.id, run)
 
-    def _start(self, run_id: str, path: Path, status: RunStatus) -> None:
+    def _start(self, run_id: str, run: Run) -> None:
         from tdbg_lab.rules import launch
         from tdbg_lab.rules.presence import is_attended
 
-        known = self._processes.get(run_id)
-        if known is not None and known.poll() is None:
-            return
-        if status is not RunStatus.RUNNING or is_attended(path):
+        self._forget_ended()
+        if run_id in self._processes or run.status is not RunStatus.RUNNING or is_attended(run.path):
             return
         try:
-            process = launch(path)
+            process = launch(run.path)
         except (TdbgError, OSError) as error:
-            log.warning("No rules look after %s: %s", path.name, error)
+            log.warning("No rules look after %s: %s", run.path.name, error)
             return
         if process is not None:
             self._processes[run_id] = process
+
+    def _forget_ended(self) -> None:
+        """Let go of processes that have ended: until somebody asks, the system keeps them."""
+        for run_id, process in list(self._processes.items()):
+            if process.poll() is not None:
+                self._processes.pop(run_id, None)

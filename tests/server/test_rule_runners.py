@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from tdbg_lab.records import RunStatus
@@ -46,6 +48,31 @@ def test_running_run_without_rules_gets_the_default_ones(made):
     assert {state.rule for state in read_rule_states(made.path)} == {
         rule.name for rule in resolve_rules("default")
     }
+
+
+def test_process_of_a_run_that_has_ended_is_let_go(tmp_path, made):
+    """A server that lives for weeks would gather what the system keeps of them."""
+    pool, time_s = ThreadPoolExecutor(1), 0.0
+    runners = RuleRunners(pool, clock=lambda: time_s)
+    root = SimpleNamespace(remote=None)
+    runners.listen(
+        SimpleNamespace(run=open_run(made.path), removed=False, entry=SimpleNamespace(id="a", root=root))
+    )
+    pool.submit(lambda: None).result(60)
+    (process,) = runners._processes.values()
+    made.end()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert psutil.pid_exists(process.pid)
+    other = Made(tmp_path / "other")
+    other.end()
+    time_s = 3600.0
+    runners.listen(
+        SimpleNamespace(run=open_run(other.path), removed=False, entry=SimpleNamespace(id="b", root=root))
+    )
+    pool.shutdown(wait=True)
+    assert not psutil.pid_exists(process.pid)
+    assert runners._processes == {}
+    assert list(runners._looked_s) == ["b"]
 
 
 def test_run_with_rules_is_left_alone(made):
