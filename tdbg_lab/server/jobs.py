@@ -156,7 +156,11 @@ class Jobs:
             if job.not_before_s > loop.time():
                 loop.call_at(job.not_before_s, self._next)
                 continue
-            worker = self._take_worker()
+            try:
+                worker = self._take_worker()
+            except OSError as error:
+                self._end(job, "failed", f"No worker process can be started: {error.strerror or error}")
+                continue
             if worker is None:
                 return
             worker.job = job.id

@@ -109,7 +109,8 @@ class Reports:
 
         def drop() -> None:
             for one in (target, target.with_suffix(NOTEBOOK)):
-                one.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # written just now, on Windows: it goes with the folder
+                    one.unlink(missing_ok=True)
 
         return self._asked.start(("report", run_id), task, drop=drop)
 

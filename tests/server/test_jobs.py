@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -106,6 +107,28 @@ def test_worker_that_ends_in_the_middle_of_a_frame_makes_room_for_the_next(path,
     first, second = asyncio.run(scene())
     assert (first.state, first.message) == ("failed", "The worker process ended unexpectedly")
     assert second.state == "done"
+
+
+def test_job_that_gets_no_process_fails_and_the_next_one_runs(path, monkeypatch):
+    def refuse(*_args, **_how):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    async def scene():
+        bench = Bench()
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "Popen", refuse)
+            first = bench.start(path, "a")
+        second = bench.start(path, "a")
+        await bench.end_of(second)
+        await bench.jobs.aclose()
+        return bench, first, second
+
+    bench, first, second = asyncio.run(scene())
+    assert (first.state, first.message) == (
+        "failed",
+        "No worker process can be started: Cannot allocate memory",
+    )
+    assert (second.state, bench.failures) == ("done", ["a"])
 
 
 def test_queue_is_bounded_and_the_newest_stay(path):

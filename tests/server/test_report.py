@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tdbg_lab.server.report import file_name
+from tdbg_lab.server.report import Reports, file_name
 from tdbg_lab.testing import fake_run
 from tests.server.conftest import ReadOnly
 
@@ -71,6 +71,24 @@ async def test_report_is_cancelled_and_cannot_be_downloaded(tdbg_fetch, run_id, 
     code, answer = await tdbg_fetch("jobs", job["job"], "report")
     assert code == 404
     assert "start it again" in answer["message"]
+
+
+def test_report_that_cannot_be_removed_is_left_to_the_end_of_the_server(tmp_path):
+    """On Windows, as long as its worker writes it: a folder in its place is as hard to remove as a file."""
+    asked = []
+
+    class Asked:
+        def start(self, _key, task, *, drop):
+            asked.append((task, drop))
+
+    reports = Reports(Asked())
+    reports.start("0" * 16, tmp_path, "first")
+    ((task, drop),) = asked
+    task.target.mkdir()
+    drop()
+    assert task.target.exists()
+    reports.close()
+    assert not task.target.exists()
 
 
 async def test_report_that_fails_says_why_in_one_sentence(jp_serverapp, tdbg_fetch, run_id, ended):
