@@ -79,6 +79,13 @@ def test_schedule_answers_the_same_until_the_step_it_names(every, start, end, st
     assert SaveSchedule(every=10).until(3) == 10
 
 
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_file_that_an_editor_of_windows_wrote_is_read(tmp_path, ending):
+    path = tmp_path / f"capture.{ending}"
+    path.write_text(json.dumps({"save_every": 4}), encoding="utf-8-sig")
+    assert CaptureConfig.build(path).save_every == 4
+
+
 def test_open_distance_is_that_of_the_configuration():
     collection = CollectionConfig(name="x", save={"start": 4}, modes={"eval": 7, "predict": False})
     assert collection.schedule(Mode.TRAIN, 3) == SaveSchedule(every=3, start=4)

@@ -57,7 +57,7 @@ def get_json_config_as_dict(json_config_path: str | Path | None) -> dict[str, An
     if path.stat().st_size > _MAX_BYTES:
         raise SMDebugValueError(f"The hook configuration {path.name} is larger than {_MAX_BYTES} bytes.")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise SMDebugValueError(f"The hook configuration {path.name} is not valid JSON: {error}.") from error
     if not isinstance(value, dict):
