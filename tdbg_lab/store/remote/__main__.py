@@ -15,6 +15,7 @@ import logging
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,8 @@ def _send(spooled: Spooled, given: dict[str, Any], stop: threading.Event, **how:
         problem = outcome.problem
     except (TdbgError, OSError) as error:
         problem = str(error)
+        with contextlib.suppress(OSError):  # the training process looks there, and tells it
+            spooled.set_state(replace(spooled.state(), problem=problem))
     if problem is not None:
         log.warning("%s: %s", spooled.name, problem)
     return problem

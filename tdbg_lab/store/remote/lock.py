@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tdbg_lab.errors import StoreError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["FileLock"]
+
+_NO_LOCKS = (
+    "Where tdbg-lab keeps runs of object stores, files cannot be locked: name a folder on a disk of this "
+    "machine in the variables TDBG_SPOOL and TDBG_MIRROR."
+)
 
 
 class FileLock:
@@ -30,15 +37,19 @@ class FileLock:
         ------
         OSError
             If the file cannot be made.
+        StoreError
+            If it lies where files cannot be locked.
         """
         if self.held:
             return True
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        if not _try(descriptor):
-            os.close(descriptor)
-            return False
-        self._descriptor = descriptor
-        return True
+        try:
+            if _try(descriptor):
+                self._descriptor = descriptor
+        finally:
+            if not self.held:
+                os.close(descriptor)
+        return self.held
 
     def release(self) -> None:
         """Give it back; twice does no harm."""
@@ -63,6 +74,8 @@ else:
     def _try(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             return False
+        except OSError as error:  # Lustre and NFS may be mounted without locks
+            raise StoreError(_NO_LOCKS) from error
         return True

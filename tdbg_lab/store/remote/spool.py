@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import ConfigError
+from tdbg_lab.errors import ConfigError, StoreError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, make_subfolder, read_json, write_json
@@ -204,7 +204,11 @@ def tidy(root: Path | None = None) -> None:
         if total <= limit:
             return
         lock = spooled.lock()
-        if spooled.state().done and not spooled.writers() and lock.acquire():
+        try:
+            gone = spooled.state().done and not spooled.writers() and lock.acquire()
+        except StoreError:  # nobody could say that he needs it
+            return
+        if gone:
             shutil.rmtree(spooled.path, ignore_errors=True)
             lock.release()
             total -= sizes[spooled]

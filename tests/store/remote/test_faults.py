@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tdbg_lab.run import open_run
+from tdbg_lab.store.remote import __main__ as sender_process
 from tdbg_lab.store.remote import parse_url, sending
 from tdbg_lab.store.remote.objects import RemoteError
 from tdbg_lab.store.remote.service import Service
@@ -178,6 +180,22 @@ def test_second_sender_of_a_run_leaves_it_to_the_first(bucket):
     lock.release()
     assert not sending.send(spooled, bucket.options, once=True).busy
     assert bucket.names() == ["first/run.json"]
+
+
+def test_sender_where_files_cannot_be_locked_says_so(bucket, monkeypatch):
+    """As on Lustre that is mounted without locks."""
+    _, spooled = fake_training(bucket.url("first"))
+
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("tdbg_lab.store.remote.lock.fcntl.flock", refuse)
+    problem = sender_process._send(spooled, bucket.options, threading.Event())
+    assert "TDBG_SPOOL" in problem
+    assert spooled.state().problem == problem
+    assert not spooled.state().done
+    monkeypatch.undo()
+    assert not sending.send(spooled, bucket.options, once=True).busy
 
 
 TRAINER = """
