@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _watch(path: Path, stop: threading.Event) -> Iterator[None]:
     yield
     for _ in watch(
         path,
-        watch_filter=lambda _, changed: "/findings" not in changed and "system-" not in changed,
+        watch_filter=lambda _, changed: _is_news(path, changed),
         debounce=100,
         step=20,
         stop_event=stop,
@@ -49,3 +50,9 @@ def _watch(path: Path, stop: threading.Event) -> Iterator[None]:
         ignore_permission_denied=True,
     ):
         yield
+
+
+def _is_news(path: Path, changed: str) -> bool:
+    """Whether a file that has changed below `path` is none of those that rules and samplers write."""
+    *folders, name = PurePath(changed.removeprefix(str(path))).parts or ("",)
+    return "findings" not in folders and not name.startswith("system-")
