@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ ATTENDED_NS = 15_000_000_000
 class Presence:
     """Tells why to end: the run has ended, its process is gone, its directory is deleted.
 
-    A process on another machine cannot be looked at: then only ``run.json`` tells.
+    A process on another machine or in another container cannot be looked at: then only ``run.json`` tells.
 
     Raises
     ------
@@ -43,13 +42,12 @@ class Presence:
         except (OSError, ValueError) as error:
             raise NotFoundError(f"There is no run in {run_path.name!r}: {error}") from error
         self.name = info.name
-        local = info.host == platform.node()
-        process = info.process.find() if local else None
+        process = info.process.find() if info.is_local else None
         self._lifetime: Lifetime | _StoreLifetime
         if is_foreign(run_path):
             self._lifetime = _StoreLifetime(source)
         else:
-            self._lifetime = Lifetime(run_path, process, watch_process=local)
+            self._lifetime = Lifetime(run_path, process, watch_process=info.is_local)
         self._clock = clock
         self._looked_s = -_PROCESS_LOOK_S
 

@@ -19,7 +19,7 @@ from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.jsonable import jsonable
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
-from tdbg_lab.store.process import ProcessMark
+from tdbg_lab.store.process import ProcessMark, number_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -183,6 +183,7 @@ def _process_facts(world_size: int) -> dict[str, Any]:
         "pid": process.pid,
         "process_created_s": process.created_s,
         "process_since_boot_s": process.since_boot_s,
+        "process_space": number_space(),
         "command": shlex.join(sys.argv)[:MAX_TEXT_CHARS],
         "world_size": world_size,
     }

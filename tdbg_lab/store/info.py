@@ -10,7 +10,7 @@ from tdbg_lab.records import RunStatus
 from tdbg_lab.store.failures import first_failure
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
-from tdbg_lab.store.process import ProcessMark
+from tdbg_lab.store.process import ProcessMark, number_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,8 @@ class RunInfo:
     """Creation time of the process, s since the epoch: tells a reused pid."""
     process_since_boot_s: float = 0.0
     """The same, s since the machine was started: stays when the clock is set."""
+    process_space: str = ""
+    """Among whom `pid` counts: containers of one machine may share its name, but not its numbers."""
     command: str = ""
     world_size: int = 1
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
@@ -51,6 +53,16 @@ class RunInfo:
     capture: Mapping[str, Any] = field(default_factory=dict)
     last_step: int = -1
     """Last step at the end of the run; -1 while it runs or when not told."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the process can be looked for from here: by machine, and by container."""
+        import platform
+
+        here = number_space()
+        return self.host == platform.node() and (
+            not (self.process_space and here) or self.process_space == here
+        )
 
     @property
     def process(self) -> ProcessMark:
@@ -169,6 +181,7 @@ def _parse(value: dict[str, Any], folder: str) -> RunInfo:
         pid=_int(value, "pid", -1) or -1,
         process_created_s=_float(value, "process_created_s"),
         process_since_boot_s=_float(value, "process_since_boot_s"),
+        process_space=_text(value, "process_space"),
         command=_text(value, "command", MAX_TEXT_CHARS),
         world_size=max(1, _int(value, "world_size", 1) or 1),
         hyperparameters=_object(value, "hyperparameters") or {},

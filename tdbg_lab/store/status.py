@@ -16,9 +16,7 @@ def infer_status(info: RunInfo, last_write_ns: int) -> RunStatus:
     """The status as written, or ``crashed`` when its process is gone or silent for long."""
     if info.status != RunStatus.RUNNING:
         return info.status
-    import platform
-
-    if info.host == platform.node():
+    if info.is_local:
         return RunStatus.RUNNING if info.process.find() is not None else RunStatus.CRASHED
     silent_ns = time.time_ns() - max(last_write_ns, info.created_ns)
     return RunStatus.CRASHED if silent_ns > CRASH_SILENCE_NS else RunStatus.RUNNING

@@ -43,6 +43,20 @@ def test_status_of_a_run_that_goes_on_stays_when_the_clock_is_set(tmp_path, monk
     assert Presence(path).over() is None
 
 
+def test_status_in_another_container_is_crashed_after_long_silence(tmp_path):
+    """Containers that share the machine's network share its name, but not its numbers of processes."""
+    path = fake_run(tmp_path / "run", steps=2, status="running")
+    value = read_json(path / "run.json")
+    long_ago = time.time_ns() - 10**12
+    elsewhere = {"process_space": "pid:[1]", "pid": 2**22 + 1, "created_ns": long_ago}
+    write_json(path / "run.json", {**value, **elsewhere})
+    assert open_run(path).status == RunStatus.RUNNING
+    assert Presence(path).over() is None
+    for file in (path / "rank-00000").glob("*.parquet"):
+        os.utime(file, ns=(long_ago, long_ago))
+    assert open_run(path).status == RunStatus.CRASHED
+
+
 def test_status_on_another_host_is_crashed_after_long_silence(tmp_path):
     path = fake_run(tmp_path / "run", steps=2, status="running")
     value = read_json(path / "run.json")
