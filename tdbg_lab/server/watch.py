@@ -98,7 +98,7 @@ class FolderWatch:
                 return
             with self._lock:
                 wanted = list(self._callbacks)[:MAX_FOLDERS]
-            folders = [name for name in wanted if Path(name).is_dir()]
+            folders = [name for name in wanted if _is_there(name)]
             stood = self._follow(folders) if folders else True
             self._restart.wait(None if stood else RETRY_S)
 
@@ -136,3 +136,11 @@ class FolderWatch:
                 self._loop.call_soon_threadsafe(callback)
         except RuntimeError:  # the loop is closed: the server ends
             self._closed = True
+
+
+def _is_there(folder: str) -> bool:
+    """Whether a folder can be watched; one of a file system that fails is left to polling."""
+    try:
+        return Path(folder).is_dir()
+    except OSError:
+        return False

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+from pathlib import Path
 
 import tdbg_lab.server.watch as module
 from tdbg_lab.server.watch import FolderWatch
@@ -59,6 +61,26 @@ def test_watch_that_failed_is_tried_again(tmp_path, monkeypatch):
 
     asyncio.run(scene())
     assert failures == []
+
+
+def test_folder_of_a_file_system_that_fails_ends_no_other_watch(tmp_path, monkeypatch):
+    is_dir = Path.is_dir
+
+    def fail(path):
+        if path.name == "stale":
+            raise OSError(errno.ESTALE, "Stale file handle", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", fail)
+
+    async def scene():
+        watch = FolderWatch(asyncio.get_running_loop(), recursive=False)
+        event = asyncio.Event()
+        watch.add([tmp_path, tmp_path / "stale"], event.set)
+        await next_call(event)
+        watch.close()
+
+    asyncio.run(scene())
 
 
 def test_changes_reach_who_asked_for_that_folder(tmp_path):
