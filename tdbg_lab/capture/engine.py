@@ -68,7 +68,7 @@ class Engine:
     _without_gradients = False
     """Whether the last forward was one that nothing can be trained by."""
     _thread: int | None = None
-    """The thread that trains, once it has begun to."""
+    """The thread that trains, once it has begun to: the last one that called a model with gradients."""
     _pause: tuple[str, int] | None = None
     """A forward or a backward is over: what the time since then was spent on if another forward follows, and
     since when, by `time.perf_counter_ns`."""
@@ -158,7 +158,7 @@ class Engine:
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
         if gradients:
-            self.last_active_ns = now
+            self.last_active_ns, self._thread = now, get_ident()
         if mode is _TRAIN:
             self.forwards += 1
             if not self._step_seen:
@@ -196,6 +196,7 @@ class Engine:
             self.enter_train_step()
             self.watch_layers()
         self.last_active_ns = now = perf_counter_ns()
+        self._thread = get_ident()
         if not self._step_seen:
             self._begin_step(now)
         if self._pause is not None:
@@ -224,12 +225,17 @@ class Engine:
     def begin_step(self) -> None:
         """A step begins whose forward is not seen."""
         if not self._step_seen:
+            self._thread = get_ident()
             self._begin_step(perf_counter_ns())
+
+    @property
+    def trains_here(self) -> bool:
+        """Whether this is the thread that trains, or none was seen to."""
+        return self._thread in {None, get_ident()}
 
     def _begin_step(self, now: int) -> None:
         """Something is called to train, for the first time in this step."""
         self._step_seen = True
-        self._thread = get_ident()
         self.step_began_ns = now
         if self.meter.skipped:
             self.meter.go_on(self.guard.spent_ns)
@@ -433,7 +439,7 @@ class Engine:
 
     def flush(self) -> None:
         """Write what waits for the next step. Another thread writes nothing: there may be a step just now."""
-        if self.open and self._thread in {None, get_ident()}:
+        if self.open and self.trains_here:
             self.guard.run("store", self.recorder.flush_all)
             if self.phases is not None:
                 self.guard.run("spans", self.phases.flush)

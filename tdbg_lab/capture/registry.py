@@ -8,27 +8,28 @@ from __future__ import annotations
 import os
 import sys
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import ref
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.handle import Handle
 
 __all__ = ["enter", "flush", "latest_ns", "open_handles"]
 
-_handles: WeakSet[Handle] = WeakSet()
+_handles: dict[int, ref[Handle]] = {}  # by id; threads may enter while others look
 _latest_ns = 0
 
 
 def open_handles() -> list[Handle]:
     """Handles that are attached, oldest first."""
-    return sorted((one for one in _handles if one.attached), key=lambda one: one.created_ns)
+    return sorted((one for one in _living() if one.attached), key=lambda one: one.created_ns)
 
 
 def enter(handle: Handle) -> None:
     """Add a handle; it leaves by itself."""
     global _latest_ns  # noqa: PLW0603
     _latest_ns = handle.created_ns
-    _handles.add(handle)
+    key = id(handle)
+    _handles[key] = ref(handle, lambda _gone: _handles.pop(key, None))
     _flush_between_cells()
 
 
@@ -57,8 +58,12 @@ def _after_cell(_result: object) -> None:
 
 def _in_child() -> None:
     """Make every handle inert: a forked child (a DataLoader worker) writes nothing of ours."""
-    for handle in list(_handles):
+    for handle in _living():
         handle.disown()
+
+
+def _living() -> list[Handle]:
+    return [handle for known in list(_handles.values()) if (handle := known()) is not None]
 
 
 if hasattr(os, "register_at_fork"):

@@ -21,7 +21,7 @@ from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, parameter_ids
 from tdbg_lab.capture.auto.names import named_as_in_program, visible
 from tdbg_lab.capture.of_keras import is_layer
-from tdbg_lab.capture.pytorch.backward import follow, leave
+from tdbg_lab.capture.pytorch.backward import follow, latest, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import outside
 from tdbg_lab.capture.pytorch.moment import not_for_real
@@ -276,8 +276,8 @@ def _is_fitted(module: nn.Module) -> bool:
 
 
 def _newest_session() -> TorchSession | None:
-    """Of the training that was seen last."""
-    return max(_sessions(), key=lambda session: session.engine.last_active_ns, default=None)
+    """Of the training that this thread was last seen at."""
+    return latest(_sessions())
 
 
 def _sessions() -> list[TorchSession]:

@@ -7,7 +7,9 @@ import os
 import time
 from datetime import datetime
 from importlib import import_module
+from itertools import count
 from pathlib import Path
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
@@ -88,6 +90,11 @@ class AutoWatch:
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
+        self._choosing = Lock()
+        self._begun: dict[int, Path] = {}
+        """Directories of the trainings that were attached to, by their numbers from 1 on."""
+        self._expected: dict[int, int] = {}
+        """The number of the training that a thread is about to begin, by the thread."""
         self._pid = os.getpid()
         self._began_ns = 0
         self._steps_before: dict[Path, int] = {}
@@ -172,13 +179,21 @@ class AutoWatch:
 
     def takes_another(self) -> bool:
         """Whether the training that begins now is to be captured; `summary` tells when one is not."""
-        self.left_alone = self.left_alone or len(self.run_paths) >= self._most
+        self.left_alone = self.left_alone or len(self._taken()) >= self._most
         return not self.left_alone
 
     def next_settings(self) -> dict[str, Any]:
-        """Settings of the training that begins now; it gets a directory of its own."""
-        number = len(self.run_paths) + 1
+        """Settings of the training that this thread begins now; it gets a directory of its own."""
+        with self._choosing:
+            taken = self._taken()
+            number = next(one for one in count(1) if one not in taken)
+            self._expected[get_ident()] = number
         return {**self._settings, "store": self._store if number == 1 else f"{self._store}-{number}"}
+
+    def _taken(self) -> set[int]:
+        """Numbers of trainings that have begun, or that other threads are about to begin."""
+        here = get_ident()
+        return {*self._begun, *(number for thread, number in list(self._expected.items()) if thread != here)}
 
     def settings_of_processes(self) -> tuple[dict[str, Any], int]:
         """Settings of a watch in a process that the program starts, and the trainings to attach to there."""
@@ -188,7 +203,10 @@ class AutoWatch:
         """A training is captured by `handle` from now on."""
         if all(known() is not handle for known in self._handles):
             self._handles.append(ref(handle))
-            self.run_paths.append(handle.run_path)
+            with self._choosing:
+                number = self._expected.pop(get_ident(), 0) or max(self._taken(), default=0) + 1
+                self._begun[number] = handle.run_path
+                self.run_paths = [path for _, path in sorted(self._begun.items())]
             _log.info("tdbg-lab: capturing into %s.", handle.run_path)
 
     def handles(self) -> list[Handle]:

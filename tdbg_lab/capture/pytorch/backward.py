@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 
@@ -14,11 +14,11 @@ from tdbg_lab.capture.pytorch.frames import leave_out
 from tdbg_lab.listening import forget, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tdbg_lab.listening import Listeners
 
-__all__ = ["Follower", "follow", "leave"]
+__all__ = ["Follower", "follow", "latest", "leave"]
 
 _BACKWARD = (torch.autograd, "backward")
 
@@ -28,13 +28,16 @@ class Follower(Protocol):
 
     @property
     def last_active_ns(self) -> int:
-        """When its training was seen last, by `time.perf_counter_ns`; -1 without one."""
+        """When its training was seen last in this thread, by `time.perf_counter_ns`; -1 without one."""
 
     def begin_backward(self, objective: torch.Tensor) -> None:
-        """``backward`` is called on a number, and the training that was seen last is this one's."""
+        """``backward`` is called on a number in a thread that was last seen at this one's training."""
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says whether `begin_backward` was called of it."""
+
+
+AFollower = TypeVar("AFollower", bound=Follower)
 
 
 def follow(follower: Follower) -> None:
@@ -54,8 +57,9 @@ def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Ca
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
         told, own = list(followers), None
         if told and isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
-            own = told[0] if len(told) == 1 else max(told, key=_last_active_ns)
-            own.begin_backward(tensors)
+            own = told[0] if len(told) == 1 else latest(told)
+            if own is not None:
+                own.begin_backward(tensors)
         original(tensors, *args, **kwargs)
         for follower in told:
             follower.end_backward(own=follower is own)
@@ -64,8 +68,14 @@ def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Ca
     return backward
 
 
-def _last_active_ns(follower: Follower) -> int:
-    return follower.last_active_ns
+def latest(followers: Iterable[AFollower]) -> AFollower | None:
+    """The one whose training this thread was seen at last."""
+    found, found_ns = None, -1
+    for follower in followers:
+        active_ns = follower.last_active_ns
+        if active_ns > found_ns:
+            found, found_ns = follower, active_ns
+    return found
 
 
-leave_out(_last_active_ns)
+leave_out(latest)

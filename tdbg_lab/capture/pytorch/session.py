@@ -367,8 +367,9 @@ class TorchSession:
 
     @property
     def last_active_ns(self) -> int:
-        """When the training was seen last, by `time.perf_counter_ns`; -1 once detached."""
-        return self.engine.last_active_ns if self.engine.open else -1
+        """When this thread was seen to train last, by `time.perf_counter_ns`; -1 if another one trains."""
+        engine = self.engine
+        return engine.last_active_ns if engine.open and engine.trains_here else -1
 
     def begin_backward(self, objective: torch.Tensor) -> None:
         """What is recorded of it, and that Python is free from now on."""

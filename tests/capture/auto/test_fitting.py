@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -159,3 +161,30 @@ def test_run_is_where_the_program_was_started_wherever_it_goes(watched, data, tm
 
     (run,) = watched(program)
     assert run.path == tmp_path / "runs" / "auto"
+
+
+def test_trainings_in_threads_are_a_run_each(watched, data):
+    """As of a search with ``n_jobs=2``; one that fails at once leaves its place to the next."""
+    xgboost = pytest.importorskip("xgboost")
+    x, y = data
+    meet = threading.Barrier(2, timeout=60)
+
+    class Meeting(xgboost.callback.TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            meet.wait()
+            return False
+
+    def fit(rounds):
+        xgboost.XGBClassifier(n_estimators=rounds, n_jobs=1, callbacks=[Meeting()]).fit(x, y)
+
+    def program():
+        with pytest.raises(ValueError, match="does not exist"):
+            xgboost.XGBClassifier(n_estimators=2, objective="does not exist").fit(x, y)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(fit, (3, 3)))
+        xgboost.XGBClassifier(n_estimators=2, n_jobs=1).fit(x, y)
+
+    runs = watched(program)
+    assert [run.path.name for run in runs] == ["auto", "auto-2", "auto-3"]
+    assert sorted(run.last_step for run in runs) == [1, 2, 2]
+    assert {run.status for run in runs} == {"finished"}

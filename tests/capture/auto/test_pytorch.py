@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -504,3 +506,40 @@ def test_parts_of_a_model_that_nobody_calls_itself_are_named_as_it_names_them(wa
 
     (run,) = watched(program)
     everywhere(run, "critic.0.weight", "actor.2.bias", "activation/critic.0", "activation/actor.2")
+
+
+def test_trainings_in_threads_are_a_run_each_with_their_own_losses(watched):
+    """As a search over hyper-parameters with ``n_jobs=2`` makes them."""
+    meet, x = threading.Barrier(2, timeout=60), torch.zeros(6, 4)
+
+    def train_beside(width, loss_of):
+        model = net(width)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            meet.wait()  # both threads are at the same place of the step
+            output = model(x)
+            meet.wait()
+            loss = loss_of(output)
+            meet.wait()
+            loss.backward()
+            meet.wait()
+            optimizer.step()
+
+    def program():
+        criterion = nn.CrossEntropyLoss()
+        losses = (
+            lambda output: criterion(output, torch.zeros(6).long()),
+            lambda output: 0 * output.sum() + 7,
+        )
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(train_beside, (3, 5), losses))
+
+    runs = watched(program)
+    assert sorted(run.path.name for run in runs) == ["auto", "auto-2"]
+    by_width = {run.tensors(kind="weight")[0].shape[0]: run for run in runs}
+    assert by_width[3].tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
+    assert by_width[5].tensor_names(kind="loss") == ["loss/objective"]
+    assert by_width[5].scalars("loss/objective").values.tolist() == [7, 7, 7, 7]
+    for run in runs:
+        assert run.status == "finished"
+        everywhere(run, "activation/0", "0.weight", "gradient/2.bias", *run.tensor_names(kind="loss"))
