@@ -14,7 +14,7 @@ from tdbg_lab.capture.pytorch.unwrapping import calls_hooks
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Living", "parameter_ids"]
+__all__ = ["Living", "is_reached", "parameter_ids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,29 @@ class Living:
     def roots(self, optimizers: Iterable[Optimizer]) -> list[nn.Module]:
         """The outermost modules that hold what the optimizers move and can be called."""
         moved = {id(one) for optimizer in optimizers for one in _parameters(optimizer)}
-        inner = {id(child) for module in self.modules for child in module.children()}
-        tops = [module for module in self.modules if id(module) not in inner]
-        found = [root for top in tops for root in _callable(top) if _holds(root, moved)]
+        found = [root for top in self._tops() for root in _callable(top).values() if _holds(root, moved)]
         return _without_copies(found)
+
+    def paths(self) -> dict[int, str]:
+        """Where what can be called stands in holders that cannot, by id."""
+        return {
+            id(part): path for top in self._tops() for path, part in _callable(top).items() if part is not top
+        }
+
+    def beside(self, roots: Iterable[nn.Module]) -> list[nn.Module]:
+        """What holders that cannot be called have beside these roots, and a backward has reached.
+
+        An optimizer for each parameter, made as it is first needed, moves one of them alone.
+        """
+        known = {id(root) for root in roots}
+        held = [list(_callable(top).values()) for top in self._tops()]
+        together = [parts for parts in held if known & set(map(id, parts))]
+        return [part for parts in together for part in parts if id(part) not in known and is_reached(part)]
+
+    def _tops(self) -> list[nn.Module]:
+        """Modules that are no part of another one."""
+        inner = {id(child) for module in self.modules for child in module.children()}
+        return [module for module in self.modules if id(module) not in inner]
 
 
 def parameter_ids(optimizer: Optimizer) -> set[int]:
@@ -95,12 +114,20 @@ def _holds(module: nn.Module, moved: set[int]) -> bool:
     return any(id(one) in moved for one in module.parameters())
 
 
-def _callable(module: nn.Module) -> list[nn.Module]:
-    """The module, or what is in it when it only holds others, as a ``ModuleDict`` does."""
+def is_reached(module: nn.Module) -> bool:
+    """Whether a backward has reached a module: one of its parameters has a gradient."""
+    return any(one.grad is not None for one in module.parameters())
+
+
+def _callable(module: nn.Module, path: str = "") -> dict[str, nn.Module]:
+    """The module, or what is in it when it only holds others, as a ``ModuleDict`` does; by path."""
     forward = getattr(module.forward, "__func__", None)  # a compiled model has one of its own
     if forward is not nn.Module.forward:
-        return [module]
-    return [root for child in module.children() for root in _callable(child)]
+        return {path: module}
+    found: dict[str, nn.Module] = {}
+    for name, child in module.named_children():
+        found.update(_callable(child, f"{path}.{name}" if path else name))
+    return found
 
 
 def _without_copies(modules: list[nn.Module]) -> list[nn.Module]:

@@ -9,22 +9,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
-__all__ = ["named_as_in_program", "visible"]
+    from torch import nn
+
+__all__ = ["lasting", "named_as_in_program", "visible"]
 
 _NOT_THE_PROGRAM = ("torch.", "keras.", "tensorflow.", "tdbg_lab.", "importlib.")
 
 
-def named_as_in_program(things: Sequence[Any]) -> dict[str, Any]:
-    """Each thing by the name of a variable or a model that holds it, else by its class.
+def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None = None) -> dict[str, Any]:
+    """Each thing by its path (by id), the name of a variable or a model that holds it, or its class.
 
     One thing alone by ``""``.
     """
     if len(things) == 1:
         return {"": things[0]}
+    known = paths or {}
     frames = _program_frames()
     named: dict[str, Any] = {}
     for thing in things:
-        name = _variable(thing, frames) or _part(thing, frames) or type(thing).__name__.lower()
+        name = known.get(id(thing)) or _variable(thing, frames) or _part(thing, frames)
+        name = name or type(thing).__name__.lower()
         unique, number = name, 2
         while unique in named:
             unique, number = f"{name}{number}", number + 1
@@ -36,6 +40,24 @@ def visible(things: Sequence[Any]) -> list[Any]:
     """Those that a variable holds which the running functions of the program can see."""
     frames = _program_frames()
     return [thing for thing in things if _variable(thing, frames)]
+
+
+def lasting(model: nn.Module, optimizers: Sequence[Any]) -> nn.Module:
+    """The model, or the one in it that it was put around for a call only, as a solver of equations does.
+
+    It was when functions hold it that are called by the one which holds an optimizer, and no other.
+    """
+    frames = _program_frames()
+    at = next((at for at, frame in enumerate(frames) if any(_is_seen(one, [frame]) for one in optimizers)), 0)
+    if _is_seen(model, frames[at:]) or not _is_seen(model, frames[:at]):
+        return model
+    own = set(map(id, model.parameters()))
+    parts = (part for part in model.modules() if own <= set(map(id, part.parameters())))
+    return next((part for part in parts if _is_seen(part, frames[at:])), model)
+
+
+def _is_seen(thing: Any, frames: Sequence[FrameType]) -> bool:
+    return any(value is thing for place in _places(frames) for value in list(place.values()))
 
 
 def _program_frames() -> list[FrameType]:

@@ -18,8 +18,8 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from tdbg_lab.capture.attaching import attach
-from tdbg_lab.capture.auto.living import Living, parameter_ids
-from tdbg_lab.capture.auto.names import named_as_in_program, visible
+from tdbg_lab.capture.auto.living import Living, is_reached, parameter_ids
+from tdbg_lab.capture.auto.names import lasting, named_as_in_program, visible
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.backward import follow, latest, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
@@ -138,7 +138,7 @@ class TorchFinder:
             for session in _sessions():
                 session.note_gained(module, holders)
         elif candidate.moved and not is_layer(module) and self._watch.takes_another():  # by hand
-            self._begin([module], None, called=module)
+            self._begin({"": module}, None, called=module)
         else:
             self._fruitless += 1
 
@@ -186,8 +186,12 @@ class TorchFinder:
             if one not in own and one not in self._met and living.moved_by(one)
         ]
         optimizers = [*own, *visible(others)]  # what the program cannot see is left over
-        roots = living.roots(optimizers)
-        if called is not None and not any(part is called for root in roots for part in root.modules()):
+        roots = [lasting(root, optimizers) for root in living.roots(optimizers)]
+        if called is None:
+            roots += [
+                one for one in living.beside(roots) if not any(known.covers(one) for known in _sessions())
+            ]
+        elif not any(_is_within(called, root) or _is_within(root, called) for root in roots):
             roots.append(called)
         if not roots:
             self._watch.missed = (
@@ -197,22 +201,23 @@ class TorchFinder:
                 "return"
             )
         elif self._watch.takes_another():
-            self._begin(roots, optimizers, called=called)
+            self._begin(named_as_in_program(roots, living.paths()), optimizers, called=called)
 
     def _begin(
-        self, roots: list[nn.Module], optimizers: list[Optimizer] | None, *, called: nn.Module | None
+        self, roots: dict[str, nn.Module], optimizers: list[Optimizer] | None, *, called: nn.Module | None
     ) -> None:
         handle = attach(
-            named_as_in_program(roots),
+            roots,
             optimizer=None if optimizers is None else named_as_in_program(optimizers),
             **self._watch.next_settings(),
         )
         self._watch.begun(handle)
         self._fruitless = 0
         self._met.update(optimizers or ())
-        for root in roots:
+        for root in roots.values():
             self._remember(root.modules())
-        if called is not None and isinstance(handle.session, TorchSession):
+        put_around = any(_is_within(root, called) and root is not called for root in roots.values())
+        if called is not None and not put_around and isinstance(handle.session, TorchSession):
             handle.session.catch_up(called)
 
     # -- losses -----------------------------------------------------------------------------------
@@ -233,6 +238,10 @@ class TorchFinder:
             self._known[id(module)] = ref(module)
 
 
+def _is_within(module: nn.Module, whole: nn.Module | None) -> bool:
+    return whole is not None and any(part is module for part in whole.modules())
+
+
 class _Candidate:
     """A model in train mode that nobody trains so far."""
 
@@ -250,7 +259,7 @@ class _Candidate:
         module = self.module()
         if module is not None and not self.moved and self._passes < _MAX_PASSES:
             self._passes += 1
-            self.moved = any(one.grad is not None for one in module.parameters())
+            self.moved = is_reached(module)
         return module is not None
 
 

@@ -288,6 +288,9 @@ class TorchSession:
         """Whether the module is put around a model, as ``DataParallel`` is, and trains nothing else."""
         if not any(part in self._roots for part in module.modules()):
             return False
+        return self._holds_all_of(module)
+
+    def _holds_all_of(self, module: nn.Module) -> bool:
         own = {id(value) for _, value in self.parameters.live()}
         return all(id(one) in own for one in module.parameters() if one.requires_grad)
 
@@ -328,12 +331,15 @@ class TorchSession:
     def note_gained(self, module: nn.Module, optimizers: Iterable[Optimizer]) -> None:
         """Say that a module is not seen that an optimizer of ours moves: it is no part of the models.
 
-        Layers that come to a model while it is trained are taken in, where the loop is looked at.
+        Layers that come to a model while it is trained are taken in, where the loop is looked at; and what
+        holds nothing but what is seen, as an exported model does, is another form of the same.
         """
         looked_at = self.watch.checks is not None
         if not self.engine.open or not any(one in self.watch for one in optimizers):
             return
         if looked_at and any(part is module for model in self._roots for part in model.modules()):
+            return
+        if self._holds_all_of(module):
             return
         self.engine.guard.notice(
             "gained",

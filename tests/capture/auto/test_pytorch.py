@@ -543,3 +543,94 @@ def test_trainings_in_threads_are_a_run_each_with_their_own_losses(watched):
     for run in runs:
         assert run.status == "finished"
         everywhere(run, "activation/0", "0.weight", "gradient/2.bias", *run.tensor_names(kind="loss"))
+
+
+class Halves(nn.Module):
+    """Two models and what they are trained by, as a variational autoencoder of Pyro holds them."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder, self.unused = nn.Linear(4, 2), nn.Linear(2, 4), nn.Linear(2, 2)
+
+    def loss(self, x):
+        return (self.decoder(self.encoder(x)) - x).square().mean()
+
+
+def test_parts_whose_optimizers_are_made_at_the_first_step_are_one_run(watched):
+    """Pyro makes one for each parameter, when it has a gradient for the first time."""
+
+    def program():
+        halves, optimizers = Halves(), {}
+        for _ in range(4):
+            halves.loss(batch()[0]).backward()
+            for one in [*halves.encoder.parameters(), *halves.decoder.parameters()]:
+                if one not in optimizers:
+                    optimizers[one] = torch.optim.Adam([one])
+                optimizers[one].step()
+                one.grad = None
+
+    (run,) = watched(program)
+    everywhere(run, "encoder.weight", "decoder.weight", "gradient/encoder.weight", "gradient/decoder.bias")
+    assert run.scalars("loss/objective").steps.tolist() == [1, 2, 3]
+    assert not run.tensor_names(regex="unused")
+
+
+class Flow(nn.Module):
+    """Is trained by a method other than ``forward``, which it has none of, as flows and agents are."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        self.scale = nn.Linear(4, 1)
+
+    def log_prob(self, x):
+        for block in self.blocks:
+            x = block(x).tanh()
+        return self.scale(x).mean()
+
+
+def test_parts_of_a_model_without_a_forward_have_its_names(watched):
+    def program():
+        flow = Flow()
+        optimizer = torch.optim.SGD(flow.parameters(), lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            flow.log_prob(batch()[0]).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    assert set(run.tensor_names(kind="weight")) == {name for name in Flow().state_dict() if "weight" in name}
+    everywhere(run, "activation/blocks.0", "activation/blocks.1", "gradient/scale.bias", "loss/objective")
+
+
+def solved(model, x):
+    """Puts something around the model for the time of a call, as solvers of differential equations do."""
+    function = Around(model)
+    return x + function(x)
+
+
+def test_what_is_put_around_a_model_for_a_call_is_not_taken_for_the_model(watched, caplog):
+    def program():
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            solved(model, solved(model, batch()[0])).sum().backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    everywhere(run, "activation/0", "0.weight", "gradient/2.bias", "loss/objective")
+    assert "was added" not in caplog.text
+
+
+def test_another_form_of_the_model_is_no_layer_that_was_added(watched, caplog):
+    """What an export gives holds the parameters of the model."""
+
+    def program():
+        model, criterion = net(), nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        steps(model, optimizer, criterion)
+        torch.fx.symbolic_trace(model)(batch()[0])
+
+    watched(program)
+    assert "was added" not in caplog.text
