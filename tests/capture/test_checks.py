@@ -279,6 +279,21 @@ def test_size_and_limits_of_an_input_are_those_of_its_finite_values(attach, valu
     assert [facts(handle, "input_min")[0], facts(handle, "input_max")[0]] == [min(finite), max(finite)]
 
 
+def test_a_time_that_a_model_is_given_is_not_the_input_to_describe(attach):
+    """A solver of differential equations calls ``model(t, y)``."""
+
+    class Field(nn.Linear):
+        def forward(self, t, y):
+            return super().forward(y) * t
+
+    model, y = Field(2, 2), torch.tensor([[1.0, -3.0]])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    handle = attach(model, optimizer=optimizer)
+    model(torch.tensor(0.5), y).sum().backward()
+    optimizer.step()
+    assert [facts(handle, "input_min")[0], facts(handle, "input_max")[0]] == [-3.0, 1.0]
+
+
 def test_replaced_weights_are_named_and_copies_are_not(attach, net, sgd):
     handle = attach(net, optimizer=sgd, save_every=100)
 

@@ -44,8 +44,9 @@ class BatchWatch:
 
     `acted` is told how many forwards were given a single row, where there were several before a step.
 
-    At saved steps the first input is described: its size and limits, or where the model embeds whole
-    numbers, the commonest of them, its share, and how many make a row; the latter in evaluations, too.
+    At saved steps the first input of more than a number is described: its size and limits, or where the
+    model embeds whole numbers, the commonest of them, its share, and how many make a row; the latter in
+    evaluations, too.
 
     Of the forwards that an optimizer asks for by its closure only the first counts: how many there are, it
     decides anew at each step.
@@ -86,8 +87,10 @@ class BatchWatch:
         if not trains and not engine.mask & engine.costly:
             return
         tensors = inputs if len(inputs) == 1 and type(inputs[0]) is _TENSOR else tensors_in(inputs)
-        if tensors and engine.mask & engine.costly and (trains or not tensors[0].is_floating_point()):
-            self._look(module, tensors[0].detach())
+        if tensors and engine.mask & engine.costly:
+            first = next((one for one in tensors if one.ndim), tensors[0])  # not the time, or a temperature
+            if trains or not first.is_floating_point():
+                self._look(module, first.detach())
         if not trains or self._repeats:
             return
         self._repeats = self.closing
