@@ -12,7 +12,7 @@ from capture_training import Net, batch, train
 from torch import nn
 
 from tdbg_lab import capture
-from tdbg_lab.capture import control, cost
+from tdbg_lab.capture import control, cost, waiting
 
 _OURS = str(Path(capture.__file__).parent)
 _NOW_AND_THEN = ("Recorder.flush_waiting", "Recorder._intern")
@@ -38,8 +38,9 @@ def calls_a_step(net, optimizer, criterion, steps=16):
 
 @pytest.fixture(autouse=True)
 def _no_requests(monkeypatch):
-    """Nobody looks for requests: how often that happens in so many steps depends on the clock."""
+    """Nobody looks for requests, and numbers wait: how often either happens depends on the clock."""
     monkeypatch.setattr(control, "_INTERVAL_S", 3600)
+    monkeypatch.setattr(waiting, "_WAIT_NS", 3600 * 10**9)
 
 
 @pytest.fixture
