@@ -91,8 +91,13 @@ def _part(thing: Any, frames: Sequence[FrameType]) -> str:
 
 
 def _places(frames: Sequence[FrameType]) -> Iterator[Mapping[str, Any]]:
-    """Variables of the running functions, the innermost first, of their objects and their modules."""
+    """Variables of the running functions, the innermost first, of their first arguments and their modules.
+
+    The first argument is the object of a method, or what holds a training that a function is to do.
+    """
     for frame in frames:
         yield frame.f_locals
-        yield getattr(frame.f_locals.get("self"), "__dict__", {})
+        code = frame.f_code
+        first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        yield getattr(first, "__dict__", {})
         yield frame.f_globals

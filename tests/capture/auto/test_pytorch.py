@@ -575,6 +575,31 @@ def test_parts_whose_optimizers_are_made_at_the_first_step_are_one_run(watched):
     assert not run.tensor_names(regex="unused")
 
 
+class Players:
+    """An agent that holds its models and optimizers."""
+
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(4, 2), nn.Linear(4, 1)
+        self.actor_optimizer = torch.optim.SGD(self.actor.parameters(), lr=0.1)
+        self.critic_optimizer = torch.optim.SGD(self.critic.parameters(), lr=0.1)
+
+
+def test_models_that_an_object_holds_which_a_function_is_given_are_one_run(watched):
+    def learn(agent):
+        for _ in range(4):
+            agent.critic_optimizer.zero_grad()
+            agent.critic(batch()[0]).square().mean().backward()
+            agent.critic_optimizer.step()
+            agent.actor_optimizer.zero_grad()
+            agent.actor(batch()[0]).square().mean().backward()
+            agent.actor_optimizer.step()
+
+    (run,) = watched(lambda: learn(Players()))
+    names = run.tensor_names(kind="loss")
+    assert names == ["loss/objective/critic_optimizer", "loss/objective/actor_optimizer"]
+    everywhere(run, "actor.weight", "critic.weight", "gradient/actor.bias", *names)
+
+
 class Flow(nn.Module):
     """Is trained by a method other than ``forward``, which it has none of, as flows and agents are."""
 
