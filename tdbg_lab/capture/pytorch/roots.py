@@ -169,5 +169,5 @@ class RootProbe:
         self._engine.guard.notice(
             "layers",
             f"no layer of {self._name} is called in its forward (it runs as compiled code, as a script or "
-            "as a CUDA graph), so their outputs are not seen",
+            "as a CUDA graph, or calls layers that are no part of it), so their outputs are not seen",
         )
