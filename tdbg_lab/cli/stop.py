@@ -44,9 +44,5 @@ def user() -> str:
     """Name of who sits at the terminal, where there is one."""
     try:
         return getpass.getuser()
-    except (
-        OSError,
-        KeyError,
-        ImportError,
-    ):  # a user id without a name; Windows without a name in its environment
+    except (OSError, KeyError, ImportError):  # a user id without a name; ImportError: on Windows
         return ""

@@ -202,9 +202,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    data = text.encode(
-        "utf-8", "backslashreplace"
-    )  # half a character, as of a name that is no UTF-8, is \udce9
+    data = text.encode("utf-8", "backslashreplace")  # of a name that is no UTF-8: \udce9
     try:
         with temporary.open("wb") as file:
             file.write(data)
