@@ -69,9 +69,9 @@ def _remove(directory: Path) -> None:
         if name in OWN_FOLDERS or name.startswith("rank-"):
             _remove_folder(directory / name)
         elif name.startswith(".") and name.endswith(".tmp"):
-            _remove_file(directory / name)
+            remove_file(directory / name)
     for name in OWN_FILES:
-        _remove_file(directory / name)
+        remove_file(directory / name)
     with contextlib.suppress(OSError):  # foreign files are left
         directory.rmdir()
 
@@ -79,7 +79,3 @@ def _remove(directory: Path) -> None:
 def _remove_folder(path: Path) -> None:
     if stat.S_ISDIR(os.lstat(path).st_mode):
         patiently(lambda: shutil.rmtree(path))  # does not follow symbolic links
-
-
-def _remove_file(path: Path) -> None:
-    remove_file(path)
