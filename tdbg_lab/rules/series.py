@@ -34,18 +34,14 @@ class Series:
 
     def put(self, step: int, value: float) -> None:
         """Add a point, or replace the one of its step."""
+        self._make_room()
         n = self._size
-        if n and self._steps[n - 1] >= step:
-            at = int(np.searchsorted(self._steps[:n], step))
-            if self._steps[at] == step:
-                self._values[at] = value
-                return
-            self._make_room()
-            self._steps[at + 1 : n + 1] = self._steps[at:n]
-            self._values[at + 1 : n + 1] = self._values[at:n]
-        else:
-            self._make_room()
-            n = at = self._size
+        at = int(np.searchsorted(self._steps[:n], step)) if n and self._steps[n - 1] >= step else n
+        if at < n and self._steps[at] == step:
+            self._values[at] = value
+            return
+        self._steps[at + 1 : n + 1] = self._steps[at:n]
+        self._values[at + 1 : n + 1] = self._values[at:n]
         self._steps[at] = step
         self._values[at] = value
         self._size += 1

@@ -34,3 +34,17 @@ def test_series_is_bounded_and_keeps_start_and_end() -> None:
     assert steps[:1024].tolist() == list(range(1024))
     assert steps[-4096:].tolist() == list(range(50_000 - 4096, 50_000))
     assert np.array_equal(steps, values)
+
+
+def test_series_that_is_full_takes_a_step_from_before() -> None:
+    """As where training goes back to a checkpoint: from full to less, and on to full again."""
+    series = Series()
+    for step in range(1024 + 2 * 4096):
+        series.put(10 * step, 0.0)
+    for step in range(5, 50_005, 10):
+        series.put(step, 1.0)
+    steps, values = series.until(10**9)
+    assert np.all(np.diff(steps) > 0)
+    assert np.array_equal(values, steps % 10 == 5)
+    assert steps[0] == 0
+    assert steps[-1] == 92_150
