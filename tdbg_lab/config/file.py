@@ -9,7 +9,7 @@ from typing import Any
 from tdbg_lab.config.checking import article
 from tdbg_lab.errors import ConfigError
 
-__all__ = ["load_config"]
+__all__ = ["load_config", "parse_yaml"]
 
 _MAX_FILE_BYTES = 1_000_000
 
@@ -37,16 +37,28 @@ def load_config(path: str | Path) -> dict[str, Any]:
     return data
 
 
-def _parsed(path: Path, text: str) -> Any:
-    if path.suffix == ".json":
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"The configuration file {path.name} is not valid JSON: {error}.") from error
+def parse_yaml(text: str | bytes) -> Any:
+    """The value of a YAML text.
+
+    Raises
+    ------
+    ValueError
+        With one line that says what is wrong.
+    """
     import yaml
 
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        what = " ".join(str(error).split())
-        raise ConfigError(f"The configuration file {path.name} is not valid YAML: {what}.") from error
+    except Exception as error:
+        # A date that is none, a number of too many digits, a tag that its text does not fit, lists within
+        # lists: PyYAML raises what the conversion does, whatever that is.
+        said = " ".join(str(error).split())[:300].rstrip(".")
+        raise ValueError(said or type(error).__name__) from error
+
+
+def _parsed(path: Path, text: str) -> Any:
+    kind = "JSON" if path.suffix == ".json" else "YAML"
+    try:
+        return json.loads(text) if kind == "JSON" else parse_yaml(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"The configuration file {path.name} is not valid {kind}: {error}.") from error

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -96,19 +94,19 @@ def parameters_of(texts: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _read(path: Path) -> Mapping[Any, Any]:
+    from tdbg_lab.config.file import parse_yaml
+
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ConfigError(
-                f"{path.name} is larger than {MAX_BYTES // 2**20} MiB: that is no list of rules."
-            )
-        value = yaml.safe_load(data)
     except OSError as error:
         raise ConfigError(f"{path.name} cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise ConfigError(f"{path.name} is neither YAML nor JSON: {said}") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path.name} is larger than {MAX_BYTES // 2**20} MiB: that is no list of rules.")
+    try:
+        value = parse_yaml(data)
+    except ValueError as error:
+        raise ConfigError(f"{path.name} is neither YAML nor JSON: {error}.") from None
     if not isinstance(value, Mapping):
         raise ConfigError(
             f"{path.name} holds a {type(value).__name__}; expected names of rules, each with true, false "

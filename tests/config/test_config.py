@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tdbg_lab.config import CaptureConfig, CollectionConfig, SaveSchedule
+from tdbg_lab.config import CaptureConfig, CollectionConfig, SaveSchedule, load_config
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Kind, Mode
 
@@ -181,3 +181,21 @@ def test_interval_of_samples_is_from_a_tenth_of_a_second_to_a_minute():
     for wrong in (0.05, 61):
         with pytest.raises(ConfigError, match=f"sample_interval_s is {wrong} .*expected"):
             CaptureConfig.build(sample_interval_s=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("capture.yaml", "save_every: [1"),
+        ("capture.yaml", "save_every: 2026-13-45"),
+        ("capture.yaml", "save_every: !!timestamp soon"),
+        ("capture.yaml", "save_every: " + "9" * 5000),
+        ("capture.json", "{"),
+        ("capture.json", '{"save_every": ' + "9" * 5000 + "}"),
+        ("capture.json", "[" * 100_000),
+    ],
+)
+def test_file_that_cannot_be_parsed_is_told_in_one_sentence(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=rf"^The configuration file {name} is not valid (YAML|JSON): .+\.$"):
+        load_config(tmp_path / name)

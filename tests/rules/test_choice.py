@@ -62,6 +62,9 @@ def test_file_is_read_as_the_mapping_it_holds(tmp_path: Path, name: str, text: s
         ("dead_relu: {patience: ten}", "dead_relu.patience is 'ten'; expected int."),
         ("dead_relu: {patience: 2.5}", "dead_relu.patience is 2.5; expected int."),
         ("!!python/object/apply:os.system ['true']", "neither YAML nor JSON"),
+        ("dead_relu: {since: 2026-13-45}", "neither YAML nor JSON: month must be in 1..12."),
+        ("dead_relu: {patience: !!int ''}", "neither YAML nor JSON"),
+        ("[" * 10_000, "neither YAML nor JSON"),
         ("a: " + "x" * 2**20, "larger than 1 MiB"),
     ],
 )
