@@ -18,7 +18,7 @@ from tdbg_lab.store.json_stream import BrokenTraceError, TraceStream
 from tdbg_lab.store.limits import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ class _Trace:
 def read(
     files: Sequence[Path], root: Path, store: Path, name: str, progress: Callable[[float], None]
 ) -> Path:
-    """Make a run of traces, see `tdbg_lab.exchange.import_run`; each file is a rank of it.
+    """Make a run of traces, see `tdbg_lab.exchange.import_run`; each file that holds some is a rank of it.
 
     Raises
     ------
@@ -106,30 +106,35 @@ def read(
         No file holds a span.
     """
     del root
-    traces = []
+    traces: dict[Path, _Trace] = {}
+    problems = []
     for done, file in enumerate(files, start=1):
-        traces.append(_parsed(file))
+        trace = _parsed(file)
+        problems += trace.problems
+        if len(trace) or trace.samples:
+            traces[file] = trace
         progress(0.8 * done / len(files))
-    if not any(len(trace) or trace.samples for trace in traces):
-        why = next((problem for trace in traces for problem in trace.problems), "")
+    if not traces:
         raise ConfigError(
-            f"{files[0].name} holds no span and no counter{f': {why}' if why else ''}; "
+            f"{files[0].name} holds no span and no counter{f': {problems[0]}' if problems else ''}; "
             "expected a trace of torch.profiler (export_chrome_trace) or another Chrome trace."
         )
-    folder = begin(store, name=name, framework=_framework(traces), source="trace")
+    if len(traces) < len(files):
+        problems.append(f"{len(files) - len(traces)} of {len(files)} files hold no span and no counter")
+    folder = begin(store, name=name, framework=_framework(traces.values()), source="trace")
     times: list[int] = []
     steps = -1
-    for rank, (file, trace) in enumerate(zip(files, traces, strict=True)):
+    for rank, (file, trace) in enumerate(traces.items()):
         base = _base_ns(trace, file)
         steps = max(steps, _write_spans(trace, base, folder.path, rank, times))
         _write_samples(trace, base, folder.path, rank, times)
-        progress(0.8 + 0.2 * (rank + 1) / len(files))
+        progress(0.8 + 0.2 * (rank + 1) / len(traces))
     finish(
         folder,
         created_ns=min(times, default=None),
         ended_ns=max(times, default=None),
         last_step=steps,
-        notes=_notes(files, traces),
+        notes=_notes(traces.values(), problems),
     )
     return folder.path
 
@@ -238,13 +243,12 @@ def _thread(value: Any) -> int:
     return int(digits[0]) if digits else sum(text.encode()[:64])
 
 
-def _framework(traces: Sequence[_Trace]) -> str:
+def _framework(traces: Collection[_Trace]) -> str:
     return "pytorch" if any("schemaVersion" in trace.head for trace in traces) else "trace"
 
 
-def _notes(files: Sequence[Path], traces: Sequence[_Trace]) -> str:
+def _notes(traces: Collection[_Trace], problems: Sequence[str]) -> str:
     spans = sum(map(len, traces))
     samples = sum(len(trace.samples) for trace in traces)
-    text = f"Imported {spans} spans and {samples} counter values of {len(files)} trace files."
-    problems = [problem for trace in traces for problem in trace.problems]
+    text = f"Imported {spans} spans and {samples} counter values of {len(traces)} trace files."
     return " ".join([text, *(f"{p[:1].upper()}{p[1:]}." for p in problems[:20])])

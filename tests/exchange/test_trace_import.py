@@ -92,6 +92,19 @@ def test_kernels_are_on_their_device(tmp_path):
     assert run.samples()[["metric", "device", "value"]].to_numpy().tolist() == [["util", "GPU", 50.0]]
 
 
+def test_other_json_files_of_a_folder_are_told_and_are_no_ranks(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "config.json").write_text('{"lr": 0.1}')
+    (source / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2}]}')
+    run = tdbg.import_run(source, store=tmp_path / "run")
+    assert run.ranks() == [0]
+    assert len(run.spans()) == 1
+    assert run.info.notes == (
+        "Imported 1 spans and 0 counter values of 1 trace files. 1 of 2 files hold no span and no counter."
+    )
+
+
 def test_files_of_a_folder_are_ranks(trace, tmp_path):
     for rank in range(2):
         (tmp_path / "traces").mkdir(exist_ok=True)
