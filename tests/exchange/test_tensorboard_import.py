@@ -11,7 +11,11 @@ import pytest
 
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError, NotFoundError
+from tdbg_lab.exchange.tensorboard import importing
 from tdbg_lab.exchange.tensorboard.checksum import masked_crc
+from tdbg_lab.exchange.tensorboard.events import scalar_event
+from tdbg_lab.exchange.tensorboard.records import write_record
+from tdbg_lab.exchange.tensorboard.wire import length_delimited, varint
 from tdbg_lab.records import Mode
 
 TENSORFLOW = """
@@ -173,6 +177,28 @@ def test_files_without_anything_are_one_sentence(tmp_path, name, data, error, se
     (tmp_path / "logs" / name).write_bytes(data)
     with pytest.raises(error, match=sentence):
         tdbg.import_run(tmp_path / "logs", store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_tags_beyond_what_a_run_holds_are_left_out_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(importing, "MAX_TENSORS", 2)
+    with (tmp_path / "events.out.tfevents.1").open("wb") as file:
+        for step in range(3):
+            for tag in ("a", "b", "c"):
+                write_record(file, scalar_event(tag, step, 10**9, 1.0))
+    run = tdbg.import_run(tmp_path, store=tmp_path / "run")
+    assert run.tensor_names() == ["a", "b"]
+    assert "3 values were left out: a run holds no more than 2 tags." in run.info.notes
+
+
+def test_tensor_whose_shape_is_larger_than_any_is_left_out(tmp_path):
+    sizes = b"".join(length_delimited(2, varint(1, 2**63)) for _ in range(20))
+    tensor = varint(1, 1) + length_delimited(2, sizes)
+    value = length_delimited(1, b"huge") + length_delimited(8, tensor)
+    with (tmp_path / "events.out.tfevents.1").open("wb") as file:
+        write_record(file, varint(2, 0) + length_delimited(5, length_delimited(1, value)))
+        write_record(file, scalar_event("loss", 1, 10**9, 1.0))
+    assert tdbg.import_run(tmp_path, store=tmp_path / "run").tensor_names() == ["loss"]
 
 
 def test_nothing_there_is_one_sentence(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -190,9 +191,10 @@ def _tensor(message: bytes) -> NDArray[np.float64] | None:
             ).tolist()
         elif number in _VARINTS and isinstance(value, int):
             loose.append(float(value - (1 << 64) if value >= 1 << 63 else value))
-    size = int(np.prod(shape, dtype=np.float64)) if shape else 1
-    if dtype not in _TENSOR_DTYPES or not 0 < size <= _MAX_VALUES:
+    wanted = math.prod(map(float, shape))  # 1 for no dimension, infinite for many large ones
+    if dtype not in _TENSOR_DTYPES or not 0 < wanted <= _MAX_VALUES:
         return None
+    size = int(wanted)
     if content:
         flat = np.frombuffer(
             content[

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.exchange.tensorboard.events import Item
+    from tdbg_lab.store import RunFolder
 
 __all__ = ["read"]
 
@@ -39,16 +40,19 @@ _MAX_ROWS = 20_000_000
 
 
 class _Reading:
-    """What is known while event files are read."""
+    """What is known while event files are read. The run is made with its first value."""
 
-    def __init__(self, folder: Path) -> None:
-        self.writer = RankWriter(folder)
+    def __init__(self, make: Callable[[], RunFolder]) -> None:
+        self.folder: RunFolder | None = None
         self.rows = 0
         self.first_ns: int | None = None
         self.last_ns: int | None = None
         self.last_step = -1
         self.repeated = 0
+        self.too_many = 0
         self.problems: list[str] = []
+        self._make = make
+        self._writer: RankWriter | None = None
         self._buffers: dict[Mode, RowBuffer] = {}
         self._names: dict[tuple[Mode, str], int] = {}
         self._seen: set[tuple[int, int]] = set()
@@ -56,11 +60,10 @@ class _Reading:
     def add(self, item: Item, mode: Mode, prefix: str) -> None:
         """Add a value, unless there was one of this tag and step before."""
         name = f"{prefix}{item.tag}"[:MAX_NAME_CHARS]
+        if (mode, name) not in self._names and len(self._names) >= MAX_TENSORS:
+            self.too_many += 1
+            return
         number = self._names.setdefault((mode, name), len(self._names))
-        if len(self._names) > MAX_TENSORS:
-            raise ConfigError(
-                f"The files have more than {MAX_TENSORS} tags, which is more than a run can hold."
-            )
         if (number, item.step) in self._seen:
             self.repeated += 1
             return
@@ -78,15 +81,27 @@ class _Reading:
             self._buffer(mode).add(name, kind, item.step, item.time_ns, found)
 
     def _buffer(self, mode: Mode) -> RowBuffer:
+        if self._writer is None:
+            self.folder = self._make()
+            self._writer = RankWriter(self.folder.path)
         if mode not in self._buffers:
-            self._buffers[mode] = RowBuffer(self.writer, mode)
+            self._buffers[mode] = RowBuffer(self._writer, mode)
         return self._buffers[mode]
 
     def close(self) -> None:
-        """Write what waits and seal."""
+        """Write what waits, seal, and say what was read."""
+        if self.folder is None or self._writer is None:
+            return
         for buffer in self._buffers.values():
             buffer.flush()
-        self.writer.close()
+        self._writer.close()
+        finish(
+            self.folder,
+            created_ns=self.first_ns,
+            ended_ns=self.last_ns,
+            last_step=self.last_step,
+            notes=_notes(self),
+        )
 
 
 def read(
@@ -102,8 +117,7 @@ def read(
     ConfigError
         No file holds a scalar or a histogram.
     """
-    folder = begin(store, name=name, framework="tensorboard", source="tensorboard")
-    reading = _Reading(folder.path)
+    reading = _Reading(lambda: begin(store, name=name, framework="tensorboard", source="tensorboard"))
     sizes = [file.stat().st_size for file in files]
     done = 0
     try:
@@ -114,17 +128,10 @@ def read(
             progress(done / max(1, sum(sizes)))
     finally:
         reading.close()
-        finish(
-            folder,
-            created_ns=reading.first_ns,
-            ended_ns=reading.last_ns,
-            last_step=reading.last_step,
-            notes=_notes(reading),
-        )
-    if not reading.rows:
+    if reading.folder is None:
         why = f" ({reading.problems[0]})" if reading.problems else ""
         raise ConfigError(f"{files[0].name} holds no scalar and no histogram{why}.")
-    return folder.path
+    return reading.folder.path
 
 
 def _place(file: Path, root: Path) -> tuple[Mode, str]:
@@ -160,5 +167,7 @@ def _notes(reading: _Reading) -> str:
     lines = [f"Imported {reading.rows} values of TensorBoard."]
     if reading.repeated:
         lines.append(f"{reading.repeated} values were left out: their tag had a value at their step before.")
+    if reading.too_many:
+        lines.append(f"{reading.too_many} values were left out: a run holds no more than {MAX_TENSORS} tags.")
     lines += [f"{problem[:1].upper()}{problem[1:]}." for problem in reading.problems[:20]]
     return " ".join(lines)
