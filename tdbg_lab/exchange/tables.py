@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tdbg_lab.exchange.numbers import is_number
 from tdbg_lab.exchange.target import claim_file
 from tdbg_lab.records import Mode
 
@@ -35,7 +36,8 @@ COLUMNS = (
     "q50",
     "q95",
 )
-"""Besides ``tensor``, ``kind``, ``mode`` and ``step``; ``value`` is that of tensors with one element."""
+"""Besides ``tensor``, ``kind``, ``mode`` and ``step``; ``value`` is that of tensors with one element: the
+mean, where a step has several, as of the batches of an evaluation."""
 
 _ROWS_AT_ONCE = 50_000
 
@@ -78,10 +80,12 @@ def _frames(run: Run, choice: Choice, progress: Callable[[float], None]) -> Iter
         names = [key.name for key in choice.tensors(run, mode)]
         at_once = max(1, _ROWS_AT_ONCE // max(1, len(run.steps(mode=mode))))
         jobs += [(mode, names[i : i + at_once]) for i in range(0, len(names), at_once)]
-    kinds = {key.name: str(key.kind) for key in run.tensors()}
+    keys = run.tensors()
+    kinds = {key.name: str(key.kind) for key in keys}
+    numbers = {key.name for key in keys if is_number(key)}
     for done, (mode, names) in enumerate(jobs or [(Mode.TRAIN, [])], start=1):
         frame = run.stats(names, COLUMNS, mode=mode)
-        several = frame["count"] != 1
+        several = (frame["count"] != 1) & ~frame["tensor"].isin(numbers)
         frame["value"] = frame["value"].mask(several)
         frame.insert(1, "kind", frame["tensor"].map(kinds).astype(object))
         yield frame

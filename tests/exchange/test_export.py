@@ -45,6 +45,24 @@ def test_empty_run_is_a_table_with_columns(tmp_path):
         assert {"tensor", "step", "mean"} <= set(frame.columns)
 
 
+def test_number_of_several_batches_is_one_number(tmp_path):
+    """As the loss of an evaluation, or of several ranks: its number is the mean."""
+    with tdbg.attach(store=tmp_path / "run", save_every=1, profiler=False) as handle:
+        for _ in range(3):
+            handle.log(loss=1.0)
+            handle.advance()
+        with handle.mode("eval"):
+            handle.log(loss=0.25)
+            handle.log(loss=0.75)
+    path = tdbg.export(tmp_path / "run", to="csv", path=tmp_path / "run.csv", regex="^loss$", mode="eval")
+    frame = pd.read_csv(path)
+    assert frame[["count", "value"]].to_numpy().tolist() == [[2, 0.5]]
+    tdbg.export(tmp_path / "run", to="tensorboard", path=tmp_path / "logs")
+    again = tdbg.import_run(tmp_path / "logs", store=tmp_path / "again")
+    assert again.tensor("loss").history("count", mode="eval")["count"].tolist() == [1]
+    np.testing.assert_array_equal(again.scalars("loss", mode="eval").values, [0.5])
+
+
 def test_tensorboard_reads_the_same_numbers(run, tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     tdbg.export(run, to="tensorboard", path=tmp_path / "logs")

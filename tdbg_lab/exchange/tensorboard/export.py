@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from tdbg_lab.exchange.numbers import is_number
 from tdbg_lab.exchange.target import claim_file, claim_folder
 from tdbg_lab.exchange.tensorboard.buckets import buckets_of
 from tdbg_lab.exchange.tensorboard.events import Histogram, file_version, histogram_event, scalar_event
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tdbg_lab.exchange.exports import Choice
-    from tdbg_lab.records import Mode, StatsBlock
+    from tdbg_lab.records import Mode, StatsBlock, TensorKey
     from tdbg_lab.run import Run
 
 __all__ = ["write"]
@@ -36,20 +37,21 @@ def write(run: Run, path: Path, choice: Choice, *, force: bool, progress: Callab
         with claim_file(folder / str(mode) / name, force=force) as partial, partial.open("wb") as file:
             write_record(file, file_version())
             for key in keys:
-                _tensor(run, file, key.name, mode)
+                _tensor(run, file, key, mode)
                 done += 1
                 progress(done / total)
     progress(1.0)
 
 
-def _tensor(run: Run, file: IO[bytes], name: str, mode: Mode) -> None:
+def _tensor(run: Run, file: IO[bytes], key: TensorKey, mode: Mode) -> None:
     """All steps of one tensor."""
+    name = key.name
     history = run.tensor(name).history(["count", "value", "time_ns"], mode=mode)
     steps, counts = history["step"].to_numpy(), history["count"].to_numpy()
     values, times = history["value"].to_numpy(), history["time_ns"].to_numpy()
     if not len(steps):
         return
-    if (counts == 1).all():
+    if is_number(key) or (counts == 1).all():
         for step, when, value in zip(steps.tolist(), times.tolist(), values.tolist(), strict=True):
             write_record(file, scalar_event(name, step, when, value))
         return
