@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.store.layout import entries
 from tdbg_lab.store.remote.objects import endpoint
-from tdbg_lab.store.remote.spool import cache_root, folder_sizes
+from tdbg_lab.store.remote.spool import byte_limit, cache_root, folder_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,6 @@ MIRROR_VARIABLE: Final = "TDBG_MIRROR"
 SIZE_VARIABLE: Final = "TDBG_MIRROR_BYTES"
 LOCK: Final = ".mirror"
 """Lock of the process that brings a mirror up to date; its age is the time of the last look."""
-_DEFAULT_BYTES: Final = 20 * 2**30
 _IN_USE_S: Final = 3600.0
 _MAX_DEPTH = 12
 
@@ -48,7 +47,7 @@ def make_room(keep: Path) -> None:
 
     `keep` stays, and so does what was looked at within the last hour.
     """
-    limit = int(os.environ.get(SIZE_VARIABLE) or _DEFAULT_BYTES)
+    limit = byte_limit(SIZE_VARIABLE)
     mirrors = sorted(_mirrors(mirror_root(), 0), key=_looked_at_s)
     sizes = {path: sum(folder_sizes(path)) for path in mirrors}
     total = sum(sizes.values())

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import shutil
 import time
@@ -37,12 +38,15 @@ __all__ = [
     "UPLOAD",
     "Spooled",
     "UploadState",
+    "byte_limit",
     "cache_root",
     "folder_sizes",
     "spool_path",
     "spooled_runs",
     "tidy",
 ]
+
+log = logging.getLogger("tdbg_lab")
 
 SPOOL_VARIABLE = "TDBG_SPOOL"
 SIZE_VARIABLE = "TDBG_SPOOL_BYTES"
@@ -197,7 +201,7 @@ def spooled_runs(root: Path | None = None) -> Iterator[Spooled]:
 
 def tidy(root: Path | None = None) -> None:
     """Remove runs that are sent completely, those sent longest ago first, while the spool is too large."""
-    limit = int(os.environ.get(SIZE_VARIABLE) or _DEFAULT_BYTES)
+    limit = byte_limit(SIZE_VARIABLE)
     sizes = {spooled: sum(folder_sizes(spooled.path)) for spooled in spooled_runs(root)}
     total = sum(sizes.values())
     for spooled in sorted(sizes, key=lambda each: each.state().time_ns):
@@ -212,6 +216,18 @@ def tidy(root: Path | None = None) -> None:
             shutil.rmtree(spooled.path, ignore_errors=True)
             lock.release()
             total -= sizes[spooled]
+
+
+def byte_limit(variable: str) -> int:
+    """How many bytes a folder may hold, by an environment variable: 20 GiB unless it says so."""
+    text = os.environ.get(variable, "").strip()
+    if text.isdecimal():
+        return int(text)
+    if text:
+        log.warning(
+            "%s is %r; expected a number of bytes. %d are taken.", variable, text[:40], _DEFAULT_BYTES
+        )
+    return _DEFAULT_BYTES
 
 
 def folder_sizes(folder: Path) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 
@@ -15,6 +16,8 @@ from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.objects import Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
+from tdbg_lab.store.remote.place import LOCK, make_room
+from tdbg_lab.store.remote.spool import byte_limit, tidy
 from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import fake_training, send
 
@@ -193,3 +196,30 @@ def test_missing_bucket_of_another_provider_is_said(bucket):
             ask(f"{place}/first", storage_options=bucket.options)
     with pytest.raises(RemoteError, match="There is no bucket 'nowhere'"):
         Objects(parse_url(f"{place}/first"), bucket.options).delete(["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", 20 * 2**30), ("1000", 1000), ("20GB", 20 * 2**30), ("-1", 20 * 2**30)]
+)
+def test_bound_that_is_no_number_is_told_and_the_usual_one_taken(text, expected, monkeypatch, caplog):
+    monkeypatch.setenv("TDBG_MIRROR_BYTES", text)
+    assert byte_limit("TDBG_MIRROR_BYTES") == expected
+    told = (
+        []
+        if expected == 1000 or not text
+        else [f"TDBG_MIRROR_BYTES is {text!r}; expected a number of bytes. 21474836480 are taken."]
+    )
+    assert [record.getMessage() for record in caplog.records] == told
+
+
+def test_bounds_that_are_no_numbers_remove_nothing(tmp_path, monkeypatch):
+    for name in ("TDBG_MIRROR", "TDBG_SPOOL"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+        monkeypatch.setenv(f"{name}_BYTES", "20GB")
+    copy = tmp_path / "TDBG_MIRROR" / "s3" / "bucket" / "run"
+    copy.mkdir(parents=True)
+    (copy / LOCK).touch()
+    os.utime(copy / LOCK, (0, 0))
+    make_room(tmp_path)
+    tidy()
+    assert copy.exists()
