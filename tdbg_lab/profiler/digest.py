@@ -19,7 +19,7 @@ from tdbg_lab.profiler.functions import CALLS, SAMPLES
 from tdbg_lab.profiler.operators import TRACE
 from tdbg_lab.profiler.trace_digest import digest_trace
 from tdbg_lab.store.file_moves import remove_file, replace_file
-from tdbg_lab.store.layout import read_bytes, write_json
+from tdbg_lab.store.layout import read_bytes, write_json, write_whole
 from tdbg_lab.store.profiles import DIGEST, MAX_DIGEST_BYTES, USE
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ def digest_profile(folder: Path) -> None:
         trees.clear()
         digest["problems"].append("the call trees are too large to be drawn")
         text = json.dumps(digest, allow_nan=False)
-    partial = folder / f".{DIGEST}.tmp"
-    partial.write_text(text, encoding="utf-8")
-    replace_file(partial, folder / DIGEST)
+    write_whole(folder / DIGEST, text.encode())
 
 
 def _pack(trace: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import time
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from tdbg_lab.errors import ConflictError
 from tdbg_lab.profiler.functions import CallPass, SamplingPass
 from tdbg_lab.profiler.operators import OperatorPass
-from tdbg_lab.store.file_moves import replace_file
+from tdbg_lab.store.layout import write_json
 from tdbg_lab.store.profiles import FACTS, MAX_PROFILES, PROFILES
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class ProfileRecording:
 
         Raises
         ------
-        OSError
+        StoreError
             The facts cannot be written.
         """
         for one in self._done:
@@ -199,9 +198,7 @@ class ProfileRecording:
             "passes": self._facts,
             "problems": self.problems,
         }
-        partial = self.folder / f".{FACTS}.tmp"
-        partial.write_text(json.dumps(facts), encoding="utf-8")
-        replace_file(partial, self.folder / FACTS)
+        write_json(self.folder / FACTS, facts)
 
 
 def _steps(facts: dict[str, object]) -> str:

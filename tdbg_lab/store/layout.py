@@ -200,9 +200,19 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     StoreError
         If it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    data = text.encode("utf-8", "backslashreplace")  # of a name that is no UTF-8: \udce9
+    write_whole(path, text.encode("utf-8", "backslashreplace"))  # of a name that is no UTF-8: \udce9
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(data)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.store.control import CONTROL
-from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.info import EDITS_FILE
-from tdbg_lab.store.layout import read_bytes
+from tdbg_lab.store.layout import read_bytes, write_whole
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_SEGMENT_FILE_BYTES
 from tdbg_lab.store.remote.claim import run_id
 from tdbg_lab.store.remote.copying import THREADS, Copy
@@ -195,9 +194,7 @@ class Mirror(Copy):
         with contextlib.suppress(OSError):
             if read_bytes(target, MAX_JSON_BYTES) == run_json:
                 return
-        temporary = target.with_name(f".{RUN_KEY}.tmp")
-        temporary.write_bytes(run_json)
-        replace_file(temporary, target)
+        write_whole(target, run_json)
 
 
 def _version(info: ObjectInfo) -> tuple[str, int, int]:
