@@ -77,7 +77,7 @@ class Overtraining(Rule):
     def check(self, step: int, run: RunView) -> Finding | None:
         """Look how long ago both losses were at their best."""
         pair = find_pair(run, self.regex)
-        if pair is None or not len(pair.held.steps) or not len(pair.train.steps):
+        if pair is None or not len(pair.train.steps) or not np.isfinite(pair.held.values).any():
             return None
         if run.active is not None and pair.held.steps[-1] <= run.active.step_last:
             return run.active  # no evaluation since
@@ -100,7 +100,7 @@ class Overtraining(Rule):
         return self._found(step, pair)
 
     def _found(self, step: int, pair: LossPair) -> Finding:
-        best = int(np.nanargmin(np.where(np.isfinite(pair.held.values), pair.held.values, np.nan)))
+        best = int(np.argmin(np.where(np.isfinite(pair.held.values), pair.held.values, np.inf)))
         return self.finding(
             step,
             f"{pair.eval_name} was best at step {pair.held.steps[best]}, {pair.held.values[best]:.4g}, "

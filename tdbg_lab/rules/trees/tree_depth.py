@@ -106,10 +106,12 @@ class TreeDepth(Rule):
         return self._found(step, levels, why)
 
     def _rise_percent(self, run: RunView) -> float | None:
-        """Least rise of the last evaluations above the best; None without an evaluation loss."""
+        """Least rise of the last evaluations above the best; None where no evaluation loss is a number."""
         pair = find_pair(run)
-        if pair is None or len(pair.held.values) <= self.patience:
-            return None if pair is None else 0.0
+        if pair is None or not np.isfinite(pair.held.values).any():
+            return None
+        if len(pair.held.values) <= self.patience:
+            return 0.0
         train, lowest = pair.train_at(), int(np.nanargmin(pair.held.values))
         if train[-1] >= train[lowest]:  # nothing was learnt by heart: the trees are grown for another loss
             return 0.0

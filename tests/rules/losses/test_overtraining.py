@@ -48,6 +48,14 @@ def test_classic_waits_for_both_patiences(tmp_path: Path, steps: int, fires) -> 
     assert bool(made.check(Overtraining(classic=True))[0]) is fires
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_evaluations_that_are_no_numbers_are_left_to_others(tmp_path: Path, value: float) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(20):
+        made.step(step, {"loss/x": 1.0}).step(step, {"loss/x": value}, mode="eval")
+    assert made.check(Overtraining(classic=True))[0] == made.check(Overtraining())[0] == []
+
+
 def test_no_patience_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"overtraining.patience is 0"):
         Overtraining(patience=0)

@@ -98,6 +98,17 @@ def test_classic_depth_is_the_logarithm_of_the_largest_node(tmp_path: Path, larg
     assert bool(made.check(TreeDepth(classic=True))[0]) is fires
 
 
+def test_evaluation_loss_that_is_no_number_is_none(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(8):
+        made.step(step, {"loss/train-auc": 0.5}).step(step, {"loss/test-auc": float("nan")}, mode="eval")
+        record(made, step, {"trees/depth": np.array([18.0])})
+    made.end()
+    (finding,), _ = made.check(TreeDepth())
+    assert finding.severity is Severity.NOTICE
+    assert "there is no evaluation loss to judge by" in finding.message
+
+
 @pytest.mark.parametrize(("first", "fires"), [(6.0, False), (6.1, True)])
 def test_classic_adds_up_the_three_largest(tmp_path: Path, first: float, fires) -> None:
     made = Made(tmp_path / "run")
