@@ -43,7 +43,8 @@ class Recent:
             if frame.step < last:  # a late write, or training that went back to a checkpoint
                 self._frames[slot] = frames = dict(sorted(frames.items()))
             while len(frames) > self._keep:
-                del frames[next(iter(frames))]
+                oldest = next(iter(frames))
+                del frames[oldest if oldest != frame.step else next(reversed(frames))]
 
     def at(self, mode: Mode, step: int) -> Frame | None:
         """What was recorded at a step, or None."""

@@ -99,6 +99,14 @@ def test_memory_is_bounded(made: Made) -> None:
     assert len(view.frames(Kind.GRADIENT, 1000)) == 7
 
 
+def test_training_that_goes_far_back_is_seen_where_it_is(made: Made) -> None:
+    steps = [*range(100, 110), 20, 21]
+    for step in steps:
+        made.step(step, {"gradient/a.weight": np.ones((2, 2))})
+    feed, view = follow(made, keep=7)
+    assert [view.frames(Kind.GRADIENT, 1)[0].step for _ in feed.steps(last=True)] == steps
+
+
 def test_sealed_segments_come_in_the_order_of_the_forward_pass(tmp_path: Path) -> None:
     made = Made(tmp_path / "sealed", seal=True)
     names = ["activation/z", "activation/m", "activation/a"]
