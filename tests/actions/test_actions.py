@@ -336,6 +336,18 @@ def test_command_gets_the_finding_by_environment_and_input_only(context: ActionC
     assert not (context.run_path / "hacked").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="names of files are Unicode there")
+def test_run_whose_name_is_no_utf8_is_told_all_the_same(mailbox, context: ActionContext) -> None:
+    path = context.run_path / os.fsdecode(b"caf\xe9")
+    path.mkdir()
+    named = ActionContext(path)
+    RunCommand(command='cat > "$TDBG_RUN/message.txt"').perform(FINDING, named)
+    assert r"Run: caf\udce9 (" in (path / "message.txt").read_text()
+    box, port = mailbox
+    Email(to="me@example.org", server=f"127.0.0.1:{port}", security="none").perform(FINDING, named)
+    assert len(box.messages) == 1
+
+
 def test_command_that_fails_is_told_with_the_end_of_its_output(context: ActionContext) -> None:
     with pytest.raises(CommandError, match="ended with 3: no printer"):
         RunCommand(command="echo no printer >&2; exit 3").perform(FINDING, context)
