@@ -69,7 +69,7 @@ class Straggler(PhaseRule):
     def judge(self, run: RunView) -> Finding | None:
         """Compare the ranks at the steps that all have."""
         ranks = run.activity.spans.ranks if run.activity else []
-        times = [run.phase_times(rank).training() for rank in ranks]
+        times = [_by_step(run.phase_times(rank).training()) for rank in ranks]
         shared = reduce(np.intersect1d, [one.step for one in times])[-self.window :] if times else np.empty(0)
         if len(ranks) < 2 or len(shared) < self.min_steps:
             return None
@@ -103,6 +103,12 @@ class Straggler(PhaseRule):
             view=ViewRef("ranks", {}),
             rank=ranks[last],
         )
+
+
+def _by_step(times: PhaseTimes) -> PhaseTimes:
+    """Steps in ascending order; of those that a restart made again, the last time."""
+    _, back = np.unique(times.step[::-1], return_index=True)
+    return times[len(times) - 1 - back]
 
 
 def _phase_of(own: list[PhaseTimes], last: int) -> tuple[str, float]:

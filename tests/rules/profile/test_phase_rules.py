@@ -222,6 +222,18 @@ def test_straggler_is_late_step_after_step(
     assert (None if finding is None else finding.rank) == rank
 
 
+def test_straggler_is_found_where_a_restart_made_steps_again(tmp_path: Path) -> None:
+    made = Recorded(tmp_path / "run", ranks=2)
+    late = {**USUAL, "forward": 16.0, "backward": 14.0}
+    for rank, phases in enumerate((USUAL, late)):
+        made.steps([phases] * 90, rank=rank)
+        made.step[rank] = 60
+        made.steps([phases] * 25, rank=rank)
+    finding = made.find(Straggler())
+    assert finding is not None
+    assert finding.rank == 1
+
+
 def test_stages_of_a_pipeline_are_no_stragglers(tmp_path: Path) -> None:
     late = [{**USUAL, "forward": 16.0, "backward": 14.0}] * 100
     made = Recorded(tmp_path / "run", ranks=2)
