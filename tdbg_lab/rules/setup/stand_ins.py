@@ -46,4 +46,4 @@ def stand_in_among(labels: NDArray[Any]) -> float | None:
 
 
 def _of_nines(number: float) -> bool:
-    return number == int(number) and set(str(abs(int(number)))) == {"9"}
+    return number.is_integer() and set(str(abs(int(number)))) == {"9"}

@@ -140,6 +140,8 @@ def _steps(run: RunView, key: TensorKey, last: int) -> list[int]:
 
 def _spread(values: NDArray[Any]) -> _Spread | None:
     """Of samples (rows) with all other axes side by side; None when they say nothing."""
+    if not values.size:
+        return None
     rows = np.asarray(values, np.float64).reshape(len(values), -1)[:_MAX_ROWS, :_MAX_WIDTH]
     if min(rows.shape) < _LEAST_WIDTH or not np.isfinite(rows).all():
         return None

@@ -374,7 +374,10 @@ def test_numbers_that_evaluations_have_in_other_units_are_found(tmp_path, traine
 
 @pytest.mark.parametrize(
     ("least", "largest", "found"),
-    [(-999.0, 4.2, 1), (-99.0, -3.0, 1), (-999.0, 950.0, 0), (-100.0, 4.2, 0), (-9.0, 0.1, 0)],
+    [
+        *((-999.0, 4.2, 1), (-99.0, -3.0, 1), (-999.0, 950.0, 0)),
+        *((-100.0, 4.2, 0), (-9.0, 0.1, 0), (-np.inf, 4.2, 0)),
+    ],
 )
 def test_numbers_that_stand_in_for_unknown_labels_are_found(tmp_path, least, largest, found):
     made = Made(tmp_path / "run")

@@ -63,3 +63,12 @@ def test_says_that_nothing_was_recorded(tmp_path: Path) -> None:
 def test_rank_below_1_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"representation_collapse.min_rank is 0.5"):
         RepresentationCollapse(min_rank=0.5)
+
+
+def test_batches_without_a_sample_say_nothing(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(12):
+        made.step(step, {"loss/x": 1.0})
+        record(made, step, {"embedding": np.zeros((0, 8), np.float32)})
+    made.end()
+    assert made.check(RepresentationCollapse())[0] == []
