@@ -145,6 +145,8 @@ class TraceStream:
                 continue
             except RecursionError as error:
                 raise BrokenTraceError("an event is nested too deeply") from error
+            except ValueError as error:
+                raise BrokenTraceError("a number has too many digits") from error
             if end == len(self._buffer) and self._fill():  # a number may go on
                 continue
             self._at = end

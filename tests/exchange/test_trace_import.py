@@ -196,3 +196,14 @@ def test_events_stream_without_holding_the_file(tmp_path):
     (tmp_path / "empty").write_text("")
     with pytest.raises(BrokenTraceError):
         list(TraceStream(tmp_path / "empty").events())
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"), [("9" * 5000, "too many digits"), ("[" * 10_000, "too deeply")]
+)
+def test_trace_is_kept_up_to_a_value_that_cannot_be_read(tmp_path, value, sentence):
+    span = '{"ph": "X", "name": "a", "ts": 1, "dur": 2}'
+    (tmp_path / "trace.json").write_text(f'[{span}, {{"ph": "X", "ts": {value}}}]')
+    run = tdbg.import_run(tmp_path / "trace.json", store=tmp_path / "run")
+    assert len(run.spans()) == 1
+    assert sentence in run.info.notes
