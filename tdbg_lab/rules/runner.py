@@ -173,18 +173,20 @@ class Runner:
         told.written = False
         if news is News.LONGER and now_ns < told.due_ns:
             return
-        self._append(finding)
-        told.written = True
+        told.written = self._append(finding)
         told.wait_ns = min(2 * told.wait_ns, _LAST_UPDATE_NS)
         told.due_ns = now_ns + told.wait_ns
 
-    def _append(self, finding: Finding) -> None:
+    def _append(self, finding: Finding) -> bool:
+        """Write a finding; False when it cannot be: a full disk may have room again when the run ends."""
         try:
             if self._writer is None:
                 self._writer = FindingsWriter(self._path)
             self._writer.append(finding)
         except StoreError as error:
             log.warning("A finding cannot be written: %s", error)
+            return False
+        return True
 
     def _write_status(self, *, now: bool = False) -> None:
         """Write where the rules stand: soon after a change, seldom otherwise."""
@@ -197,8 +199,7 @@ class Runner:
         if now:
             for told in self._told.values():
                 if not told.written:
-                    self._append(told.finding)
-                    told.written = True
+                    told.written = self._append(told.finding)
         try:
             states = [*self._engine.states(), *self._broken]
             doubted = self._engine.doubted_since

@@ -50,6 +50,8 @@ class FindingsWriter:
         except OSError as error:
             raise StoreError(f"Cannot write findings: {error.strerror}.") from error
         self._lock = threading.Lock()
+        self._torn = False
+        """Whether the last line was cut off, on a full disk."""
 
     def append(self, finding: Finding) -> None:
         """Write one finding.
@@ -65,10 +67,13 @@ class FindingsWriter:
         with self._lock:
             if self._descriptor < 0:
                 raise StoreError("Cannot write findings: the writer is closed.")
+            data = b"\n" + data if self._torn else data
             try:
-                os.write(self._descriptor, data)
+                self._torn = os.write(self._descriptor, data) < len(data)
             except OSError as error:
                 raise StoreError(f"Cannot write findings: {error.strerror}.") from error
+            if self._torn:
+                raise StoreError("Cannot write findings: the disk is full.")
 
     def close(self) -> None:
         """Close the file. Idempotent."""

@@ -151,6 +151,24 @@ def test_lasting_finding_is_written_seldom(made: Made) -> None:
     assert lines[-1].step_last == 199
 
 
+def test_finding_that_could_not_be_written_is_written_at_the_end(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, full = os.write, [True]
+
+    def write(descriptor: int, data: bytes) -> int:
+        return written(descriptor, data[:40] if full and full.pop() else data)
+
+    made.step(0, {"loss/x": 5.0})
+    runner = Runner(made.path, [Above()])
+    monkeypatch.setattr("os.write", write)
+    runner.work(last=True)
+    assert read_findings(made.path) == []
+    runner.close()
+    (finding,) = read_findings(made.path)
+    assert finding.message == "5"
+
+
 def test_another_runner_goes_on_without_repeating(made: Made) -> None:
     values = [0, 5, 5, 0, 0, 0, 0, 0, 0, 5, 5, 5, 0, 0, 0, 0, 0, 0, 0, 5]
     whole = Made(made.path.parent / "whole")
