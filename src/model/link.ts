@@ -32,8 +32,14 @@ export function linkUrl(base: string, link: ILink): string {
   return URLExt.join(base, 'lab') + URLExt.objectToQueryString(query);
 }
 
-/** The link in the query of an address, if it has one; parameters that are not JSON are left out. */
-export function readLink(search: string): ILink | null {
+/** A link as it was found. */
+export interface IFoundLink extends Omit<ILink, 'params'> {
+  /** As they stand in it; an object, unless somebody mistyped them. */
+  readonly params: ViewParams | string;
+}
+
+/** The link in the query of an address, if it has one. */
+export function readLink(search: string): IFoundLink | null {
   const query = new URLSearchParams(search);
   const run = query.get(RUN);
   if (!run) {
@@ -56,15 +62,19 @@ export function withoutLink(address: string): string {
   return before + (rest && `?${rest}`) + (hash ? `#${hash}` : '');
 }
 
-function readParams(text: string | null): ViewParams {
+/** The parameters, or the text that does not say any. */
+function readParams(text: string | null): ViewParams | string {
+  if (!text) {
+    return {};
+  }
   try {
-    const params: unknown = JSON.parse(text ?? '{}');
+    const params: unknown = JSON.parse(text);
     return params !== null &&
       typeof params === 'object' &&
       !Array.isArray(params)
       ? (params as ViewParams)
-      : {};
+      : text;
   } catch {
-    return {};
+    return text;
   }
 }

@@ -6,12 +6,16 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ILabShell, IRouter } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { CommandIDs } from '../commands';
 import { LINK_PATTERN, readLink, withoutLink } from '../model/link';
 import { ITdbgService } from '../tokens';
 import { attempt } from './target';
+
+/** Most letters of a link that are told again. */
+const MOST_QUOTED = 30;
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:link',
@@ -67,11 +71,21 @@ const plugin: JupyterFrontEndPlugin<void> = {
           } else if (open === 'rules') {
             await commands.execute(CommandIDs.openRules, { run });
           } else {
+            const isRead = typeof params !== 'string';
             await commands.execute(CommandIDs.openView, {
               run,
               view: open,
-              params
+              params: isRead ? params : {}
             });
+            if (!isRead) {
+              Notification.warning(
+                trans.__(
+                  'The link asks for %1, which is not JSON like {"step": 10}: defaults are shown, change them above the picture.',
+                  params.slice(0, MOST_QUOTED)
+                ),
+                { autoClose: 10_000 }
+              );
+            }
           }
         })
     });

@@ -24,13 +24,17 @@ it('opens the dashboard unless it says what', () => {
   expect(readLink('?reset&tdbg-open=rules')).toBeNull();
 });
 
-it.each(['', '{', 'null', '[1]', '"x"'])(
-  'leaves out parameters that are none: %s',
+it.each(['{', 'null', '[1]', '"x"', 'tensor=conv1'])(
+  'tells parameters that are none: %s',
   text => {
     const search = `?tdbg-run=1&tdbg-params=${encodeURIComponent(text)}`;
-    expect(readLink(search)?.params).toEqual({});
+    expect(readLink(search)?.params).toBe(text);
   }
 );
+
+it('has no parameters where none are written', () => {
+  expect(readLink('?tdbg-run=1&tdbg-params=')?.params).toEqual({});
+});
 
 it('is taken out of an address, which keeps all else', () => {
   const query = linkUrl('/', LINK).split('?')[1];
