@@ -19,8 +19,8 @@ export async function showFinding(
   finding: IFinding
 ): Promise<void> {
   const { view, tensor } = finding;
-  // A run nobody has looked at yet knows no steps that the cursor could go to.
-  if (run.cursor.last < 0) {
+  // Of a run that nobody looks at, the steps that the cursor could go to are unknown or old.
+  if (!run.isRetained || run.detail === null) {
     await run.refresh();
   }
   run.cursor.set(finding.step_first);
