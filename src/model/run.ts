@@ -152,8 +152,9 @@ export class RunModel implements IDisposable {
   /** Take in a fresher line of the list. */
   setSummary(summary: IRunSummary): void {
     const old = this._summary;
+    const isBack = this._state === 'missing';
     this._summary = summary;
-    if (this._state === 'missing') {
+    if (isBack) {
       this._state = 'loading';
     }
     this.cursor.extend(summary.last_step);
@@ -162,6 +163,7 @@ export class RunModel implements IDisposable {
     }
     this._changed.emit();
     const settled =
+      !isBack &&
       old !== null &&
       old.status === summary.status &&
       old.last_write_ns === summary.last_write_ns &&

@@ -130,6 +130,22 @@ describe('TdbgService', () => {
     expect(service.current?.state).toBe('missing');
   });
 
+  it('reads a run again that was out of reach for a while', async () => {
+    service.start();
+    await pass(100);
+    service.setCurrent('a');
+    stream.setState('open');
+    await pass(3000);
+    server.list = [];
+    stream.say({ type: 'runs' });
+    await pass(3000);
+    expect(service.current?.state).toBe('missing');
+    server.list = [summary()];
+    stream.say({ type: 'runs' });
+    await pass(6000);
+    expect(service.current?.state).toBe('ready');
+  });
+
   it('asks for the list at most once a second, however often it changes', async () => {
     service.start();
     await pass(100);
