@@ -55,7 +55,7 @@ export interface ITdbgService extends IDisposable {
   figure(run: string, view: string, params: ViewParams): Promise<FigureModel>;
   /** Change name, tags or notes of a run. */
   edit(id: string, edit: IRunEdit): Promise<void>;
-  /** Delete a run from the disk. */
+  /** Delete a run from the disk; then it is no longer the current one. */
   remove(id: string): Promise<void>;
   /** Ask the training process to stop. */
   stop(id: string, reason: string): Promise<void>;

@@ -155,6 +155,9 @@ export class TdbgService implements ITdbgService {
   async remove(id: string): Promise<void> {
     await this.client.remove(id);
     this._forget(id);
+    if (this._current?.id === id) {
+      this.setCurrent(null);
+    }
   }
 
   async stop(id: string, reason: string): Promise<void> {

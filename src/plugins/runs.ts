@@ -266,9 +266,6 @@ function addEndCommands(
       });
       if (answer.button.accept) {
         await attempt(() => service.remove(run.id));
-        if (service.current?.id === run.id) {
-          service.setCurrent(null);
-        }
       }
     }
   });

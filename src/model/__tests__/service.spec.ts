@@ -183,6 +183,19 @@ describe('TdbgService', () => {
     expect(service.runs.get('a')?.name).toBe('better');
   });
 
+  it('closes the run that was deleted, and none that could not be', async () => {
+    service.start();
+    await pass(100);
+    service.setCurrent('a');
+    server.failure = new Error('It is being written to.');
+    await expect(service.remove('a')).rejects.toThrow('written');
+    expect(service.current?.id).toBe('a');
+    server.failure = null;
+    await service.remove('a');
+    expect(service.current).toBeNull();
+    expect(service.runs.all).toEqual([]);
+  });
+
   it('can be disposed twice', () => {
     service.dispose();
     service.dispose();
