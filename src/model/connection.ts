@@ -6,10 +6,11 @@ import { Signal } from '@lumino/signaling';
 
 /**
  * `connecting`: nothing heard yet; `live`: the socket is open; `stale`: no socket, looking from
- * time to time; `offline`: the server does not answer; `missing`: the server has no Tensor Debugger.
+ * time to time; `offline`: the server does not answer; `denied`: it does not know the user (any more);
+ * `missing`: the server has no Tensor Debugger.
  */
 export type ConnectionState =
-  'connecting' | 'live' | 'stale' | 'offline' | 'missing';
+  'connecting' | 'live' | 'stale' | 'offline' | 'denied' | 'missing';
 
 /** State of the connection. */
 export class ConnectionModel {
@@ -30,7 +31,7 @@ export class ConnectionModel {
 
   /** Whether what is shown may be out of date. */
   get isStale(): boolean {
-    return this._state === 'offline' || this._state === 'stale';
+    return ['offline', 'stale', 'denied'].includes(this._state);
   }
 
   /** Something was heard just now. */

@@ -208,10 +208,12 @@ export class TdbgService implements ITdbgService {
       }
       this._lastLook = Date.now();
     } catch (error) {
-      if (!this._isKnown && httpStatus(error) === 404) {
+      const status = httpStatus(error);
+      if (!this._isKnown && status === 404) {
         this.connection.set('missing');
       } else {
-        this.connection.set('offline');
+        const isDenied = status === 401 || status === 403;
+        this.connection.set(isDenied ? 'denied' : 'offline');
       }
       throw error;
     }

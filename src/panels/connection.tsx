@@ -42,6 +42,7 @@ function Connection(props: IConnectionProps): JSX.Element {
     offline: since
       ? trans.__('Offline since %1; trying again', since)
       : trans.__('Offline; trying again'),
+    denied: trans.__('Not logged in any more: reload the page to log in'),
     missing: trans.__('The server extension is not enabled')
   }[connection.state];
   return (

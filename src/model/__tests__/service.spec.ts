@@ -88,6 +88,20 @@ describe('TdbgService', () => {
     expect(service.connection.state).toBe('live');
   });
 
+  it('tells a login that has expired from a server that does not answer', async () => {
+    service.start();
+    await pass(100);
+    const response = new Response(null, { status: 403 });
+    server.failure = new ServerConnection.ResponseError(response);
+    stream.setState('closed');
+    await pass(3000);
+    expect(service.connection.state).toBe('denied');
+    expect(service.connection.isStale).toBe(true);
+    server.failure = null;
+    await pass(60_000);
+    expect(service.connection.state).toBe('stale');
+  });
+
   it('reads again what it missed when the socket comes back', async () => {
     service.start();
     await pass(100);

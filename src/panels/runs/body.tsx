@@ -239,6 +239,12 @@ function NoRuns(props: IRunsProps): JSX.Element {
           {trans.__('The list returns as soon as it does.')}
         </EmptyState>
       );
+    case 'denied':
+      return (
+        <EmptyState title={trans.__('The server asks for a login')}>
+          {trans.__('Reload the page to log in.')}
+        </EmptyState>
+      );
     case 'connecting':
     case 'live':
     case 'stale':
