@@ -104,6 +104,7 @@ export class RunsModel implements IDisposable {
               run.name,
               run.path,
               run.status,
+              run.status === 'running' ? 'live' : '', // as the list calls it
               run.framework,
               run.notes,
               ...run.tags
