@@ -51,6 +51,9 @@ export class RunsModel implements IDisposable {
   set renaming(id: string | null) {
     if (id !== this._renaming) {
       this._renaming = id;
+      if (id !== null && !this._visible.some(run => run.id === id)) {
+        this.filter = '';
+      }
       this._changed.emit();
     }
   }

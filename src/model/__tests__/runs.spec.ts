@@ -39,6 +39,18 @@ describe('RunsModel', () => {
     expect(runs.visible.map(run => run.id)).toEqual(['new']);
   });
 
+  it('shows the run that is to be renamed, whatever the filter', () => {
+    const runs = create();
+    runs.filter = 'wide';
+    runs.renaming = 'new';
+    expect(runs.filter).toBe('wide');
+    runs.renaming = 'old';
+    expect(runs.filter).toBe('');
+    runs.filter = 'wide';
+    runs.renaming = null;
+    expect(runs.filter).toBe('wide');
+  });
+
   it('knows whether a list has arrived', () => {
     const runs = new RunsModel();
     expect(runs.isLoaded).toBe(false);

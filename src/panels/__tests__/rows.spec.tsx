@@ -34,6 +34,24 @@ describe('WindowedRows', () => {
     document.getElementById(list().getAttribute('aria-activedescendant') ?? '')
       ?.textContent;
 
+  const draw = (edited: string | null = null): void => {
+    act(() => {
+      root.render(
+        <WindowedRows
+          items={items}
+          rowHeight={20}
+          keyOf={item => item}
+          render={item => <span>{item}</span>}
+          role="listbox"
+          label="Things"
+          reveal="item 100"
+          edited={edited}
+          onActivate={onActivate}
+        />
+      );
+    });
+  };
+
   beforeEach(() => {
     (
       globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }
@@ -44,19 +62,7 @@ describe('WindowedRows', () => {
     host = document.createElement('div');
     document.body.appendChild(host);
     root = createRoot(host);
-    act(() => {
-      root.render(
-        <WindowedRows
-          items={items}
-          rowHeight={20}
-          keyOf={item => item}
-          render={item => <span>{item}</span>}
-          role="listbox"
-          label="Things"
-          onActivate={onActivate}
-        />
-      );
-    });
+    draw();
   });
   afterEach(() => {
     act(() => root.unmount());
@@ -68,6 +74,16 @@ describe('WindowedRows', () => {
     expect(list().querySelectorAll('[role="option"]').length).toBeLessThan(30);
     const content = list().firstElementChild as HTMLElement;
     expect(content.style.height).toBe('100000px');
+  });
+
+  it('shows the row that is edited, whatever was scrolled to before', () => {
+    press('End');
+    draw('item 100');
+    expect(list().scrollTop).toBe(2000);
+    draw();
+    press('End');
+    draw('item 100');
+    expect(list().scrollTop).toBe(2000);
   });
 
   it('moves its focus by the keys and follows it by scrolling', () => {

@@ -88,6 +88,7 @@ function Runs(props: IRunsProps): JSX.Element {
           role="listbox"
           label={trans.__('Runs')}
           reveal={current}
+          edited={runs.renaming}
           onActivate={run => {
             void commands.execute(CommandIDs.openRun, { run: run.id });
           }}

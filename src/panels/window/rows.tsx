@@ -39,6 +39,8 @@ export interface IWindowedRowsProps<T> {
   readonly className?: string;
   /** Key of the item to scroll to when it changes. */
   readonly reveal?: string | null;
+  /** Key of the item that is being edited: it is scrolled to, however often that begins. */
+  readonly edited?: string | null;
   /** A row was chosen: by a click or by Enter. */
   readonly onActivate: (item: T, event: React.UIEvent) => void;
   /** A row was double-clicked. */
@@ -92,6 +94,12 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
       scrollTo(items.findIndex(item => keyOf(item) === props.reveal));
     }
   }, [props.reveal]);
+
+  React.useEffect(() => {
+    if (props.edited) {
+      scrollTo(items.findIndex(item => keyOf(item) === props.edited));
+    }
+  }, [props.edited]);
 
   const indexOf = (key: string | null): number =>
     key === null ? -1 : items.findIndex(item => keyOf(item) === key);
