@@ -111,4 +111,10 @@ describe('WindowedRows', () => {
     });
     expect(onActivate.mock.calls[1][0]).toBe('item 3');
   });
+
+  it('tells the place of a row among all, not among those in sight', () => {
+    const row = list().querySelector('[role="option"]');
+    expect(row?.getAttribute('aria-setsize')).toBe('5000');
+    expect(Number(row?.getAttribute('aria-posinset'))).toBeGreaterThan(50);
+  });
 });

@@ -178,6 +178,8 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
           return (
             <div
               key={key}
+              aria-posinset={index + 1}
+              aria-setsize={items.length}
               {...extra}
               id={`${id}-${key}`}
               className={`jp-TdbgRows-row ${extra.className ?? ''}${
