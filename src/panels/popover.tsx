@@ -41,19 +41,26 @@ export function Popover(props: IPopoverProps): JSX.Element {
         !panel.current?.contains(target) &&
         !button.current?.contains(target)
       ) {
-        setPlace(null);
+        leave();
       }
     };
-    const onResize = (): void => setPlace(null);
+    // A field that is taken away with the focus in it would not keep what was typed.
+    const leave = (): void => {
+      const { activeElement } = document;
+      if (panel.current?.contains(activeElement)) {
+        (activeElement as HTMLElement).blur();
+      }
+      setPlace(null);
+    };
     document.addEventListener('pointerdown', onPress, true);
-    window.addEventListener('resize', onResize);
+    window.addEventListener('resize', leave);
     const first = panel.current?.querySelector<HTMLElement>(
       'input, select, [tabindex="0"], button'
     );
     first?.focus();
     return () => {
       document.removeEventListener('pointerdown', onPress, true);
-      window.removeEventListener('resize', onResize);
+      window.removeEventListener('resize', leave);
     };
   }, [place]);
 
