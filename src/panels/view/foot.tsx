@@ -72,13 +72,23 @@ function Foot(props: IViewFootProps): JSX.Element {
       <StepSlider cursor={run.cursor} trans={trans} />
       <div className="jp-TdbgViewFoot-line">
         {(failure || outdated(props)) && (
-          <span className="jp-TdbgViewFoot-asOf" title={failure}>
+          <span className="jp-TdbgViewFoot-asOf">
             {trans.__('As of %1', formatTime(model.asOf ?? 0))}
           </span>
         )}
-        <span className="jp-TdbgViewFoot-caption" title={caption}>
-          {caption}
-        </span>
+        {failure ? (
+          <span
+            className="jp-TdbgViewFoot-caption jp-mod-failure"
+            title={failure}
+            role="alert"
+          >
+            {failure}
+          </span>
+        ) : (
+          <span className="jp-TdbgViewFoot-caption" title={caption}>
+            {caption}
+          </span>
+        )}
         <span className="jp-TdbgViewFoot-step">
           {trans.__('Step %1', formatStep(run.cursor.step))}
         </span>

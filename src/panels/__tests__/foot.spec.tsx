@@ -1,0 +1,57 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+import { act } from 'react';
+import { expect, it, vi } from 'vitest';
+
+import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
+import { TdbgService } from '../../model/service';
+import { ViewFoot } from '../view/foot';
+
+vi.hoisted(() => {
+  // What a panel of JupyterLab wants to be there when it is imported.
+  vi.stubGlobal('DragEvent', MouseEvent);
+  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
+  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
+  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+});
+
+it('says why the picture is not the one that was asked for', async () => {
+  const client = new FakeServer();
+  const service = new TdbgService({ client, stream: new FakeStream() });
+  const model = await service.figure('a', 'histogram', {});
+  await model.run.refresh();
+  const foot = new ViewFoot({
+    model,
+    service,
+    trans: nullTranslator.load('tdbg_lab')
+  });
+  await act(async () => {
+    Widget.attach(foot, document.body);
+    model.isActive = true;
+    await settle(50);
+  });
+  const meta = { tdbg: { caption: 'All of it.' } };
+  await act(async () => {
+    client.figures[0].resolve({
+      figure: { data: [], layout: { meta } },
+      version: 1,
+      pending: null,
+      ms: 1
+    });
+    await settle(50);
+  });
+  expect(foot.node.textContent).toContain('All of it.');
+  expect(foot.node.querySelector('[role="alert"]')).toBeNull();
+  await act(async () => {
+    model.choose({ scale: 'log' });
+    await settle(300);
+    client.figures[1].reject(new Error('There is no scale like that.'));
+    await settle(50);
+  });
+  const alert = foot.node.querySelector('[role="alert"]');
+  expect(alert?.textContent).toBe('There is no scale like that.');
+  expect(foot.node.textContent).not.toContain('All of it.');
+  foot.dispose();
+  model.dispose();
+  service.dispose();
+});
