@@ -22,6 +22,9 @@ const TYPES: { readonly [severity in Severity]: Notification.TypeOptions } = {
   critical: 'error'
 };
 
+/** Most letters of the name of a run: of what it announces, JupyterLab shows the first 140. */
+const MOST_OF_NAME = 30;
+
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:findings',
   description: 'Announces what the rules find.',
@@ -43,8 +46,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
       if (service.settings.announces(finding.severity) && !isKnown) {
         told.add(`${run}/${finding.id}`);
         const name = service.runs.get(run)?.name ?? run;
+        const isLong = name.length > MOST_OF_NAME;
+        const short = isLong ? `${name.slice(0, MOST_OF_NAME)}…` : name;
         Notification.emit(
-          trans.__('%1: %2', name, finding.message),
+          trans.__('%1: %2', short, finding.message),
           TYPES[finding.severity],
           {
             autoClose: finding.severity === 'critical' ? false : 8000,
