@@ -37,6 +37,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const { commands, shell } = app;
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
     const tracker = new WidgetTracker<RulesPanel>({ namespace: 'tdbg-rules' });
+    tracker.currentChanged.connect((_, panel) => {
+      if (panel) {
+        service.setCurrent(panel.run.id);
+      }
+    }, service);
     const create = (id: string, run: RunModel, isTile: boolean): RulesPanel =>
       new RulesPanel({ id, run, service, commands, panels, trans, isTile });
     panels.add({
