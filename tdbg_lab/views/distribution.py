@@ -66,7 +66,7 @@ def distribution(
     at_mode = mode_of(run, mode)
     name = chosen_tensor(run, tensor, mode=at_mode)
     if name is None:
-        return nothing_yet("tensors with histograms", len(run.tensors()))
+        return nothing_yet(run, "tensors with histograms")
     steps = chosen_steps(run.steps(mode=at_mode, tensor=name), at, step, 3)[-12:]
     if not len(steps):
         return empty(f"{name} has no data in mode {at_mode}.", "Choose another mode.")

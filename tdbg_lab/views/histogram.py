@@ -107,7 +107,7 @@ def histogram(
     at_mode = mode_of(run, mode)
     name = chosen_tensor(run, tensor, mode=at_mode)
     if name is None:
-        return nothing_yet("tensors with histograms", len(run.tensors()))
+        return nothing_yet(run, "tensors with histograms")
     block, x = _read(run, name, at_mode, step_bounds(steps), rank=rank, n_out=n_out)
     if not len(x):
         return empty(f"{name} has no data in mode {at_mode} here.", "Choose another mode or other steps.")

@@ -107,7 +107,7 @@ def scalars(
     if not keys:
         if run.tensors():
             return empty("No scalars here.", _MISSING.get(run.info.framework, _MISSING[""]))
-        return nothing_yet("scalars", 0)
+        return nothing_yet(run, "scalars")
     asked = _Asked(
         modes=tuple([Mode(mode)] if mode is not None else run.modes()),
         bounds=step_bounds(steps),

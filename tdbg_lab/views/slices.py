@@ -79,7 +79,7 @@ def slices(
     at_mode = mode_of(run, mode)
     name = chosen_tensor(run, tensor, mode=at_mode)
     if name is None:
-        return nothing_yet("tensors with histograms", len(run.tensors()))
+        return nothing_yet(run, "tensors with histograms")
     chosen = chosen_steps(run.steps(mode=at_mode, tensor=name), at, step, slices)
     if not len(chosen):
         return empty(f"{name} has no data in mode {at_mode}.", "Choose another mode.")

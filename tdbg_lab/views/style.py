@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd  # noqa: F401
 from plotly import graph_objects as go
 
+from tdbg_lab.records import RunStatus
 from tdbg_lab.views.labels import count, full, number, safe
 from tdbg_lab.views.palette import BAD, GRID, MUTED
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.analysis.value_axis import ValueAxis
+    from tdbg_lab.run import Run
 
 __all__ = [
     "SIDE_LEGEND",
@@ -176,20 +178,24 @@ def empty(message: str, hint: str = "") -> go.Figure:
     return describe(figure, f"{message} {hint}".strip(), x_axes=(), empty=True)
 
 
-def nothing_yet(what: str, known: int) -> go.Figure:
+def nothing_yet(run: Run, what: str) -> go.Figure:
     """The empty state of a view of tensors: the run has none yet, or none of this sort.
 
     Parameters
     ----------
     what
         What the view would show, plural: ``"gradients"``.
-    known
-        How many tensors the run has at all.
     """
-    if known:
+    if run.tensors():
         return empty(
             f"This run has no {what}.",
             f"Choose something else, or capture {what}: tdbg.attach(model, ..., collections=[...]).",
+        )
+    if run.status != RunStatus.RUNNING:
+        return empty(
+            "Nothing was recorded.",
+            "The run ended before its first saved step. Check that the training loop ran, and that "
+            "tdbg.attach(model, optimizer=..., loss=...) was called before it.",
         )
     return empty(
         "No data yet.",

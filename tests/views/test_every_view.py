@@ -8,7 +8,11 @@ import pytest
 from plotly import graph_objects as go
 from plotly import io as pio
 
+from tdbg_lab.records import RunStatus
+from tdbg_lab.run import open_run
+from tdbg_lab.store import create_run
 from tdbg_lab.views import call_view, figure_json, list_views
+from tdbg_lab.views.style import caption_of
 
 NAMES = (
     "scalars",
@@ -85,6 +89,15 @@ def test_view_on_an_empty_run_says_what_to_do(name, nothing):
     figure = call_view(nothing, name)
     assert not figure.data
     assert len(figure.layout.annotations[0].text) > 20
+
+
+@pytest.mark.parametrize("name", ["scalars", "histogram", "slices", "statistics", "overview", "distribution"])
+def test_view_on_a_run_that_ended_without_data_promises_none(name, tmp_path):
+    folder = create_run(tmp_path / "ended")
+    folder.set_status(RunStatus.FINISHED)
+    assert caption_of(call_view(open_run(folder.path), name)).startswith(
+        "Nothing was recorded. The run ended"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

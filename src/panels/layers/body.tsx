@@ -263,7 +263,11 @@ function NoLayers(props: {
         </EmptyState>
       );
     case 'ready':
-      return (
+      return run.summary?.status !== 'running' ? (
+        <EmptyState title={trans.__('Nothing was recorded')}>
+          {trans.__('The run ended before its first saved step.')}
+        </EmptyState>
+      ) : (
         <EmptyState title={trans.__('Nothing recorded yet')}>
           {trans.__('Layers appear with the first saved step.')}
         </EmptyState>
