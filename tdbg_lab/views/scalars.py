@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -272,6 +273,6 @@ def _room(values: NDArray[np.float64], *, log_y: bool) -> dict[str, Any]:
 
 def _caption(trace: dict[str, Any], name: str, shown: int) -> str:
     """The number of scalars, and where the first one stands."""
-    values = trace["y"][np.isfinite(trace["y"])]
-    last = f"; {name} is {number(float(values[-1]))} at step {int(trace['x'][-1]):,}" if len(values) else ""
-    return f"{count(shown, 'scalar')} over steps{last}."
+    value = float(trace["y"][-1])
+    stands = number(value) if math.isfinite(value) else "not finite"
+    return f"{count(shown, 'scalar')} over steps; {name} is {stands} at step {int(trace['x'][-1]):,}."

@@ -8,6 +8,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.records import Kind, TensorKey
 from tdbg_lab.views import call_view
 from tdbg_lab.views.scalars import smooth
+from tdbg_lab.views.style import caption_of
 
 
 def _named(figure, name):
@@ -85,6 +86,7 @@ def test_scalars_mark_what_is_not_finite_where_it_happened(broken):
     assert list(marks.x) == [1, 2, 3, 5, 6, 7, 9, 10, 11]
     assert list(marks.text[:3]) == ["NaN", "+inf", "\N{MINUS SIGN}inf"]
     assert np.isfinite(np.asarray(marks.y, dtype=float)).all()
+    assert caption_of(figure) == "1 scalar over steps; loss/bad is not finite at step 11."
 
 
 def test_scalars_of_a_long_run_keep_the_nan_and_both_ends(long):
