@@ -115,7 +115,7 @@ def overview(
     if regex is not None:
         table = table.take([i for i, name in enumerate(table.names) if re.search(regex, name)])
     if not table.names or not len(table.steps):
-        return nothing_yet(run, KIND_TITLES[Kind(kind)])
+        return nothing_yet(run, KIND_TITLES[Kind(kind)], regex)
     wish = colour or ("log" if column.sign == "positive" else "linear")
     heat = _heat(table, column, is_log=wish == "log" and column.sign != "signed")
     figure = new_figure(

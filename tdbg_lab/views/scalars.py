@@ -106,9 +106,9 @@ def scalars(
     """
     keys = _chosen(run, tensors, regex)
     if not keys:
-        if run.tensors():
+        if run.tensors() and not regex:
             return empty("No scalars here.", _MISSING.get(run.info.framework, _MISSING[""]))
-        return nothing_yet(run, "scalars")
+        return nothing_yet(run, "scalars", regex)
     asked = _Asked(
         modes=tuple([Mode(mode)] if mode is not None else run.modes()),
         bounds=step_bounds(steps),

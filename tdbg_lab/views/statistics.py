@@ -83,7 +83,7 @@ def statistics(
     kinds = ("gradient", "weight", "activation", *DISTRIBUTED, "scalar", "loss")
     keys = chosen_tensors(run, tensors, regex, kinds=kinds, mode=at_mode)
     if not keys:
-        return nothing_yet(run, "such tensors")
+        return nothing_yet(run, "such tensors", regex)
     drawn = keys[: _MOST if tensors or regex is not None else _DEFAULT]
     column = COLUMNS[statistic]
     table = run.stats(

@@ -12,7 +12,7 @@ import pandas as pd  # noqa: F401
 from plotly import graph_objects as go
 
 from tdbg_lab.records import RunStatus
-from tdbg_lab.views.labels import count, full, number, safe
+from tdbg_lab.views.labels import count, cut, full, number, safe
 from tdbg_lab.views.palette import BAD, GRID, MUTED
 
 if TYPE_CHECKING:
@@ -178,14 +178,21 @@ def empty(message: str, hint: str = "") -> go.Figure:
     return describe(figure, f"{message} {hint}".strip(), x_axes=(), empty=True)
 
 
-def nothing_yet(run: Run, what: str) -> go.Figure:
+def nothing_yet(run: Run, what: str, regex: str | None = None) -> go.Figure:
     """The empty state of a view of tensors: the run has none yet, or none of this sort.
 
     Parameters
     ----------
     what
         What the view would show, plural: ``"gradients"``.
+    regex
+        Which of them were asked for, if not all.
     """
+    if regex and run.tensors():
+        return empty(
+            f"No {what} match the name pattern {cut(regex, 40)}.",
+            "It is a regular expression, searched in the names: change it, or clear it to see all.",
+        )
     if run.tensors():
         return empty(
             f"This run has no {what}.",

@@ -100,6 +100,13 @@ def test_view_on_a_run_that_ended_without_data_promises_none(name, tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["scalars", "statistics", "overview"])
+def test_view_says_that_no_name_matches_its_pattern(name, plain):
+    caption = caption_of(call_view(plain, name, {"regex": "<b>nosuch"}))
+    assert "match the name pattern <b>nosuch." in caption
+    assert "attach" not in caption
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_view_is_deterministic(name, plain):
     assert figure_json(call_view(plain, name)) == figure_json(call_view(plain, name))
