@@ -11,7 +11,7 @@ import { formatRate, formatStep } from '../../model/format';
 import type { RunModel } from '../../model/run';
 import type { IPanelState, ITdbgService } from '../../tokens';
 import { ShortCost } from '../cost';
-import { runName } from '../name';
+import { missingRun, runName } from '../name';
 import { Popover } from '../popover';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
@@ -47,15 +47,19 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
   const { cursor } = run;
   useSignals(run.changed, cursor.changed, service.views.changed);
   const { summary } = run;
-  const live = summary?.status === 'running';
+  const isGone = run.state === 'missing';
+  const live = summary?.status === 'running' && !isGone;
   const rate = live ? formatRate(summary.steps_per_second) : '';
   return (
     <>
       <span className="jp-TdbgDashboard-run" title={summary?.path}>
-        {summary && <RunStatusIcon status={summary.status} />}
+        {summary && !isGone && <RunStatusIcon status={summary.status} />}
         <span className="jp-TdbgDashboard-name">{runName(run, trans)}</span>
         <span className="jp-TdbgRun-state">
-          {summary && runStatusWord(summary.status, trans)}
+          {summary &&
+            (isGone
+              ? missingRun(run, trans)
+              : runStatusWord(summary.status, trans))}
           {rate && ` · ${rate}`}
         </span>
         {summary && <FindingBadges counts={summary.findings} trans={trans} />}

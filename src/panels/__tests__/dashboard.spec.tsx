@@ -1,0 +1,40 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { CommandRegistry } from '@lumino/commands';
+import { Widget } from '@lumino/widgets';
+import { act } from 'react';
+import { expect, it, vi } from 'vitest';
+
+import { FakeServer, FakeStream, summary } from '../../api/__tests__/fake';
+import { TdbgService } from '../../model/service';
+import { DashboardToolbar } from '../dashboard/toolbar';
+
+vi.hoisted(() => {
+  // What a panel of JupyterLab wants to be there when it is imported.
+  vi.stubGlobal('DragEvent', MouseEvent);
+  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
+  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
+  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+});
+
+it('says over the pictures that their run was deleted', async () => {
+  const client = new FakeServer();
+  const service = new TdbgService({ client, stream: new FakeStream() });
+  const run = service.open('a');
+  run.setSummary(summary({ status: 'running' }));
+  const bar = new DashboardToolbar({
+    run,
+    service,
+    commands: new CommandRegistry(),
+    trans: nullTranslator.load('tdbg_lab'),
+    onAdd: () => undefined
+  });
+  await act(async () => Widget.attach(bar, document.body));
+  expect(bar.node.textContent).toContain('live');
+  expect(bar.node.textContent).toContain('Stop…');
+  await act(async () => run.setMissing());
+  expect(bar.node.textContent).toContain('This run was deleted');
+  expect(bar.node.textContent).not.toContain('live');
+  expect(bar.node.textContent).not.toContain('Stop…');
+  bar.dispose();
+  service.dispose();
+});
