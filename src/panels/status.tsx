@@ -47,7 +47,6 @@ export class StatusItem extends ReactWidget {
       return;
     }
     this._props.service.currentChanged.disconnect(this._onCurrent, this);
-    Signal.clearData(this);
     super.dispose();
   }
 

@@ -6,7 +6,9 @@ import { expect, it, vi } from 'vitest';
 
 import { FakeServer, FakeStream, summary } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
+import { Dashboard } from '../dashboard';
 import { DashboardToolbar } from '../dashboard/toolbar';
+import { PanelRegistry } from '../registry';
 
 vi.hoisted(() => {
   // What a panel of JupyterLab wants to be there when it is imported.
@@ -36,5 +38,25 @@ it('says over the pictures that their run was deleted', async () => {
   expect(bar.node.textContent).not.toContain('live');
   expect(bar.node.textContent).not.toContain('Stop…');
   bar.dispose();
+  service.dispose();
+});
+
+it('tells when it is closed: what keeps track of it could not open it again', () => {
+  const service = new TdbgService({
+    client: new FakeServer(),
+    stream: new FakeStream()
+  });
+  const dashboard = new Dashboard({
+    id: 'd',
+    run: service.open('a'),
+    service,
+    commands: new CommandRegistry(),
+    trans: nullTranslator.load('tdbg_lab'),
+    panels: new PanelRegistry({ createView: async () => new Widget() })
+  });
+  const onDisposed = vi.fn();
+  dashboard.disposed.connect(onDisposed);
+  dashboard.dispose();
+  expect(onDisposed).toHaveBeenCalledOnce();
   service.dispose();
 });

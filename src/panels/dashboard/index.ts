@@ -104,7 +104,6 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
     this.content.layoutModified.disconnect(this._onLayout, this);
     this.run.changed.disconnect(this._onChange, this);
     this._hold.dispose();
-    Signal.clearData(this);
     super.dispose();
   }
 
