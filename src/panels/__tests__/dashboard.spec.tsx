@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 
 import { FakeServer, FakeStream, summary } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
@@ -41,22 +41,42 @@ it('says over the pictures that their run was deleted', async () => {
   service.dispose();
 });
 
-it('tells when it is closed: what keeps track of it could not open it again', () => {
+describe('Dashboard', () => {
   const service = new TdbgService({
     client: new FakeServer(),
     stream: new FakeStream()
   });
-  const dashboard = new Dashboard({
-    id: 'd',
-    run: service.open('a'),
-    service,
-    commands: new CommandRegistry(),
-    trans: nullTranslator.load('tdbg_lab'),
-    panels: new PanelRegistry({ createView: async () => new Widget() })
+  const tiles: Widget[] = [];
+  const create = (): Dashboard =>
+    new Dashboard({
+      id: 'd',
+      run: service.open('a'),
+      service,
+      commands: new CommandRegistry(),
+      trans: nullTranslator.load('tdbg_lab'),
+      panels: new PanelRegistry({
+        createView: async () => {
+          const tile = new Widget();
+          tiles.push(tile);
+          return tile;
+        }
+      })
+    });
+  afterAll(() => service.dispose());
+
+  it('tells when it is closed: what keeps track of it could not open it again', () => {
+    const dashboard = create();
+    const onDisposed = vi.fn();
+    dashboard.disposed.connect(onDisposed);
+    dashboard.dispose();
+    expect(onDisposed).toHaveBeenCalledOnce();
   });
-  const onDisposed = vi.fn();
-  dashboard.disposed.connect(onDisposed);
-  dashboard.dispose();
-  expect(onDisposed).toHaveBeenCalledOnce();
-  service.dispose();
+
+  it('takes its pictures along when it is closed', async () => {
+    const dashboard = create();
+    await dashboard.fill(null);
+    expect(tiles.length).toBeGreaterThan(1);
+    dashboard.dispose();
+    expect(tiles.every(tile => tile.isDisposed)).toBe(true);
+  });
 });

@@ -104,6 +104,8 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
     this.content.layoutModified.disconnect(this._onLayout, this);
     this.run.changed.disconnect(this._onChange, this);
     this._hold.dispose();
+    // A dock panel that is disposed leaves its widgets alone.
+    [...this.content.widgets()].forEach(tile => tile.dispose());
     super.dispose();
   }
 
