@@ -210,6 +210,8 @@ export class RunModel implements IDisposable {
   }
 
   private async _fetch(): Promise<void> {
+    const turn = ++this._turn;
+    const isWanted = (): boolean => !this._isDisposed && turn > this._answered;
     try {
       const [detail, tensors, rules, steps] = await Promise.all([
         this._client.run(this.id),
@@ -217,9 +219,10 @@ export class RunModel implements IDisposable {
         this._client.rules(this.id),
         this._client.steps(this.id)
       ]);
-      if (this._isDisposed) {
+      if (!isWanted()) {
         return;
       }
+      this._answered = turn;
       this._error = '';
       this._state = 'ready';
       this._detail = detail;
@@ -234,7 +237,7 @@ export class RunModel implements IDisposable {
         this._versionChanged.emit(detail.version);
       }
     } catch (error) {
-      if (this._isDisposed) {
+      if (!isWanted()) {
         return;
       }
       if (httpStatus(error) === 404) {
@@ -265,6 +268,8 @@ export class RunModel implements IDisposable {
     }
   }
 
+  /** Turn of the last answer: one to an earlier question may come after it. */
+  private _answered = 0;
   private _changed = new Signal<this, void>(this);
   private _client: ITdbgClient;
   private _detail: IRunDetail | null = null;
@@ -280,6 +285,8 @@ export class RunModel implements IDisposable {
   private _tensorSignature = '';
   private _tensors: ReadonlyArray<ITensorInfo> = [];
   private _tensorsChanged = new Signal<this, void>(this);
+  /** Number of times that everything was asked for. */
+  private _turn = 0;
   private _users = 0;
   private _version = -1;
   private _versionChanged = new Signal<this, number>(this);

@@ -210,6 +210,22 @@ describe('TdbgService', () => {
     expect(service.runs.all).toEqual([]);
   });
 
+  it('does not go back to an answer that was asked for earlier', async () => {
+    service.start();
+    await pass(100);
+    const old = await server.run('a');
+    let answer: (detail: typeof old) => void = () => undefined;
+    vi.spyOn(server, 'run').mockImplementationOnce(
+      () => new Promise(resolve => (answer = resolve))
+    );
+    service.setCurrent('a');
+    await service.edit('a', { name: 'better' });
+    expect(service.current?.name).toBe('better');
+    answer(old);
+    await pass(100);
+    expect(service.current?.name).toBe('better');
+  });
+
   it('can be disposed twice', () => {
     service.dispose();
     service.dispose();
