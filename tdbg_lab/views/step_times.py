@@ -194,7 +194,7 @@ def _line(figure: go.Figure, at: float, name: str, *, wide: bool) -> None:
         line={"color": MUTED, "width": 1.3, "dash": "dot"},
     )
     figure.add_annotation(
-        small(name, x=math.log10(max(at, _LEAST_MS)) if wide else at, xref="x", xanchor="left", y=1)
+        small(name, x=math.log10(max(at, _LEAST_MS)) if wide else at, xref="x", xanchor="left", yanchor="top")
     )
 
 
