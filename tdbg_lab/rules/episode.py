@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding
 
-__all__ = ["SEVERITIES", "Change", "Episodes", "News"]
+__all__ = ["MOST", "SEVERITIES", "Change", "Episodes", "News"]
 
 SEVERITIES = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
 """Mildest first."""
+
+
+MOST = 256
+"""Findings of one rule. One that comes and goes for days must not crowd out those of others."""
 
 
 class News(Enum):
@@ -46,7 +50,7 @@ class Episodes:
     """Findings of one rule.
 
     Answers about a trouble that is open extend its finding; it closes after `calm` checked steps
-    without one. What comes after that is another finding.
+    without one. What comes after that is another finding, up to `MOST` of them: then the last one goes on.
 
     Parameters
     ----------
@@ -98,6 +102,9 @@ class Episodes:
                 return None
         if self.active is None:
             self._doubted.clear()
+            if len(self._findings) >= MOST and (last := self._last_of_its_own()) is not None:
+                self.active = last
+                return self._extend(last, answer)
             found = replace(answer, id=_identity(answer), time_ns=answer.time_ns or time.time_ns())
             self.active = self._findings[found.id] = found
             return Change(found, News.NEW, answer.severity)
@@ -116,6 +123,10 @@ class Episodes:
             raise ConflictError("There is no open finding to change.")
         self.active = self._findings[self.active.id] = replace(self.active, **changes)
         return self.active
+
+    def _last_of_its_own(self) -> Finding | None:
+        """The last finding that follows from no other, whose severity is the rule's own."""
+        return next((one for one in reversed(self._findings.values()) if not one.cause), None)
 
     def _extend(self, old: Finding, answer: Finding) -> Change | None:
         worse = not old.cause and SEVERITIES.index(answer.severity) > SEVERITIES.index(old.severity)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tdbg_lab.records import Finding, Severity
-from tdbg_lab.rules.episode import Episodes, News
+from tdbg_lab.rules.episode import MOST, Episodes, News
 
 
 def answer(step: int, *, tensor: str = "a", severity: Severity = Severity.WARNING) -> Finding:
@@ -32,6 +32,18 @@ def test_trouble_after_a_calm_is_another_finding() -> None:
     first, second = episodes.findings
     assert first.id != second.id
     assert (first.step_last, second.step_first) == (0, 4)
+
+
+def test_trouble_that_comes_and_goes_for_long_is_a_number_of_findings() -> None:
+    episodes = Episodes(calm=1)
+    for step in range(0, 4 * MOST, 2):
+        episodes.take(step, answer(step))
+        episodes.take(step + 1, None)
+    assert len(episodes.findings) == MOST
+    assert (episodes.findings[-1].step_first, episodes.findings[-1].step_last) == (2 * MOST - 2, 4 * MOST - 2)
+    change = episodes.take(4 * MOST, answer(4 * MOST, severity=Severity.CRITICAL))
+    assert change is not None
+    assert change.news is News.WORSE
 
 
 def test_worse_trouble_is_news_and_never_gets_better_again() -> None:
