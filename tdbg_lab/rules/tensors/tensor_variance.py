@@ -183,8 +183,14 @@ def _signal(frame: Frame, row: int) -> float:
 
 
 def _inputs(key: TensorKey) -> int:
-    """Inputs of one unit, for either order of the axes: all but the largest axis."""
-    return math.prod(key.shape) // max(key.shape) if len(key.shape) > 1 and min(key.shape) > 0 else 0
+    """Inputs of one unit, for either order of the axes: all but the largest axis.
+
+    None of a vector with axes of one before it, as the token of classes is: it is added, not multiplied by.
+    """
+    if len(key.shape) < 2 or min(key.shape) == 0:
+        return 0
+    inputs = math.prod(key.shape) // max(key.shape)
+    return 0 if inputs == 1 and len(key.shape) > 2 else inputs
 
 
 @remembered

@@ -28,6 +28,25 @@ def test_tiny_weights_are_found_where_the_loss_stays(tmp_path: Path, scale: floa
     assert [one.tensor for one in check_run(run, [TensorVariance()])[0]] == found
 
 
+class WithToken(nn.Module):
+    """A vector of its own in front of a network, as a vision transformer has one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = nn.Parameter(1e-6 * torch.randn(1, 1, 64))
+        self.body = nets.mlp(32, 3, nn.Tanh)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x + self.token[0])
+
+
+def test_a_vector_that_begins_small_is_no_matrix(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = WithToken()
+    run = nets.train(tmp_path / "run", model, torch.optim.SGD(model.parameters(), 1e-9), steps=120)
+    assert check_run(run, [TensorVariance()])[0] == []
+
+
 @pytest.mark.parametrize(
     ("limits", "fires"), [({"max_threshold": 0.24}, True), ({"max_threshold": 0.25}, False)]
 )
