@@ -53,6 +53,29 @@ def test_output_before_in_place_relu_is_captured_as_it_left_its_module(attach):
     assert len(stats.channel_zero_frac) == 16
 
 
+class PassesOn(nn.Module):
+    """Gives what came in beside what it computes, as layers of sentence encoders do."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(10, 4))
+
+    def forward(self, words):
+        vectors = self.weight[words["ids"]]
+        return {**words, "vectors": vectors, "best": vectors.argmax(dim=-1)}
+
+
+def test_whole_numbers_that_a_layer_passes_on_are_no_activations(attach):
+    model = nn.Sequential(PassesOn())
+    handle = attach(model)
+    ids = torch.tensor([[1, 2, 3], [4, 5, 0]])
+    model({"ids": ids, "segments": torch.zeros_like(ids), "mask": ids > 0})
+    handle.detach()
+    activations = handle.run.tensor_names(kind="activation")
+    assert activations == ["activation/0"]
+    assert handle.run.tensor("activation/0").key.shape == (2, 3, 4)
+
+
 def test_unit_that_never_fires_shows_in_its_channel(attach):
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
     with torch.no_grad():

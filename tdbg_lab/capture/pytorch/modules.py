@@ -14,7 +14,7 @@ from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, layer_marks
 from tdbg_lab.capture.pytorch.known import KnownTensors
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
-from tdbg_lab.capture.pytorch.values import tensors_in
+from tdbg_lab.capture.pytorch.values import activations_in, tensors_in
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.tensors import default_channel_axis, says_its_axis
 from tdbg_lab.stats.transforms import unwrapped
@@ -128,7 +128,7 @@ class ModuleProbe:
             due &= engine.mask  # it may have begun another mode
         if self._visit != engine.visit:
             self._visit, self._calls = engine.visit, 0
-        tensors = tensors_in(values if self.kind is Kind.INPUT else values[1])
+        tensors = tensors_in(values) if self.kind is Kind.INPUT else activations_in(values[1])
         found: list[tuple[torch.Tensor, Known]] = []
         for tensor in map(unwrapped, tensors):
             index = self._calls

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLAIN",
+    "activations_in",
     "distributed",
     "dtype_name",
     "even_rows",
@@ -43,6 +44,14 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     _gather(value, found, 0)
     return found
+
+
+def activations_in(output: Any) -> list[torch.Tensor]:
+    """Tensors in an output, without the whole numbers beside others: ids, masks and indices are passed on."""
+    tensors = tensors_in(output)
+    if len(tensors) < 2:
+        return tensors
+    return [one for one in tensors if one.is_floating_point() or one.is_complex()] or tensors
 
 
 def _gather(value: Any, found: list[torch.Tensor], depth: int) -> None:
