@@ -17,7 +17,7 @@ _NOT_THE_PROGRAM = ("torch.", "keras.", "tensorflow.", "tdbg_lab.", "importlib."
 
 
 def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None = None) -> dict[str, Any]:
-    """Each thing by its path (by id), the name of a variable or a model that holds it, or its class.
+    """Each thing by its path (by id), the name of a model that keeps it, of a variable, or its class.
 
     One thing alone by ``""``.
     """
@@ -27,8 +27,8 @@ def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None =
     frames = _program_frames()
     named: dict[str, Any] = {}
     for thing in things:
-        name = known.get(id(thing)) or _variable(thing, frames) or _part(thing, frames)
-        name = name or type(thing).__name__.lower()
+        name = known.get(id(thing)) or _keeper(thing, frames) or _variable(thing, frames)
+        name = name or _part(thing, frames) or type(thing).__name__.lower()
         unique, number = name, 2
         while unique in named:
             unique, number = f"{name}{number}", number + 1
@@ -37,9 +37,9 @@ def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None =
 
 
 def visible(things: Sequence[Any]) -> list[Any]:
-    """Those that a variable holds which the running functions of the program can see."""
+    """Those that the running functions of the program can see: held by a variable, or by a model in one."""
     frames = _program_frames()
-    return [thing for thing in things if _variable(thing, frames)]
+    return [thing for thing in things if _variable(thing, frames) or _keeper(thing, frames)]
 
 
 def lasting(model: nn.Module, optimizers: Sequence[Any]) -> nn.Module:
@@ -80,14 +80,28 @@ def _variable(thing: Any, frames: Sequence[FrameType]) -> str:
 
 def _part(thing: Any, frames: Sequence[FrameType]) -> str:
     """What a model calls it that the program holds: one whose parts are called, and not itself."""
-    for place in _places(frames):
-        for holder in list(place.values()):
-            if not hasattr(type(holder), "named_children"):  # a lazy object that is asked would load itself
-                continue
-            for name, part in list(vars(holder).get("_modules", {}).items()):
-                if part is thing:
-                    return str(name)
+    for _, holder in _models(frames):
+        for name, part in list(vars(holder).get("_modules", {}).items()):
+            if part is thing:
+                return str(name)
     return ""
+
+
+def _keeper(thing: Any, frames: Sequence[FrameType]) -> str:
+    """What the program calls the model that keeps this optimizer alone, as each network of an agent does."""
+    for name, holder in _models(frames):
+        kept = [one for one in list(vars(holder).values()) if hasattr(type(one), "add_param_group")]
+        if name != "self" and len(kept) == 1 and kept[0] is thing:
+            return name
+    return ""
+
+
+def _models(frames: Sequence[FrameType]) -> Iterator[tuple[str, Any]]:
+    """Models that variables hold, by what these are called."""
+    for place in _places(frames):
+        for name, value in list(place.items()):
+            if hasattr(type(value), "named_children"):  # a lazy object that is asked would load itself
+                yield str(name), value
 
 
 def _places(frames: Sequence[FrameType]) -> Iterator[Mapping[str, Any]]:

@@ -45,6 +45,10 @@ _MAX_PASSES = 64
 _MAX_FRUITLESS = 32
 """Models in a row that nobody was found to train, after which the step of an optimizer is waited for: a
 program that makes a layer anew in each forward would be searched at each."""
+_SCRIPTED = (
+    "what trains is compiled by TorchScript, which takes no hooks: expected a plain module; called as "
+    "torch.nn.Sequential(model), its parameters and gradients are seen"
+)
 _ABOUT_OUR_HOOK = "Using .torch.compile.module.. when there are global hooks on modules"
 """PyTorch warns about the hook, of which the program knows nothing."""
 
@@ -206,6 +210,10 @@ class TorchFinder:
     def _begin(
         self, roots: dict[str, nn.Module], optimizers: list[Optimizer] | None, *, called: nn.Module | None
     ) -> None:
+        roots = {name: one for name, one in roots.items() if not isinstance(one, torch.jit.ScriptModule)}
+        if not roots:
+            self._watch.missed = _SCRIPTED
+            return
         handle = attach(
             roots,
             optimizer=None if optimizers is None else named_as_in_program(optimizers),

@@ -189,6 +189,47 @@ def test_both_models_of_a_gan_are_one_run_under_their_names(watched):
         assert run.scalars(f"loss/objective/{player}").values.tolist() == pytest.approx(wanted)
 
 
+class Player(nn.Module):
+    """A network that keeps its own optimizer, as those of agents do."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.body = nn.Linear(inputs, 1)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.01)
+
+    def forward(self, x):
+        return self.body(x)
+
+    def act(self, x):
+        return torch.tanh(self(x))
+
+
+class Learner:
+    """It moves its critic and its actor in turn."""
+
+    def __init__(self):
+        self.actor, self.critic = Player(3), Player(4)
+
+    def learn(self, n=4):
+        for _ in range(n):
+            state = torch.randn(6, 3)
+            action = self.actor.act(state)
+            told = self.critic(torch.cat([state, action.detach()], dim=1))
+            self.critic.optimizer.zero_grad()
+            functional.mse_loss(told, state.sum(dim=1, keepdim=True)).backward()
+            self.critic.optimizer.step()
+            self.actor.optimizer.zero_grad()
+            (-self.critic(torch.cat([state, action], dim=1)).mean()).backward()
+            self.actor.optimizer.step()
+
+
+def test_optimizers_that_networks_of_an_agent_keep_are_named_after_them(watched):
+    (run,) = watched(lambda: Learner().learn())
+    losses = {name: run.scalars(name).steps.tolist() for name in run.tensor_names(kind="loss")}
+    assert losses == {"loss/objective/actor": [0, 1, 2, 3], "loss/objective/critic": [0, 1, 2, 3]}
+    everywhere(run, "activation/critic.body", "gradient/actor.body.weight", "optimizer/lr/critic.0")
+
+
 def test_player_that_steps_more_often_than_the_other_has_all_its_losses(watched):
     def program():
         generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
@@ -493,6 +534,21 @@ class Agent(nn.Module):
 
     def judge(self, x):
         return self.actor(x).square().mean() + self.critic(x).square().mean()
+
+
+def test_a_model_of_torchscript_is_told_and_later_trainings_are_looked_for(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    watch = AutoWatch({"store": "runs/auto", "save_every": 1, "profiler": False})
+    with watch:
+        scripted = torch.jit.script(net())
+        gc.collect()  # the plain one, which would be captured instead
+        steps(scripted, torch.optim.SGD(scripted.parameters(), lr=0.1), nn.CrossEntropyLoss())
+        assert "compiled by TorchScript" in watch.summary()
+        assert "no training was seen" not in watch.summary()
+        train()
+    assert caplog.records == []
+    (path,) = watch.run_paths
+    everywhere(tdbg.open_run(path), "activation/0", "loss/CrossEntropyLoss")
 
 
 def test_parts_of_a_model_that_nobody_calls_itself_are_named_as_it_names_them(watched):
