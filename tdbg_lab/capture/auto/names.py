@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-__all__ = ["lasting", "named_as_in_program", "visible"]
+__all__ = ["lasting", "let_go", "named_as_in_program", "visible"]
 
 _NOT_THE_PROGRAM = ("torch.", "keras.", "tensorflow.", "tdbg_lab.", "importlib.")
 
@@ -34,6 +34,12 @@ def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None =
             unique, number = f"{name}{number}", number + 1
         named[unique] = thing
     return named
+
+
+def let_go() -> None:
+    """Hold no former values of the program's variables: before Python 3.13 each look keeps what it saw."""
+    for frame in _program_frames():
+        frame.f_locals  # noqa: B018 - replaces what the last look has kept
 
 
 def visible(things: Sequence[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.living import Living, is_reached, parameter_ids
-from tdbg_lab.capture.auto.names import lasting, named_as_in_program, visible
+from tdbg_lab.capture.auto.names import lasting, let_go, named_as_in_program, visible
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.backward import follow, latest, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
@@ -179,6 +179,7 @@ class TorchFinder:
 
     def _look_around(self) -> Living:
         """What the program holds now; an optimizer within another one needs no look of its own."""
+        let_go()
         living = Living.now()
         self._met.update(living.inner())
         return living
@@ -219,6 +220,7 @@ class TorchFinder:
             optimizer=None if optimizers is None else named_as_in_program(optimizers),
             **self._watch.next_settings(),
         )
+        self._end_earlier(roots)
         self._watch.begun(handle)
         self._fruitless = 0
         self._met.update(optimizers or ())
@@ -227,6 +229,15 @@ class TorchFinder:
         put_around = any(_is_within(root, called) and root is not called for root in roots.values())
         if called is not None and not put_around and isinstance(handle.session, TorchSession):
             handle.session.catch_up(called)
+
+    def _end_earlier(self, roots: dict[str, nn.Module]) -> None:
+        """End the trainings of these models that nothing moves any longer, as with another head."""
+        for handle in self._watch.handles():
+            session = handle.session
+            if not isinstance(session, TorchSession) or not session.lost_its_optimizers:
+                continue
+            if any(session.covers(root) for root in roots.values()):
+                handle.detach()
 
     # -- losses -----------------------------------------------------------------------------------
 

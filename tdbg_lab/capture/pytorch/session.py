@@ -115,6 +115,7 @@ class TorchSession:
         self._in_step_hook = False
         self._told = False
         self._losses: list[BoundaryHook] = []
+        self._was_optimized = bool(optimizers)
         self._stance = EagerStance(allowed=engine.plan.config.run_eager)
         self._layers = LayerHooks(fixed=not self._stance.allowed)  # compiled code is called with them
         engine.layers = ref(self._layers)
@@ -293,6 +294,11 @@ class TorchSession:
     def _holds_all_of(self, module: nn.Module) -> bool:
         own = {id(value) for _, value in self.parameters.live()}
         return all(id(one) in own for one in module.parameters() if one.requires_grad)
+
+    @property
+    def lost_its_optimizers(self) -> bool:
+        """Whether it was given optimizers, and the program has none of them any longer."""
+        return self._was_optimized and not len(self.watch)
 
     def moves(self, parameters: set[int]) -> bool:
         """Whether one of these parameters (by id) belongs to the models."""

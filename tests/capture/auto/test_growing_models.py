@@ -55,7 +55,25 @@ def test_optimizer_for_the_grown_model_begins_a_run_of_all_of_it(watched):
     def before(step, model, optimizer):
         return torch.optim.SGD([*model.parameters(), *model.grow()], lr=0.1) if step == 8 else optimizer
 
-    assert "between.0.weight" in watched(lambda: grown(before))[-1].tensor_names(kind="weight")
+    first, second = watched(lambda: grown(before))
+    assert "between.0.weight" in second.tensor_names(kind="weight")
+    assert [first.last_step, second.last_step] == [8, 15]  # the step in which it is noticed is in both
+
+
+def test_run_of_a_model_ends_when_a_new_head_is_trained_in_place_of_its_own(watched):
+    def program():
+        model, criterion = Growing(), nn.CrossEntropyLoss()
+        model.first.requires_grad_(requires_grad=False)
+        for _ in range(2):
+            model.last = nn.Linear(8, 3)
+            optimizer = torch.optim.SGD(model.last.parameters(), lr=0.1)
+            for _ in range(6):
+                optimizer.zero_grad()
+                criterion(model(torch.randn(6, 4)), torch.randint(0, 3, (6,))).backward()
+                optimizer.step()
+
+    first, second = watched(program)
+    assert [first.last_step, second.last_step] == [6, 5]
 
 
 def test_added_layer_is_seen_after_one_that_is_no_part_of_the_model_was_told_of(watched, caplog):
