@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Severity, ViewRef
-from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.consequences import NOT_MOVED
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, facts_below, lasting, noted, worst
 
@@ -32,7 +32,7 @@ class SkippedSteps(LoopRule):
     patience: int = 3
     """Steps in a row with a loss of at least one."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "unchanged_tensor", "weight_update_ratio")
+    explains: ClassVar[tuple[str, ...]] = NOT_MOVED
     _ADVICE: ClassVar = (
         "Call optimizer.step() after each backward pass, before gradients are reset: that of each optimizer.",
         "To accumulate over micro-batches, call zero_grad only when a step was made.",

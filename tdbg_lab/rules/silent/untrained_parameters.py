@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Kind, Severity, ViewRef
 from tdbg_lab.rules.base import Needs
-from tdbg_lab.rules.consequences import NOT_LEARNING
+from tdbg_lab.rules.consequences import NOT_MOVED
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.cut_off import cut_off
 from tdbg_lab.rules.silent.fresh_head import fresh_head
@@ -46,7 +46,7 @@ class ParametersWithoutOptimizer(LoopRule):
     patience: int = 3
     """Steps in a row with a gradient and without a change."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "unchanged_tensor", "weight_update_ratio")
+    explains: ClassVar[tuple[str, ...]] = NOT_MOVED
     _ADVICE: ClassVar = (
         "Make the optimizer after the model is complete, or call optimizer.add_param_group for new layers.",
         "Give the optimizer the parameters of every part: itertools.chain(a.parameters(), b.parameters()).",
@@ -108,7 +108,7 @@ class ParametersWithoutGradient(LoopRule):
     patience: int = 4
     """Steps in a row without a gradient."""
 
-    explains: ClassVar[tuple[str, ...]] = (*NOT_LEARNING, "unchanged_tensor", "weight_update_ratio")
+    explains: ClassVar[tuple[str, ...]] = NOT_MOVED
     _ADVICE: ClassVar = (
         "Look for detach(), .data, .item(), numpy() or torch.no_grad() between this layer and the loss.",
         "Check that the loss is computed from the output that this layer leads to.",

@@ -51,6 +51,22 @@ def test_same_order_each_epoch_is_found_in_the_second_one(tmp_path, per_epoch, s
     assert finding.evidence["batches_per_epoch_count"] == per_epoch
 
 
+def test_steps_that_move_only_the_head_are_no_second_trouble(tmp_path):
+    """That the others do not move looks like a learning rate that is far too low."""
+
+    class HeadAlone(Loop):
+        steps, save_every = 160, 5
+
+        def make_optimizer(self):
+            return torch.optim.SGD(self.model[6].parameters(), lr=0.01)
+
+    found = run_rules(HeadAlone().run(tmp_path / "run"), ["parameters_without_optimizer", "learning_rate"])
+    assert [(one.rule, bool(one.cause)) for one in found] == [
+        ("parameters_without_optimizer", False),
+        ("learning_rate", True),
+    ]
+
+
 def test_going_back_after_the_loss_rose_is_meant(tmp_path):
     class GoingBack(Loop):
         steps, save_every = 110, 1
