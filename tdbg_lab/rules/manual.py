@@ -30,7 +30,7 @@ class Threshold(NamedTuple):
 
 def description_of(cls: type[Rule]) -> list[str]:
     """Paragraphs of the text of a rule, each in one line."""
-    return [" ".join(text.split()) for text in inspect.cleandoc(cls.__doc__ or "").split("\n\n")]
+    return [_line(text) for text in inspect.cleandoc(cls.__doc__ or "").split("\n\n")]
 
 
 def thresholds_of(cls: type[Rule]) -> list[Threshold]:
@@ -64,8 +64,13 @@ def _field_docs(cls: type) -> dict[str, str]:
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
             text = _text(after)
             if text is not None:
-                docs[line.target.id] = " ".join(text.split())
+                docs[line.target.id] = _line(text)
     return docs
+
+
+def _line(text: str) -> str:
+    """Text in one line, with code marked as people write it, not as docstrings do."""
+    return " ".join(text.split()).replace("``", "`")
 
 
 def _text(node: ast.stmt) -> str | None:

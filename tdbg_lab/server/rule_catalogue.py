@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from tdbg_lab.server.jsonable import jsonable
@@ -14,14 +16,20 @@ __all__ = ["catalogue"]
 
 MAX_HELP_CHARS = 2000
 
+_reading = Lock()
+"""Sources are read by one thread at a time: Python 3.11 may fail where two of them parse at once."""
+
 
 def catalogue() -> list[RuleJson]:
     """Every rule of ours and of installed packages, by name."""
     from tdbg_lab.rules.registry import list_rules
 
-    return [_told(cls) for cls in list_rules()]
+    with _reading:
+        # mypy takes the hash of an instance for that of its class.
+        return [_told(cls) for cls in list_rules()]  # type: ignore[arg-type]
 
 
+@cache
 def _told(cls: type[Rule]) -> RuleJson:
     from tdbg_lab.rules.manual import description_of, thresholds_of
 

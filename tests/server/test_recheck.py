@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tdbg_lab.rules import manual
+from tdbg_lab.server import rule_catalogue
 from tdbg_lab.testing import fake_run
 from tests.server.conftest import ReadOnly
 
@@ -120,3 +124,26 @@ async def test_catalogue_explains_rules_and_thresholds(tdbg_fetch):
     assert "actions" not in thresholds
     assert thresholds["threshold_layer"]["type"] == "float"
     assert thresholds["threshold_layer"]["help"]
+    assert not [name for name, rule in rules.items() if "``" in str(rule)]
+
+
+def test_catalogue_is_read_once_and_by_one_thread_at_a_time(monkeypatch):
+    """Python 3.11 may fail with a SystemError where two threads parse sources at once."""
+    inside, together, read = 0, 0, []
+
+    def slow(cls):
+        nonlocal inside, together
+        inside += 1
+        together = max(together, inside)
+        time.sleep(0.002)
+        read.append(cls)
+        inside -= 1
+        return []
+
+    monkeypatch.setattr(manual, "thresholds_of", slow)
+    rule_catalogue._told.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda _: rule_catalogue.catalogue(), range(4)))
+    rule_catalogue._told.cache_clear()
+    assert all(one == told[0] for one in told)
+    assert (together, len(read)) == (1, len(set(read)))
