@@ -89,20 +89,13 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
     setScrollTop(list.scrollTop);
   };
 
-  React.useEffect(() => {
-    if (props.reveal) {
-      scrollTo(items.findIndex(item => keyOf(item) === props.reveal));
-    }
-  }, [props.reveal]);
+  const indexOf = (key: string | null | undefined): number =>
+    key === null || key === undefined
+      ? -1
+      : items.findIndex(item => keyOf(item) === key);
 
-  React.useEffect(() => {
-    if (props.edited) {
-      scrollTo(items.findIndex(item => keyOf(item) === props.edited));
-    }
-  }, [props.edited]);
-
-  const indexOf = (key: string | null): number =>
-    key === null ? -1 : items.findIndex(item => keyOf(item) === key);
+  React.useEffect(() => scrollTo(indexOf(props.reveal)), [props.reveal]);
+  React.useEffect(() => scrollTo(indexOf(props.edited)), [props.edited]);
 
   const focusRow = (index: number): void => {
     if (items.length > 0) {
@@ -161,7 +154,7 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
         // A press on a row must not move the rows away from under the pointer.
         const byKey = event.currentTarget.matches(':focus-visible');
         if (event.target === node.current && focused < 0 && byKey) {
-          const current = indexOf(props.reveal ?? null);
+          const current = indexOf(props.reveal);
           focusRow(Math.max(current, 0));
         }
       }}
