@@ -20,8 +20,6 @@ __all__ = ["MOST", "SEVERITIES", "Change", "Episodes", "News"]
 
 SEVERITIES = (Severity.NOTICE, Severity.WARNING, Severity.CRITICAL)
 """Mildest first."""
-
-
 MOST = 256
 """Findings of one rule. One that comes and goes for days must not crowd out those of others."""
 
