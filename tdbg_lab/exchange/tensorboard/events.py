@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -177,6 +177,23 @@ def _from_tensor(message: bytes, plugin: str) -> float | Histogram | None:
 
 def _tensor(message: bytes) -> NDArray[np.float64] | None:
     """A tensor of numbers; None for another type or when it does not fit its shape."""
+    dtype, shape, content, loose = _tensor_fields(message)
+    wanted = math.prod(map(float, shape))  # 1 for no dimension, infinite for many large ones
+    if dtype not in _TENSOR_DTYPES or not 0 < wanted <= _MAX_VALUES:
+        return None
+    size = int(wanted)
+    if content:
+        flat = _whole(content, _TENSOR_DTYPES[dtype])
+        flat = (flat.astype(np.uint32) << 16).view(np.float32) if dtype == _BFLOAT16 else flat
+    elif loose:
+        flat = np.array(loose if len(loose) == size else loose[:1] * size)  # one value may stand for all
+    else:
+        flat = np.zeros(size)  # all default values are left out of the message
+    return flat.astype(np.float64).reshape(shape) if flat.size == size else None
+
+
+def _tensor_fields(message: bytes) -> tuple[int, list[int], bytes, list[float]]:
+    """Number of the type, shape, values as bytes, and values one by one, of which a message has either."""
     dtype, shape, content, loose = 0, [], b"", []
     for number, _, value in fields(message):
         if number == 1 and isinstance(value, int):
@@ -186,30 +203,15 @@ def _tensor(message: bytes) -> NDArray[np.float64] | None:
         elif number == 4 and isinstance(value, bytes):
             content = value
         elif number in _PACKED and isinstance(value, bytes):
-            loose += np.frombuffer(
-                value[: len(value) // 4 * 4 if number == 5 else len(value) // 8 * 8], _PACKED[number]
-            ).tolist()
+            loose += _whole(value, _PACKED[number]).tolist()
         elif number in _VARINTS and isinstance(value, int):
             loose.append(float(value - (1 << 64) if value >= 1 << 63 else value))
-    wanted = math.prod(map(float, shape))  # 1 for no dimension, infinite for many large ones
-    if dtype not in _TENSOR_DTYPES or not 0 < wanted <= _MAX_VALUES:
-        return None
-    size = int(wanted)
-    if content:
-        flat = np.frombuffer(
-            content[
-                : len(content)
-                // np.dtype(_TENSOR_DTYPES[dtype]).itemsize
-                * np.dtype(_TENSOR_DTYPES[dtype]).itemsize
-            ],
-            _TENSOR_DTYPES[dtype],
-        )
-        flat = (flat.astype(np.uint32) << 16).view(np.float32) if dtype == _BFLOAT16 else flat
-    elif loose:
-        flat = np.array(loose if len(loose) == size else loose[:1] * size)  # one value may stand for all
-    else:
-        flat = np.zeros(size)  # all default values are left out of the message
-    return flat.astype(np.float64).reshape(shape) if flat.size == size else None
+    return dtype, shape, content, loose
+
+
+def _whole(content: bytes, dtype: str) -> NDArray[Any]:
+    """The numbers that are there as a whole."""
+    return np.frombuffer(content, dtype, count=len(content) // np.dtype(dtype).itemsize)
 
 
 def _size(dimension: bytes) -> int:
