@@ -176,16 +176,24 @@ class ClassImbalance(Rule):
         wrong = _wrong(shown)
         if len(present) >= _VOCABULARY and 4 * len(few) > len(present):
             return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
-        boosted = is_boosted(run)
-        late = step >= (self.start_step / 10 if boosted else self.start_step)
-        left_over = self._left_over(shown, wrong, few)
-        few = [one for one in few if ratios[one] > self.threshold_warning]
-        given_up = [one for one in few if self._is_given_up(shown, [one])] or left_over
-        frequent = [wrong.get(one, 1.0) for one in ratios if ratios[one] <= self.threshold_imbalance]
-        if late and float(np.mean(frequent)) < 0.5 and (given_up or self._is_given_up(shown, few)):
-            one = given_up[0] if given_up else rare
-            return self._found(step, taught, wrong, one, ratios[one])
-        return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
+        late = step >= (self.start_step / 10 if is_boosted(run) else self.start_step)
+        lost = self._lost(shown, wrong, ratios) if late else None
+        if lost is None:
+            return self._found(step, taught, wrong, rare, ratios[rare], severity=Severity.NOTICE)
+        return self._found(step, taught, wrong, lost, ratios[lost])
+
+    def _lost(self, shown: Classes, wrong: dict[int, float], ratios: dict[int, float]) -> int | None:
+        """A rare class that is told wrongly, where most of the frequent ones are told rightly."""
+        rare = [one for one, ratio in ratios.items() if ratio > self.threshold_imbalance]
+        frequent = [wrong.get(one, 1.0) for one in ratios if one not in rare]
+        if float(np.mean(frequent)) >= 0.5:
+            return None
+        rarest = [one for one in rare if ratios[one] > self.threshold_warning]
+        given_up = [one for one in rarest if self._is_given_up(shown, [one])]
+        given_up = given_up or self._left_over(shown, wrong, rare)
+        if given_up:
+            return given_up[0]
+        return max(rarest, key=lambda one: ratios[one]) if self._is_given_up(shown, rarest) else None
 
     def _left_over(self, shown: Classes, wrong: dict[int, float], few: list[int]) -> list[int]:
         """Rare classes that are told wrongly in evaluation once all others, two at least, are told rightly.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tdbg_lab.records import Finding
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.layout import Layout
+    from tdbg_lab.rules.trend import Trend
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["LearningRate"]
@@ -155,19 +156,11 @@ class LearningRate(Rule):
         if trend is None or trend.points < self.min_points:
             return None
         if ratio >= self.high:
-            if trend.now < trend.start + 2 * trend.noise:
-                return None
-            what, advice, factor = "much", self._HIGH, 0.1
+            wrong, what, advice, factor = trend.now >= trend.start + 2 * trend.noise, "much", self._HIGH, 0.1
         else:
-            falls = trend.drop_frac > self.little_fall and trend.drop_z > self.certain_fall
-            creeps = (
-                falls and trend.drop_frac < _HALF and knows_nothing(run) and _largest(run) < _LEAST_HEALTHY
-            )
-            if trend.points < 50 or not (creeps or (ratio <= self.low and not falls)):
-                return None
-            if self._will_change(step, run, ratio) or _has_no_gradient(run) or knows(run, losses[0]):
-                return None
-            what, advice, factor = "little", self._LOW, 10.0
+            wrong, what, advice, factor = self._is_slow(step, run, ratio, trend), "little", self._LOW, 10.0
+        if not wrong:
+            return None
         return self.finding(
             step,
             f"A step changes weights by {100 * ratio:.2g} % (median of the layers), which is too {what}: "
@@ -184,6 +177,15 @@ class LearningRate(Rule):
             fix={"setting": "learning_rate", "factor": factor},
             view=ViewRef("scalars", {"tensors": ["optimizer/lr/0", losses[0]]}),
         )
+
+    def _is_slow(self, step: int, run: RunView, ratio: float, trend: Trend) -> bool:
+        """Whether the loss stands, or creeps with steps smaller than healthy ones, for no other reason."""
+        falls = trend.drop_frac > self.little_fall and trend.drop_z > self.certain_fall
+        creeps = falls and trend.drop_frac < _HALF and knows_nothing(run) and _largest(run) < _LEAST_HEALTHY
+        if trend.points < 50 or not (creeps or (ratio <= self.low and not falls)):
+            return False
+        explained = self._will_change(step, run, ratio) or _has_no_gradient(run)
+        return not explained and not knows(run, run.losses()[0])
 
     def _of_trees(self, step: int, run: RunView, untold: float) -> Finding | None:
         if rate_of(run.info.hyperparameters) > self.whole:

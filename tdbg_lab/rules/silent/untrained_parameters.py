@@ -132,16 +132,8 @@ class ParametersWithoutGradient(LoopRule):
         bad = in_order(run, [name for name, steps in lasting.items() if steps >= self.patience])
         if not bad:
             return self._unheeded(step, run) or self._cut_off(step, run) or self._frozen(step, run)
-        seen = run.frames(Kind.ACTIVATION, 1)
-        called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION} if seen else set()
-        since = step - seen[-1].step if seen else 0
         reached = _reached(run)
-        used = [
-            name
-            for name in bad
-            if _owner(name) in called and lasting[name] > since
-            if _is_weight(name) or _owner(name) not in reached
-        ]
+        used = self._used(step, run, {name: lasting[name] for name in bad}, reached)
         ends = all(_ends_a_stack(_owner(one), reached) for one in used)
         if ends and (graver := self._unheeded(step, run) or self._cut_off(step, run)) is not None:
             return graver
@@ -172,6 +164,24 @@ class ParametersWithoutGradient(LoopRule):
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
             step_first=max(0, step - self.patience + 1),
         )
+
+    @staticmethod
+    def _used(step: int, run: RunView, lasting: dict[str, float], reached: Collection[str]) -> list[str]:
+        """Of parameters without a gradient for so many steps those whose layers took part in a forward pass.
+
+        Biases of layers whose weights got one are left out.
+        """
+        seen = run.frames(Kind.ACTIVATION, 1)
+        if not seen:
+            return []
+        called = {key.module for key in seen[-1].keys if key.kind is Kind.ACTIVATION}
+        since = step - seen[-1].step
+        return [
+            name
+            for name, steps in lasting.items()
+            if _owner(name) in called and steps > since
+            if _is_weight(name) or _owner(name) not in reached
+        ]
 
     def _cut_off(self, step: int, run: RunView) -> Finding | None:
         """Layers of Keras that a stopped gradient keeps where they are."""

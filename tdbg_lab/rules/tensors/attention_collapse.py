@@ -111,25 +111,28 @@ class AttentionCollapse(Rule):
             return None
         now = _attention(frames[-1])
         uniform = [name for name in now if self._all(frames, name, uniform=True)]
-        fixed = [name for name in now if name not in uniform and _is_fixed(frames, name)]
-        if fixed and _are_fed_alike(frames):
-            fixed = []
-        uniform += fixed
-        sharp = [name for name in now if name not in uniform and self._all(frames, name, uniform=False)]
-        if sharp and not (first or run.active) and self._has_learnt(run):
+        fixed = _fixed(frames, [name for name in now if name not in uniform])
+        alike = [*uniform, *fixed]
+        sharp = [name for name in now if name not in alike and self._all(frames, name, uniform=False)]
+        if sharp and self._is_meant(run, first=first):
             sharp = []
-        if sharp and first and any(knows(run, name) for name in run.losses()):
-            sharp = []  # a trained model, to be tuned
-        bad = uniform or sharp
+        bad = alike or sharp
         if not bad:
             return None
         old = run.active.tensor if run.active else ""
         told = old if old in bad else bad[0]
-        what = "gives all places the same weight" if uniform else "looks at one place only"
-        what = "gives every input the same weights" if told in fixed else what
-        return self._found(step, now[told], bad, frames, what, uniform=bool(uniform))
+        if told in fixed:
+            what = "gives every input the same weights"
+        else:
+            what = "gives all places the same weight" if alike else "looks at one place only"
+        return self._found(step, now[told], bad, frames, what, uniform=bool(alike))
 
-    def _has_learnt(self, run: RunView) -> bool:
+    def _is_meant(self, run: RunView, *, first: bool) -> bool:
+        """Whether a look at one place is what was learnt: by now, or before a model came to be tuned."""
+        if first:
+            return any(knows(run, name) for name in run.losses())
+        if run.active:
+            return False
         return loss_state(run, high_percent=self.loss_low) in {LossState.LOW, LossState.EARLY}
 
     def _all(self, frames: list[Frame], name: str, *, uniform: bool) -> bool:
@@ -164,8 +167,13 @@ class AttentionCollapse(Rule):
         )
 
 
+def _fixed(frames: list[Frame], names: list[str]) -> list[str]:
+    """Layers with the same weights at all of the frames, whatever the inputs were: those of a bias alone."""
+    found = [name for name in names if _is_fixed(frames, name)]
+    return [] if found and _are_fed_alike(frames) else found
+
+
 def _is_fixed(frames: list[Frame], name: str) -> bool:
-    """Whether weights are the same at all of the frames, whatever the inputs were: those of a bias alone."""
     found = [one.concentration if (one := _attention(frame).get(name)) else 0.0 for frame in frames]
     return 0 < max(found) < 1 - _SAME and max(found) - min(found) <= _SAME * max(found)
 
