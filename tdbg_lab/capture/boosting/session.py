@@ -77,7 +77,6 @@ class BoostingSession:
         self._explained = next(iter(data), None)
         self._limits = rows, shap_rows
         self._chief = chief
-        self._trees_from = 0 if model is None else model.rounds
         names = () if model is None else model.feature_names
         self._listed = names if len(names) <= _MAX_FEATURE_ROWS else ()
         self._groups = self._masks(names)
