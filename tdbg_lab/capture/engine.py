@@ -352,6 +352,8 @@ class Engine:
             self._warn_unmatched()
             if self.recorder.left_out:
                 self.guard.notice("device", _BEHIND)
+            if (why := self.recorder.raw_left_out) is not None:
+                self.guard.notice("raw values", why)
         self.guard.run("store", self.recorder.flush_rows)
         self.step += 1
         self.last_active_ns = perf_counter_ns()

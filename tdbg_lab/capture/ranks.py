@@ -79,6 +79,7 @@ class SilentWriter:
     """The writer of a process that does not write."""
 
     bytes_written = 0
+    raw_left_out = None
 
     def append(self, rows: StatsRows) -> None:
         """Nothing."""

@@ -28,6 +28,10 @@ __all__ = ["Recorder", "RowWriter"]
 _MAX_INTERNED = 256
 _MAX_PLACES = 8
 _MAX_RAW_BYTES = 512 * 1024 * 1024
+_TOO_MUCH_RAW = (
+    f"raw values are left out where a step has more than {_MAX_RAW_BYTES >> 20} MB of them: save fewer "
+    "tensors raw, or a sample of their rows"
+)
 
 
 class RowWriter(Protocol):
@@ -36,6 +40,10 @@ class RowWriter(Protocol):
     @property
     def bytes_written(self) -> int:
         """Bytes handed to the file system so far."""
+
+    @property
+    def raw_left_out(self) -> str | None:
+        """Why some raw values were not written, though writing goes on."""
 
     def append(self, rows: StatsRows) -> None:
         """Write one step."""
@@ -79,11 +87,11 @@ class Recorder:
         "_measured_keys",
         "_raw",
         "_raw_bytes",
+        "_raw_left_out",
         "_scalar_keys",
         "_scalars",
         "_waiting",
         "_written_ns",
-        "dropped_raw",
         "measured",
         "micro",
         "mode",
@@ -97,8 +105,6 @@ class Recorder:
         self.step = 0
         self.mode = Mode.TRAIN
         self.micro = 0
-        self.dropped_raw = 0
-        """Raw tensors that were not kept because too much was waiting at one place."""
         self.measured = GrowingBlock()
         """Rows that are measured straight into here; who adds some says their keys with `add_measured`."""
         self._measured_keys: list[TensorKey] = []
@@ -117,6 +123,7 @@ class Recorder:
         self._written_ns = 0
         self._raw: dict[str, NDArray[Any] | LateRaw] = {}
         self._raw_bytes = 0
+        self._raw_left_out: str | None = None
         self._interned: dict[tuple[int, ...], tuple[TensorKey, ...]] = {}
 
     def leave(self, step: int, mode: Mode, micro: int) -> bool:
@@ -183,12 +190,17 @@ class Recorder:
         """Rows and numbers that the devices could not take: too much was on its way."""
         return sum(source.dropped for source in self.sources.values())
 
+    @property
+    def raw_left_out(self) -> str | None:
+        """Why some raw values are missing, though recording goes on; None as long as all are there."""
+        return self._raw_left_out or self.writer.raw_left_out
+
     def add_raw(self, name: str, values: NDArray[Any] | LateRaw) -> None:
         """Add raw values: an array that is our own copy, or what one of `sources` will give."""
         while name in self._raw:  # a second value of the same name at the same place
             name += "'"
         if self._raw_bytes + values.nbytes > _MAX_RAW_BYTES:
-            self.dropped_raw += 1
+            self._raw_left_out = _TOO_MUCH_RAW
             return
         self._raw[name] = values
         self._raw_bytes += values.nbytes

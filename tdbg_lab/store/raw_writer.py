@@ -45,6 +45,8 @@ class RawWriter:
         self.bytes_written = 0
         self.dropped = 0
         """Tensors that were not written: no room in the queue, a type no file can hold, a failure."""
+        self.left_out: str | None = None
+        """Why some of them were, other than a failure: the first reason there was."""
         self.failed: str | None = None
         """Why writing ended."""
 
@@ -64,9 +66,12 @@ class RawWriter:
             refused = self._closed or self.failed is not None
             if refused or (self._waiting and self._waiting + size > self._limit):
                 self.dropped += len(tensors)
+                self.left_out = self.left_out or (None if refused else self._full())
                 self._tell()
                 return
-            self.dropped += len(tensors) - len(fitting)
+            if len(fitting) < len(tensors):
+                self.dropped += len(tensors) - len(fitting)
+                self.left_out = self.left_out or _unfit(tensors, fitting)
             self._waiting += size
         copies = {
             name: np.array(array, _native(array), order="C", copy=True) for name, array in fitting.items()
@@ -89,6 +94,12 @@ class RawWriter:
         if thread is not None:
             self._queue.put(None)
             thread.join(timeout_s)
+
+    def _full(self) -> str:
+        return (
+            f"raw values are left out where {self._limit >> 20} MB of them wait for the disk, rather than "
+            "let the training wait for it: save fewer of them, or less often"
+        )
 
     def _tell(self) -> None:
         if self.failed is not None and not self._told:
@@ -130,6 +141,11 @@ class RawWriter:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def _unfit(tensors: Mapping[str, NDArray[Any]], fitting: Mapping[str, NDArray[Any]]) -> str:
+    name = next(name for name in tensors if name not in fitting)
+    return f"raw values of {name[:80]} are left out: no file holds values of type {tensors[name].dtype}"
 
 
 def _fits(name: str, array: NDArray[Any]) -> bool:

@@ -62,6 +62,11 @@ class RankWriter:
         """What was not written: batches of ``stats`` and ``spans``, tensors of ``raw``."""
         return {"stats": self._stats.dropped, "spans": self._spans.dropped, "raw": self._raw.dropped}
 
+    @property
+    def raw_left_out(self) -> str | None:
+        """Why some raw values were not written, though writing goes on; None as long as all were."""
+        return self._raw.left_out
+
     def append(self, rows: StatsRows) -> None:
         """Write one step; it is in the page cache when this returns.
 

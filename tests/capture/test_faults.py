@@ -7,6 +7,8 @@ import logging
 import os
 import re
 import shutil
+import threading
+from functools import partial
 from itertools import takewhile
 
 import pytest
@@ -23,7 +25,8 @@ from tdbg_lab.profiler.spans import PhaseRecorder
 from tdbg_lab.stats import cpu
 from tdbg_lab.stats.growing import GrowingBlock
 from tdbg_lab.stats.repeated import Repeated
-from tdbg_lab.store import RankWriter, RunFolder, tail
+from tdbg_lab.store import RankWriter, RunFolder, raw_writer, tail
+from tdbg_lab.store import writer as store_writer
 
 WRITERS = ["append", "append_spans", "write_raw", "flush", "close"]
 PLACES = [
@@ -272,6 +275,55 @@ def test_what_is_wrong_about_the_run_is_said_before_anything_is_made(tmp_path, m
         tdbg.attach(Net(), **{"store": "run", **given})
     assert sentence in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def slow_disk(monkeypatch, kept):
+    """The disk takes nothing before the training is done, and one tensor is as much as may wait for it."""
+    write = raw_writer.RawWriter._write
+    monkeypatch.setattr(
+        raw_writer.RawWriter, "_write", lambda self, *args: (kept.wait(60), write(self, *args))[1]
+    )
+    monkeypatch.setattr(store_writer, "RawWriter", partial(raw_writer.RawWriter, queue_bytes=1))
+
+
+def test_raw_values_that_the_disk_is_too_slow_for_are_left_out_and_told_once(attach, monkeypatch, caplog):
+    slow_disk(monkeypatch, kept := threading.Event())
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    raw = {"name": "raw", "tensors": ["weight"], "values": "raw"}
+    with caplog.at_level(logging.WARNING, "tdbg_lab"):
+        handle = attach(model, optimizer=optimizer, collections=[raw])
+        for _ in range(5):
+            model(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+    kept.set()
+    handle.detach()
+    assert handle.run.raw_steps("weight") == [0]
+    told = [
+        record.getMessage() for record in caplog.records if "raw values are left out" in record.getMessage()
+    ]
+    assert len(told) == 1
+    assert "wait for the disk" in told[0]
+    assert [problem.probe for problem in handle.problems] == ["raw values"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"), [(1000, "where a step has more than"), (None, "raw values of latent are left out")]
+)
+def test_raw_values_that_no_file_takes_are_left_out_and_told(attach, monkeypatch, limit, sentence):
+    if limit is not None:
+        monkeypatch.setattr(recorder, "_MAX_RAW_BYTES", limit)
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    latent = {"name": "latent", "tensors": ["latent"], "values": "both"}
+    handle = attach(model, optimizer=optimizer, collections=[latent])
+    for _ in range(3):
+        handle.record("latent", torch.ones(300, 3, dtype=torch.complex128))
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+    handle.detach()
+    (problem,) = handle.problems
+    assert sentence in problem.message
 
 
 def test_steps_of_a_training_that_goes_on_are_numbered_from_its_checkpoint(attach):

@@ -201,6 +201,8 @@ class Recording:
         recorder.add_scalar(TensorKey(MARK + mode.name, Kind.COST), float(mode_step))
         recorder.add_scalar(TensorKey(RAW_COUNT, Kind.COST), float(raw))
         recorder.flush()
+        if recorder.raw_left_out is not None:
+            self.guard.notice("raw values", recorder.raw_left_out)
 
     def add_span(self, span: tuple[str, str, int, int], step: int) -> None:
         """Put an interval on the timeline: name, phase, start and duration in ns."""
