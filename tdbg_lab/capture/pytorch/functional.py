@@ -20,6 +20,7 @@ from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.known import KnownTensors
+from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.measuring import record_one
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.records import Kind, Mode
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FunctionalProbe"]
 
-_MAX_CALLS = 64
 _MAX_KNOWN = 1024
 _MAX_FRAMES = 24
 _NAMES = (
@@ -182,7 +182,8 @@ class FunctionalProbe:
             self._calls.clear()
         index = self._calls.get((site.path, name), 0)
         self._calls[site.path, name] = index + 1
-        if index >= _MAX_CALLS:
+        if index >= MAX_CALLS:
+            tell_of_more(engine, f"{name} in {site.label}")
             return
         tensor = unwrapped(result)
         known = self._know(site, module, name, index, tensor)

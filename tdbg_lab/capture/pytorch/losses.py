@@ -11,6 +11,7 @@ import torch
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
 from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
+from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.measuring import is_late, record_number, record_tensors
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from tdbg_lab.records import TensorKey
 
 __all__ = ["LossProbe", "hook_losses", "own_loss"]
-
-_MAX_CALLS = 64
 
 
 def hook_losses(
@@ -141,7 +140,8 @@ class LossProbe:
             self._visit, self._calls = visit, 0
         index = self._calls
         self._calls += 1
-        if index >= _MAX_CALLS:
+        if index >= MAX_CALLS:
+            tell_of_more(engine, self.name)
             return
         tensor, last = unwrapped(tensor), self._last
         if last is not None and last[0] == (index, tensor.dtype, tensor.shape):

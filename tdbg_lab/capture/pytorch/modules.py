@@ -12,6 +12,7 @@ from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, layer_marks
 from tdbg_lab.capture.pytorch.known import KnownTensors
+from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import activations_in, tensors_in
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModuleProbe", "hook_modules", "is_relu", "marks_of"]
 
-_MAX_CALLS = 64
 _MAX_SHAPES = 64
 
 
@@ -133,7 +133,8 @@ class ModuleProbe:
         for tensor in map(unwrapped, tensors):
             index = self._calls
             self._calls += 1
-            if index >= _MAX_CALLS:
+            if index >= MAX_CALLS:
+                tell_of_more(engine, self.base)
                 return
             known = self._know(index, tensor, module, values[0])
             if known.membership.raw_mask & due:
