@@ -176,7 +176,8 @@ def _steps(left: _Side, right: _Side) -> go.Figure:
 
 
 def _losses(left: _Side, right: _Side) -> go.Figure:
-    names = _common_losses(left.run, right.run)
+    every = _common_losses(left.run, right.run)
+    names = every[:_MOST_LOSSES]
     if not names:
         return empty(
             "The two runs have no loss in common.",
@@ -190,14 +191,14 @@ def _losses(left: _Side, right: _Side) -> go.Figure:
     figure.update_layout(yaxis={"title": {"text": "Loss"}})
     ends_words = "; ".join(filter(None, (_end_words(left, right, name) for name in names)))
     timed = f" {_words(left, right)}" if len(left.ms) and len(right.ms) else ""
-    return describe(figure, f"{ends_words or 'No value is finite'}.{timed}", x_axes=())
+    more = f" {len(names)} of {len(every)} losses are drawn." if len(every) > len(names) else ""
+    return describe(figure, f"{ends_words or 'No value is finite'}.{more}{timed}", x_axes=())
 
 
 def _common_losses(run: Run, other: Run) -> list[str]:
     there = {key.name for key in other.tensors(kind=(Kind.LOSS, Kind.SCALAR))}
     here = [key for key in run.tensors(kind=(Kind.LOSS, Kind.SCALAR)) if key.name in there]
-    losses = [key.name for key in here if key.kind == Kind.LOSS or "loss" in key.name.lower()]
-    return losses[:_MOST_LOSSES]
+    return [key.name for key in here if key.kind == Kind.LOSS or "loss" in key.name.lower()]
 
 
 def _lines(side: _Side, name: str, names: Sequence[str]) -> list[dict[str, Any]]:

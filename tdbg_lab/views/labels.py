@@ -20,6 +20,7 @@ __all__ = [
     "duration",
     "full",
     "number",
+    "of_more",
     "percent",
     "safe",
     "short",
@@ -124,6 +125,11 @@ def duration(seconds: float) -> str:
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """``1 step``, ``12,000 steps``."""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def of_more(drawn: int, there: int) -> str:
+    """What follows the number of tensors that are drawn, where there are more."""
+    return f" (of {there:,}; choose others by name or pattern)" if there > drawn else ""
 
 
 def percent(share: float) -> str:

@@ -110,7 +110,12 @@ def ranks_view(
         xaxis={"type": "category"},
         yaxis={"title": {"text": "Mean time of a step (ms)"}, "rangemode": "tozero"},
     )
-    return describe(figure, range_words(range) + _caption(found, frame), x_axes=())
+    return describe(figure, range_words(range) + _caption(found, frame) + _others(found), x_axes=())
+
+
+def _others(found: Exchange) -> str:
+    ranks = len(found.rank)
+    return f" The first {_MOST_RANKS} of {ranks:,} ranks are drawn." if ranks > _MOST_RANKS else ""
 
 
 def exchange(frame: DataFrame) -> Exchange:

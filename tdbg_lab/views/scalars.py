@@ -12,7 +12,7 @@ import numpy as np
 from tdbg_lab.analysis.downsample import min_max
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.views.common import RANK, REGEX, STEP, STEP_RANGE, points, step_bounds
-from tdbg_lab.views.labels import count, full, number, short
+from tdbg_lab.views.labels import count, full, number, of_more, short
 from tdbg_lab.views.palette import pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
@@ -104,7 +104,8 @@ def scalars(
     Modes are line styles (train solid, eval dashed, predict dotted); NaN and infinities are marked where they
     happened and never left out.
     """
-    keys = _chosen(run, tensors, regex)
+    every = _chosen(run, tensors, regex)
+    keys = every[:_MOST]
     if not keys:
         if run.tensors() and not regex:
             return empty("No scalars here.", _MISSING.get(run.info.framework, _MISSING[""]))
@@ -138,7 +139,7 @@ def scalars(
         margin={"t": 30},
         **_value_axes(names, traces, log_y=log_y),
     )
-    return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys)), step=step)
+    return describe(figure, _caption(traces[0], in_order[0][1].name, len(keys), len(every)), step=step)
 
 
 def _value_axes(names: Sequence[str], traces: Sequence[dict[str, Any]], *, log_y: bool) -> dict[str, Any]:
@@ -199,13 +200,13 @@ def _chosen(run: Run, tensors: Sequence[str] | None, regex: str | None) -> list[
     keys = [key for key in run.tensors(regex=regex) if key.kind in _KINDS]
     if tensors:
         wanted = set(tensors)
-        return [key for key in run.tensors() if key.name in wanted][:_MOST]
+        return [key for key in run.tensors() if key.name in wanted]
     if regex is None:
         default = [
             key for key in keys if _group(key) in _DEFAULT_GROUPS and not _BOOKKEEPING.search(key.name)
         ]
         keys = default or [key for key in keys if _group(key) != "Cost"]
-    return keys[:_MOST]
+    return keys
 
 
 def _group(key: TensorKey) -> str:
@@ -271,8 +272,9 @@ def _room(values: NDArray[np.float64], *, log_y: bool) -> dict[str, Any]:
     return {"range": sorted((0.0, 2 * float(finite[0])))}
 
 
-def _caption(trace: dict[str, Any], name: str, shown: int) -> str:
+def _caption(trace: dict[str, Any], name: str, drawn: int, there: int) -> str:
     """The number of scalars, and where the first one stands."""
     value = float(trace["y"][-1])
     stands = number(value) if math.isfinite(value) else "not finite"
-    return f"{count(shown, 'scalar')} over steps; {name} is {stands} at step {int(trace['x'][-1]):,}."
+    shown = f"{count(drawn, 'scalar')}{of_more(drawn, there)}"
+    return f"{shown} over steps; {name} is {stands} at step {int(trace['x'][-1]):,}."

@@ -20,7 +20,7 @@ from tdbg_lab.views.common import (
     points,
     step_bounds,
 )
-from tdbg_lab.views.labels import count, full, short_unique
+from tdbg_lab.views.labels import count, full, of_more, short_unique
 from tdbg_lab.views.palette import SEQUENTIAL, SERIES, pick, ramp
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
@@ -101,10 +101,8 @@ def statistics(
         showlegend=True,
         margin={"t": 24},
     )
-    more = f" (of {len(keys):,}; choose others by name or pattern)" if len(keys) > len(drawn) else ""
-    return describe(
-        figure, f"{column.label} of {count(len(drawn), 'tensor')}{more}, in mode {at_mode}.", step=step
-    )
+    shown = f"{count(len(drawn), 'tensor')}{of_more(len(drawn), len(keys))}"
+    return describe(figure, f"{column.label} of {shown}, in mode {at_mode}.", step=step)
 
 
 def _y_axis(column: Column, values: list[NDArray[np.float64]], *, is_log: bool) -> dict[str, Any]:

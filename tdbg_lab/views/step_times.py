@@ -85,12 +85,18 @@ def step_time_view(
     )
     for share, name in ((50, "median"), (95, "p95")):
         _line(figure, float(np.percentile(ms, share)), name, wide=wide)
-    return describe(figure, range_words(range) + _caption(ms, slow, stddev, phases), x_axes=())
+    caption = range_words(range) + _caption(ms, slow, stddev, phases) + _other_ranks(times)
+    return describe(figure, caption, x_axes=())
 
 
 def no_steps(range: Range) -> tuple[str, str]:  # noqa: A002 - its name on the wire
     """What to say where no step was timed, in the range or at all."""
     return _NO_STEPS if range is None else _NONE_IN_RANGE
+
+
+def _other_ranks(times: StepTimes) -> str:
+    ranks = len(np.unique(times.rank))
+    return f" The first {_MOST_RANKS} of {ranks:,} ranks are drawn." if ranks > _MOST_RANKS else ""
 
 
 def _edges(ms: NDArray[np.float64], slow: NDArray[np.bool_], *, wide: bool) -> NDArray[np.float64]:

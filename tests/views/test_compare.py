@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from torch import nn
 
+import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.run import open_run
 from tdbg_lab.testing import fake_run
@@ -52,6 +54,18 @@ def test_step_times_of_both_are_shares_over_the_same_bins(starved, quick):
     assert list(here.x) == list(there.x)
     assert (sum(here.y), sum(there.y)) == pytest.approx((100.0, 100.0))
     assert here.x[list(here.y).index(max(here.y))] > there.x[list(there.y).index(max(there.y))]
+
+
+def test_losses_beyond_the_most_that_are_drawn_are_counted(tmp_path):
+    runs = []
+    for name in ("one", "two"):
+        handle = tdbg.attach(nn.Linear(1, 1), store=tmp_path / name, profiler=False, rules="none")
+        handle.log(**{f"loss_{i}": 1.0 for i in range(6)})
+        handle.detach()
+        runs.append(handle.run)
+    figure = call_view(runs[0], "compare", {"other": runs[1], "show": "losses"})
+    assert len(figure.data) == 2 * 4
+    assert "4 of 6 losses are drawn." in told(figure)
 
 
 def test_losses_of_both_are_drawn_over_steps(tmp_path):

@@ -35,6 +35,23 @@ def test_scalars_put_losses_metrics_and_learning_rates_in_plots_of_their_own(pla
     assert {trace.xaxis for trace in figure.data} == {"x"}
 
 
+def logged(path, **numbers):
+    handle = tdbg.attach(nn.Linear(1, 1), store=path, profiler=False, rules="none")
+    handle.log(**numbers)
+    handle.detach()
+    return handle.run
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"regex": "metric"}, {"tensors": [f"metric_{i:02}" for i in range(30)]}]
+)
+def test_scalars_say_how_many_more_there_are(tmp_path, params):
+    run = logged(tmp_path / "run", **{f"metric_{i:02}": 1.0 for i in range(30)})
+    figure = call_view(run, "scalars", params)
+    assert len(figure.data) == 24
+    assert caption_of(figure).startswith("24 scalars (of 30; choose others by name or pattern) over steps")
+
+
 def test_scalars_leave_times_and_counts_of_trainers_out_until_they_are_asked_for(tmp_path):
     handle = tdbg.attach(nn.Linear(1, 1), store=tmp_path / "run", profiler=False, rules="none")
     handle.log(eval_accuracy=0.5, epoch=1.0, eval_runtime=2.0, train_samples_per_second=300.0)

@@ -78,6 +78,12 @@ def test_step_times_mark_outliers_and_name_their_phase(tmp_path):
     assert "2 outliers, mostly in checkpoint" in said
 
 
+@pytest.mark.parametrize(("view", "most", "ranks"), [("step_times", 8, 9), ("ranks", 128, 129)])
+def test_ranks_beyond_the_most_that_are_drawn_are_counted(tmp_path, view, most, ranks):
+    run = made(tmp_path / "run", 2, ranks=ranks)
+    assert f"The first {most} of {ranks} ranks are drawn." in caption(run, view)
+
+
 def test_step_times_leave_room_for_usual_steps_beside_one_that_takes_very_long(tmp_path):
     run = made(tmp_path / "run", 200, extra=("checkpoint", 9_000, {50}))
     figure = call_view(run, "step_times")
