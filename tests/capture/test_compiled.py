@@ -252,10 +252,11 @@ def test_forwards_of_a_model_compiled_in_place_are_seen_without_compiling_our_ho
 
 
 @pytest.mark.parametrize("order", ["compiled first", "attached first"])
-def test_a_model_that_pytorch_does_not_compile_in_place_is_not_compiled_for_our_hooks(attach, order):
-    """It leaves its own classes alone, unless hooks hang on them."""
+def test_a_model_of_pytorchs_own_classes_is_compiled_as_often_as_without_us(attach, order):
+    """Up to PyTorch 2.13 it leaves those alone in place, unless hooks hang on them."""
 
     def go(capture):
+        torch.compiler.reset()  # else it knows from before what to leave alone
         torch.manual_seed(3)
         backend = Counting()
         model = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU(), nn.Linear(8, 3))
@@ -273,8 +274,7 @@ def test_a_model_that_pytorch_does_not_compile_in_place_is_not_compiled_for_our_
             assert not handle.problems
         return backend.compiled
 
-    assert go(capture=False) == 0, "what PyTorch does without us"
-    assert go(capture=True) == 0
+    assert go(capture=True) == go(capture=False)
 
 
 def test_a_stance_of_the_user_is_left_alone(attach):

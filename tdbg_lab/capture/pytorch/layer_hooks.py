@@ -19,13 +19,15 @@ __all__ = ["LayerHooks"]
 class _Place:
     """One hook and where it belongs: among the hooks of its module, too, which may change what it sees."""
 
-    __slots__ = ("_before", "_handle", "_hook")
+    __slots__ = ("_before", "_handle", "_hook", "_marks")
 
     def __init__(self, handle: RemovableHandle, hook: ModuleHook | BoundaryHook) -> None:
         self._handle = handle
         self._hook = hook
         self._before: frozenset[int] = frozenset()
         """Hooks that are called before it."""
+        self._marks = [marks for marks in handle.extra_dict_ref if handle.id in (marks() or ())]
+        """Where the module has marked how to call it. To the compiler a mark alone is a hook, too."""
 
     def hang(self) -> None:
         hooks = self._handle.hooks_dict_ref()
@@ -33,6 +35,9 @@ class _Place:
             return
         own = self._handle.id
         hooks[own] = self._hook
+        for marks in self._marks:
+            if (marked := marks()) is not None:
+                marked[own] = True
         if len(hooks) > 1:
             for other in [one for one in hooks if one != own and one not in self._before]:
                 hooks.move_to_end(other)
@@ -46,6 +51,9 @@ class _Place:
             names = list(hooks)
             self._before = frozenset(names[: names.index(own)])
         hooks.pop(own, None)
+        for marks in self._marks:
+            if (marked := marks()) is not None:
+                marked.pop(own, None)
 
     def remove(self) -> None:
         self._handle.remove()
