@@ -108,6 +108,8 @@ class LightGBMCallback(BoostingCallback):
 
 def _metric(model: Any, result: Any) -> Metric:
     dataset, name, value, higher = tuple(result)[:4]
+    if dataset == "cv_agg":  # cross-validation before LightGBM 4.6: "valid binary_logloss"
+        dataset, _, name = name.partition(" ")
     train = dataset == getattr(model, "_train_data_name", None) or is_training_set(dataset)
     return metric(dataset, name, value, train=train, higher_is_better=bool(higher))
 

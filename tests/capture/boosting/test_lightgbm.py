@@ -197,6 +197,16 @@ def test_cross_validation_records_metrics(tmp_path, data, quiet):
     )
 
 
+def test_metrics_of_an_older_cross_validation_have_the_names_of_a_newer_one(tmp_path, quiet):
+    callback = tdbg.LightGBMCallback(tmp_path / "run", **quiet)
+    told = [("cv_agg", "train auc", 0.9, True, 0.01), ("cv_agg", "valid binary_logloss", 0.5, False, 0.01)]
+    found = callback.told_metrics(None, told)
+    assert [(one.name, str(one.mode), one.value) for one in found] == [
+        ("train-auc", "train", 0.9),
+        ("valid-binary_logloss", "eval", 0.5),
+    ]
+
+
 def test_data_set_of_the_library_is_refused_with_what_to_give_instead(data):
     with pytest.raises(tdbg.TdbgError, match=r"train is a lightgbm.Dataset, which cannot be predicted; give"):
         tdbg.LightGBMCallback(train=data)
