@@ -13,6 +13,7 @@ import runs from './plugins/runs';
 import service from './plugins/service';
 import sidebar from './plugins/sidebar';
 import status from './plugins/status';
+import titles from './plugins/titles';
 import views from './plugins/views';
 
 export * from './tokens';
@@ -28,6 +29,7 @@ const plugins = [
   dashboard,
   findings,
   link,
+  titles,
   status
 ] as JupyterFrontEndPlugin<unknown>[];
 

@@ -13,6 +13,16 @@ export function runName(run: RunModel, trans: TranslationBundle): string {
   return run.name;
 }
 
+/** The title of a panel, with the name of its run before it where that has to be told. */
+export function panelTitle(
+  title: string,
+  run: RunModel,
+  tellsRun: boolean,
+  trans: TranslationBundle
+): string {
+  return tellsRun ? trans.__('%1 · %2', runName(run, trans), title) : title;
+}
+
 /** Why a run is missing: only one that was there can have been deleted; a folder may be out of reach. */
 export function missingRun(run: RunModel, trans: TranslationBundle): string {
   return run.summary

@@ -10,7 +10,7 @@ import { Panel } from '@lumino/widgets';
 import { rulesIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, ITdbgService } from '../../tokens';
-import { runName } from '../name';
+import { panelTitle, runName } from '../name';
 import { RuleDetail } from './detail';
 import { EvidencePanel } from './evidence';
 import { RulesModel } from './model';
@@ -51,6 +51,15 @@ export class RulesPanel extends MainAreaWidget<Panel> {
   /** The run whose rules are shown. */
   readonly run: RunModel;
 
+  /** Whether the title has the name of the run in it. */
+  get titleTellsRun(): boolean {
+    return this._titleTellsRun;
+  }
+  set titleTellsRun(value: boolean) {
+    this._titleTellsRun = value;
+    this._onChange();
+  }
+
   override dispose(): void {
     if (this.isDisposed) {
       return;
@@ -62,17 +71,16 @@ export class RulesPanel extends MainAreaWidget<Panel> {
   }
 
   private _onChange(): void {
-    const label = this._trans.__('Rules');
-    this.title.label = label;
-    this.title.caption = this._trans.__(
-      'Rules of %1',
-      runName(this.run, this._trans)
-    );
+    const { run, _trans: trans } = this;
+    const label = trans.__('Rules');
+    this.title.label = panelTitle(label, run, this._titleTellsRun, trans);
+    this.title.caption = trans.__('Rules of %1', runName(run, trans));
     this.node.setAttribute('aria-label', this.title.caption);
   }
 
   private _hold: IDisposable;
   private _model: RulesModel;
+  private _titleTellsRun = false;
   private _trans: TranslationBundle;
 }
 

@@ -12,9 +12,10 @@ import { FigureWidget } from '../../figure/widget';
 import { logoIcon } from '../../icons';
 import type { FigureModel } from '../../model/figure';
 import { tensorParam } from '../../model/params';
+import type { RunModel } from '../../model/run';
 import type { ITdbgService } from '../../tokens';
 import { BarredPanel } from '../barred';
-import { runName } from '../name';
+import { panelTitle, runName } from '../name';
 import type { IViewFootProps } from './foot';
 import { ViewFoot, ViewOverlay, outdated } from './foot';
 import { ViewTable } from './table';
@@ -66,6 +67,20 @@ export class ViewPanel extends BarredPanel<Panel> {
 
   /** The picture. */
   readonly model: FigureModel;
+
+  /** The run it is of. */
+  get run(): RunModel {
+    return this.model.run;
+  }
+
+  /** Whether the title has the name of the run in it. */
+  get titleTellsRun(): boolean {
+    return this._titleTellsRun;
+  }
+  set titleTellsRun(value: boolean) {
+    this._titleTellsRun = value;
+    this._onChange();
+  }
 
   /** What restores this widget. */
   get state(): ViewPanel.IState {
@@ -120,26 +135,27 @@ export class ViewPanel extends BarredPanel<Panel> {
 
   /** Title, and whether the picture is out of date. */
   private _onChange(): void {
-    const { model, title } = this;
+    const { model, run, title, _trans: trans } = this;
     const tensor = tensorParam(model.view);
     const name = tensor && (model.params[tensor.name] ?? model.meta.tensor);
-    title.label = name
-      ? this._trans.__('%1: %2', model.view.title, String(name))
+    const label = name
+      ? trans.__('%1: %2', model.view.title, String(name))
       : model.view.title;
-    title.caption = this._trans.__(
+    title.label = panelTitle(label, run, this._titleTellsRun, trans);
+    title.caption = trans.__(
       '%1 of %2\n%3',
-      title.label,
-      runName(model.run, this._trans),
+      label,
+      runName(run, trans),
       model.view.description
     );
     this.node.setAttribute('aria-label', title.label);
     const props: IViewFootProps = {
       model,
       service: this._service,
-      trans: this._trans
+      trans
     };
     this.toggleClass('jp-mod-stale', outdated(props));
-    this.toggleClass('jp-mod-missing', model.run.state === 'missing');
+    this.toggleClass('jp-mod-missing', run.state === 'missing');
   }
 
   private _figure: FigureWidget;
@@ -147,6 +163,7 @@ export class ViewPanel extends BarredPanel<Panel> {
   private _service: ITdbgService;
   private _table: ViewTable | null = null;
   private _tableChanged: Signal<unknown, void>;
+  private _titleTellsRun = false;
   private _trans: TranslationBundle;
 }
 
