@@ -2,6 +2,7 @@
  * What the rules panel shows of a run: the chosen rule and finding, and what is known of rules.
  */
 import type { IDisposable } from '@lumino/disposable';
+import { Poll } from '@lumino/polling';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
@@ -20,7 +21,12 @@ export class RulesModel implements IDisposable {
     this.service = options.service;
     this.run.rulesChanged.connect(this._onRules, this);
     this._onRules();
-    void this._load();
+    this._asking = new Poll({
+      factory: () => this._load(),
+      frequency: { interval: 1000, backoff: true, max: 15_000 },
+      name: 'tdbg-lab:rule-catalogue',
+      standby: 'when-hidden'
+    });
   }
 
   readonly run: RunModel;
@@ -105,6 +111,7 @@ export class RulesModel implements IDisposable {
       return;
     }
     this._isDisposed = true;
+    this._asking.dispose();
     this.run.rulesChanged.disconnect(this._onRules, this);
     this._rechecks.forEach(model => model.dispose());
     Signal.clearData(this);
@@ -115,18 +122,16 @@ export class RulesModel implements IDisposable {
     this._changed.emit();
   }
 
-  /** Titles and explanations; without them the names must do. */
+  /** Titles and explanations, asked for until they are there; without them the names must do. */
   private async _load(): Promise<void> {
-    try {
-      this._catalogue = await this.service.client.ruleCatalogue();
-    } catch {
-      return;
-    }
+    this._catalogue = await this.service.client.ruleCatalogue();
     if (!this._isDisposed) {
+      void this._asking.stop();
       this._changed.emit();
     }
   }
 
+  private _asking: Poll;
   private _catalogue: ReadonlyArray<IRuleInfo> = [];
   private _changed = new Signal<this, void>(this);
   private _finding = '';
