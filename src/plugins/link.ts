@@ -37,25 +37,17 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
     commands.addCommand(CommandIDs.followLink, {
       label: trans.__('Open What the Address Asks For'),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            request: { type: 'string', description: 'The address' },
-            search: { type: 'string', description: 'Its query' }
-          }
-        }
-      },
-      execute: args =>
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () =>
         attempt(async () => {
-          const link = readLink(String(args['search'] ?? ''));
+          // As it is now: JupyterLab changes it on the way here where it asks for a reset.
+          const { request, search } = router.current;
+          const link = readLink(search ?? '');
           if (!link) {
             return;
           }
           // A reload shall restore what is open then, rather than open this again.
-          router.navigate(withoutLink(String(args['request'] ?? '')), {
-            skipRouting: true
-          });
+          router.navigate(withoutLink(request), { skipRouting: true });
           await app.restored;
           const { run, open, params } = link;
           if (await service.isGone(run)) {

@@ -8,10 +8,10 @@ import { describe, expect, it, vi } from 'vitest';
 import { FakeServer, FakeStream, summary } from '../../api/__tests__/fake';
 import { PlotlyLoader } from '../../figure/plotly';
 import { TdbgService } from '../../model/service';
-import plugin from '../../plugins/titles';
-import { PanelRegistry } from '../registry';
-import { RulesPanel } from '../rules';
-import { ViewPanel } from '../view';
+import plugin from '../titles';
+import { PanelRegistry } from '../../panels/registry';
+import { RulesPanel } from '../../panels/rules';
+import { ViewPanel } from '../../panels/view';
 
 vi.hoisted(() => {
   // What a panel of JupyterLab wants to be there when it is imported.
