@@ -112,7 +112,8 @@ export function Popover(props: IPopoverProps): JSX.Element {
           >
             {props.render(close)}
           </div>,
-          document.body
+          // Within the panel that it was opened from, so that a press here is none elsewhere.
+          button.current?.closest('.jp-TdbgPopover') ?? document.body
         )}
     </>
   );

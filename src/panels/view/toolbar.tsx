@@ -4,6 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { ISignal } from '@lumino/signaling';
+import type { Widget } from '@lumino/widgets';
 import * as React from 'react';
 
 import type { IRunSummary, IViewParam } from '../../api/wire';
@@ -15,6 +16,9 @@ import { Popover } from '../popover';
 import { StepButtons } from '../scrubber';
 import { useSignals } from '../signals';
 import { ParamControl } from './param';
+
+/** Room that a parameter takes in the bar, and that of all buttons together, px. */
+const [PARAM_WIDTH, BUTTONS_WIDTH] = [90, 110];
 
 /** What the toolbar needs. */
 export interface IViewToolbarProps {
@@ -37,14 +41,29 @@ export class ViewToolbar extends ReactWidget {
     this._props = props;
   }
 
+  protected override onResize(msg: Widget.ResizeMessage): void {
+    super.onResize(msg);
+    const room = Math.floor((msg.width - BUTTONS_WIDTH) / PARAM_WIDTH);
+    if (msg.width >= 0 && room !== this._room) {
+      this._room = room;
+      this.update();
+    }
+  }
+
   protected override render(): JSX.Element {
-    return <ToolbarContent {...this._props} />;
+    return <ToolbarContent {...this._props} room={this._room} />;
   }
 
   private _props: IViewToolbarProps;
+  private _room = Infinity;
 }
 
-function ToolbarContent(props: IViewToolbarProps): JSX.Element {
+function ToolbarContent(
+  props: IViewToolbarProps & {
+    /** Number of parameters that there is room for. */
+    readonly room: number;
+  }
+): JSX.Element {
   const { model, trans } = props;
   const { run } = model;
   useSignals(
@@ -54,7 +73,7 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
     props.runs.changed,
     props.tableChanged
   );
-  const { shown, hidden } = split(visibleParams(model.view));
+  const { shown, hidden } = split(visibleParams(model.view), props.room);
   const { params } = model;
   const control = (param: IViewParam): JSX.Element => (
     <ParamControl
@@ -122,8 +141,11 @@ function ToolbarContent(props: IViewToolbarProps): JSX.Element {
 
 const NO_RUNS: ReadonlyArray<IRunSummary> = [];
 
-/** The other run, the tensor and the first choice are shown, all else is an option. */
-function split(params: ReadonlyArray<IViewParam>): {
+/** The other run, the tensor and the first choice are shown where there is room, all else is an option. */
+function split(
+  params: ReadonlyArray<IViewParam>,
+  room: number
+): {
   readonly shown: ReadonlyArray<IViewParam>;
   readonly hidden: ReadonlyArray<IViewParam>;
 } {
@@ -134,8 +156,8 @@ function split(params: ReadonlyArray<IViewParam>): {
     ({ kind, name }) => kind === 'choice' && name !== 'mode'
   );
   const other = params.find(({ kind }) => kind === 'run');
-  const shown = [other, tensor, choice].filter(
-    (param): param is IViewParam => param !== undefined
-  );
+  const shown = [other, tensor, choice]
+    .filter((param): param is IViewParam => param !== undefined)
+    .slice(0, Math.max(room, 0));
   return { shown, hidden: params.filter(param => !shown.includes(param)) };
 }
