@@ -4,6 +4,7 @@
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { IFigureJson } from '../api/wire';
+import { withoutOverlap } from './ticks';
 import { fitWords } from './words';
 
 /** Colours and fonts as the theme has them. */
@@ -62,7 +63,7 @@ export function readTheme(node: Element = document.body): IFigureTheme {
  *
  * #### Notes
  * Most goes into the template, so that what a view set itself wins; backgrounds and the font are
- * always the host's. In a small frame the legend, colour bars, and titles that would run into each other go.
+ * always the host's. In a small frame the legend, colour bars, and titles and labels that would run into each other go.
  */
 export function themed(
   figure: IFigureJson,
@@ -137,8 +138,12 @@ export function themed(
     // that comes and goes (an empty picture has one) would stay for good: Plotly takes it for a zoom.
     const kind = own['range'] === undefined ? '' : ' with a range';
     patched[name] = { ...own, uirevision: frame.revision + kind };
-    if (name.startsWith('y') && !titleFits(own, frame.height)) {
-      patched[name] = { ...object(patched[name]), title: { text: '' } };
+    if (name.startsWith('y')) {
+      const length = axisLength(own, frame.height);
+      patched[name] = {
+        ...withoutOverlap(object(patched[name]), length),
+        ...(titleFits(own, length) ? {} : { title: { text: '' } })
+      };
     }
   }
   const compact = frame.width < COMPACT.width || frame.height < COMPACT.height;
@@ -218,18 +223,21 @@ function withoutColorbar(trace: JSONObject): JSONObject {
   return patched;
 }
 
-/** Whether the title of a y axis is no longer than the axis. */
-function titleFits(axis: JSONObject, height: number): boolean {
-  const title = axis['title'];
-  const text = typeof title === 'string' ? title : object(title)['text'];
+/** About how long a y axis is in a picture of that height, px. */
+function axisLength(axis: JSONObject, height: number): number {
   const domain = axis['domain'];
   const share =
     Array.isArray(domain) && domain.length === 2
       ? Number(domain[1]) - Number(domain[0])
       : 1;
-  return (
-    typeof text !== 'string' || text.length * LETTER <= share * (height - 60)
-  );
+  return share * (height - 60);
+}
+
+/** Whether the title of an axis is no longer than the axis. */
+function titleFits(axis: JSONObject, length: number): boolean {
+  const title = axis['title'];
+  const text = typeof title === 'string' ? title : object(title)['text'];
+  return typeof text !== 'string' || text.length * LETTER <= length;
 }
 
 /** Room for what has no room of its own: axes, legends and colour bars push further by themselves. */

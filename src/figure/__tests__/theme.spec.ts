@@ -54,6 +54,18 @@ describe('themed()', () => {
     layout: { xaxis: Record<string, unknown> };
   };
 
+  it('leaves out labels of a y axis that would lie over each other', () => {
+    const names = { tickvals: [3, 2, 1, 0], ticktext: ['a', 'b', 'c', 'd'] };
+    const drawn = (height: number) =>
+      themed({ data: [], layout: { yaxis: names } } as IFigureJson, THEME, {
+        revision: '',
+        width: 600,
+        height
+      }).layout['yaxis'];
+    expect(drawn(400)).toMatchObject(names);
+    expect(drawn(90)).toMatchObject({ tickvals: [3, 1] });
+  });
+
   it('breaks the words of an empty picture to fit, and no annotation of others', () => {
     const annotations = [{ text: '<b>Nothing to be seen</b><br>Wait.' }];
     const drawn = (meta: JSONObject) =>

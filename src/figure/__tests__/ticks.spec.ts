@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+
+import { withoutOverlap } from '../ticks';
+
+describe('withoutOverlap()', () => {
+  const rows = {
+    tickvals: [3, 2, 1, 0],
+    ticktext: ['data', 'forward', 'backward', 'optimizer'],
+    range: [-0.5, 3.5]
+  };
+
+  it('keeps all labels where there is room', () => {
+    expect(withoutOverlap(rows, 60)).toEqual(rows);
+  });
+
+  it('leaves out labels that would lie over the one above', () => {
+    expect(withoutOverlap(rows, 28).ticktext).toEqual(['data', 'backward']);
+    expect(withoutOverlap(rows, 28).tickvals).toEqual([3, 1]);
+    expect(withoutOverlap(rows, 4).ticktext).toEqual(['data']);
+  });
+
+  it('goes by where labels stand, not by their number', () => {
+    const near = { tickvals: [0, 1, 10], ticktext: ['0', '1', '10'] };
+    expect(withoutOverlap(near, 60).ticktext).toEqual(['10', '1']);
+  });
+
+  it('asks for few labels where there is little room, unless the view says how many', () => {
+    const axis = { title: { text: 'Loss' } };
+    expect(withoutOverlap(axis, 70)).toEqual({ ...axis, nticks: 3 });
+    expect(withoutOverlap(axis, -5)).toEqual({ ...axis, nticks: 2 });
+    expect(withoutOverlap({ nticks: 4 }, 20)).toEqual({ nticks: 4 });
+  });
+
+  it('leaves other axes alone', () => {
+    const axis = { title: { text: 'Loss' } };
+    expect(withoutOverlap(axis, 200)).toBe(axis);
+    const one = { tickvals: [1], ticktext: ['1'] };
+    expect(withoutOverlap(one, 20)).toBe(one);
+  });
+});
