@@ -227,7 +227,7 @@ export class RunModel implements IDisposable {
       this._state = 'ready';
       this._detail = detail;
       this._summary = detail;
-      this.cursor.setSteps(steps);
+      this.cursor.setSteps(detail.last_step < 0 ? [] : steps);
       this.cursor.extend(detail.last_step);
       this._setTensors(tensors.tensors);
       this._setRules(rules);

@@ -13,6 +13,14 @@ export function runName(run: RunModel, trans: TranslationBundle): string {
   return run.name;
 }
 
+/** Letters of scripts that are written from right to left. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** A name or path as it stands among other words: with a direction of its own, whatever its script. */
+export function isolated(name: string): string {
+  return RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u2069` : name;
+}
+
 /** The title of a panel, with the name of its run before it where that has to be told. */
 export function panelTitle(
   title: string,
@@ -20,7 +28,9 @@ export function panelTitle(
   tellsRun: boolean,
   trans: TranslationBundle
 ): string {
-  return tellsRun ? trans.__('%1 · %2', runName(run, trans), title) : title;
+  return tellsRun
+    ? trans.__('%1 · %2', isolated(runName(run, trans)), title)
+    : title;
 }
 
 /** Why a run is missing: only one that was there can have been deleted; a folder may be out of reach. */

@@ -7,11 +7,17 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 import * as React from 'react';
 
-import { formatRate, formatStep } from '../model/format';
+import { formatRate } from '../model/format';
 import { SEVERITIES, byWeight } from '../model/rules';
 import type { ITdbgService } from '../tokens';
+import { isolated } from './name';
 import { useSignals } from './signals';
-import { FindingBadges, RunStatusIcon, runStatusWord } from './words';
+import {
+  FindingBadges,
+  RunStatusIcon,
+  lastStepWords,
+  runStatusWord
+} from './words';
 
 /** What the item needs. */
 export interface IStatusProps {
@@ -81,14 +87,14 @@ function Status(props: IStatusProps): JSX.Element | null {
         className="jp-TdbgStatusItem-button"
         title={trans.__(
           'Tensor Debugger: %1 is %2',
-          run.name,
+          isolated(run.name),
           runStatusWord(summary.status, trans)
         )}
         onClick={onClick}
       >
         <RunStatusIcon status={summary.status} />
-        <span className="jp-TdbgStatusItem-name">{run.name}</span>
-        <span>{trans.__('step %1', formatStep(summary.last_step))}</span>
+        <bdi className="jp-TdbgStatusItem-name">{run.name}</bdi>
+        <span>{lastStepWords(summary, trans)}</span>
         {rate && <span>{rate}</span>}
       </button>
       {hasFindings && (

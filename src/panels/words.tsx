@@ -6,11 +6,13 @@ import * as React from 'react';
 
 import type {
   IFindingCounts,
+  IRunSummary,
   RuleStatus,
   RunStatus,
   Severity
 } from '../api/wire';
 import { runStatusIcons, severityIcons } from '../icons';
+import { formatStep } from '../model/format';
 
 /** The word for the state of a run. */
 export function runStatusWord(
@@ -29,6 +31,26 @@ export function runStatusWord(
     case 'crashed':
       return trans.__('crashed');
   }
+}
+
+/** The step that is shown, as a beginning of a line; a run has none before its first saved one. */
+export function stepWords(step: number, trans: TranslationBundle): string {
+  return step < 0
+    ? trans.__('No step yet')
+    : trans.__('Step %1', formatStep(step));
+}
+
+/** The last step of a run, among other words. */
+export function lastStepWords(
+  run: Pick<IRunSummary, 'last_step' | 'status'>,
+  trans: TranslationBundle
+): string {
+  if (run.last_step >= 0) {
+    return trans.__('step %1', formatStep(run.last_step));
+  }
+  return run.status === 'running'
+    ? trans.__('no step yet')
+    : trans.__('no steps');
 }
 
 /** The word for a severity. */

@@ -12,6 +12,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { IFinding, Severity } from '../api/wire';
 import { CommandIDs } from '../commands';
 import type { RunModel } from '../model/run';
+import { isolated } from '../panels/name';
 import { showFinding } from '../panels/rules/show';
 import type { IFindingEvent } from '../tokens';
 import { ITdbgService } from '../tokens';
@@ -49,7 +50,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         const isLong = name.length > MOST_OF_NAME;
         const short = isLong ? `${name.slice(0, MOST_OF_NAME)}…` : name;
         Notification.emit(
-          trans.__('%1: %2', short, finding.message),
+          trans.__('%1: %2', isolated(short), finding.message),
           TYPES[finding.severity],
           {
             autoClose: finding.severity === 'critical' ? false : 8000,

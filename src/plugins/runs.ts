@@ -27,6 +27,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { IRunSummary } from '../api/wire';
 import { CommandIDs } from '../commands';
+import { isolated } from '../panels/name';
 import { ITdbgService } from '../tokens';
 import { RUN_ARGS, attempt, targetRun } from './target';
 
@@ -181,7 +182,7 @@ function addEditCommands(
     execute: run =>
       ask(
         {
-          title: trans.__('Tags of %1', run.name),
+          title: trans.__('Tags of %1', isolated(run.name)),
           label: trans.__('Separated by commas'),
           text: run.tags.join(', ')
         },
@@ -192,8 +193,9 @@ function addEditCommands(
     label: trans.__('Edit Note…'),
     caption: trans.__('Change the note of the run'),
     execute: run =>
-      ask({ title: trans.__('Note on %1', run.name), text: run.notes }, notes =>
-        service.edit(run.id, { notes })
+      ask(
+        { title: trans.__('Note on %1', isolated(run.name)), text: run.notes },
+        notes => service.edit(run.id, { notes })
       )
   });
 }
@@ -230,7 +232,7 @@ function addEndCommands(
     suits: run => run.status === 'running',
     execute: async run => {
       const answer = await InputDialog.getText({
-        title: trans.__('Stop %1?', run.name),
+        title: trans.__('Stop %1?', isolated(run.name)),
         label: trans.__(
           'The training ends after the present step; what was saved stays. Reason (optional):'
         ),
@@ -239,9 +241,12 @@ function addEndCommands(
       if (answer.button.accept) {
         await attempt(async () => {
           await service.stop(run.id, answer.value ?? '');
-          Notification.info(trans.__('%1 was asked to stop.', run.name), {
-            autoClose: 4000
-          });
+          Notification.info(
+            trans.__('%1 was asked to stop.', isolated(run.name)),
+            {
+              autoClose: 4000
+            }
+          );
         });
       }
     }
@@ -253,10 +258,10 @@ function addEndCommands(
     suits: run => run.status !== 'running',
     execute: async run => {
       const answer = await showDialog({
-        title: trans.__('Delete %1?', run.name),
+        title: trans.__('Delete %1?', isolated(run.name)),
         body: trans.__(
           'The directory %1 and everything in it will be deleted. This cannot be undone.',
-          run.path
+          isolated(run.path)
         ),
         buttons: [
           Dialog.cancelButton({ label: trans.__('Cancel') }),

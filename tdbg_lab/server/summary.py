@@ -110,7 +110,7 @@ class Summaries:
             "status": str(status),
             "created_ns": line.created_ns,
             "ended_ns": line.ended_ns,
-            "last_step": max(line.last_step, digest.last_step if digest else -1),
+            "last_step": _last_step(line, digest),
             "last_write_ns": _latest(line.last_write_ns, digest.last_write_ns if digest else None),
             "steps_per_second": None if speed is None else float(speed),
             "tags": list(line.tags),
@@ -120,6 +120,14 @@ class Summaries:
             "findings": {"notice": notice, "warning": warning, "critical": critical},
             "open": self._is_open(entry.id),
         }
+
+
+def _last_step(line: Line, digest: Digest | None) -> int:
+    """The last one of both; a run that ended before its first step says 0 of itself."""
+    if digest is None:
+        return line.last_step
+    last = max(line.last_step, digest.last_step)
+    return last if last > 0 else digest.last_step
 
 
 def _latest(*times_ns: int | None) -> int | None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tdbg_lab import attach
 from tdbg_lab.records import Finding, Severity
 from tdbg_lab.store import FindingsWriter
 from tdbg_lab.testing import fake_run
@@ -27,6 +28,16 @@ async def test_runs_are_listed_newest_first(tdbg_fetch, root):
     assert (new["status"], old["status"]) == ("running", "finished")
     assert old["last_step"] == 2
     assert len(new["id"]) == 16
+
+
+async def test_run_that_ended_before_its_first_step_has_none(tdbg_fetch, root):
+    torch = pytest.importorskip("torch")
+    attach(torch.nn.Linear(3, 2), store=root / "runs" / "none").detach()
+    _, answer = await tdbg_fetch("runs")
+    _, detail = await tdbg_fetch("runs", answer["runs"][0]["id"])
+    assert detail["last_step"] == -1
+    _, answer = await tdbg_fetch("runs")
+    assert answer["runs"][0]["last_step"] == -1
 
 
 async def test_list_is_empty_without_runs(tdbg_fetch):

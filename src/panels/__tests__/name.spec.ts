@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { describe, expect, it } from 'vitest';
 
 import type { RunModel } from '../../model/run';
-import { missingRun, runName } from '../name';
+import { isolated, missingRun, panelTitle, runName } from '../name';
 
 const trans = nullTranslator.load('tdbg_lab');
 
@@ -20,6 +20,16 @@ describe('runName()', () => {
   it('does not show the id of a run that is gone and was never known', () => {
     expect(runName(run('missing', ''), trans)).toBe('Run not found');
     expect(runName(run('loading', ''), trans)).toBe('3f2a');
+  });
+});
+
+describe('isolated()', () => {
+  it('keeps a name that is written from right to left in its place', () => {
+    expect(isolated('digits')).toBe('digits');
+    expect(isolated('تجربة 7')).toBe('\u2068تجربة 7\u2069');
+    expect(panelTitle('Rules', run('ready', 'שלום 2'), true, trans)).toBe(
+      '\u2068שלום 2\u2069 · Rules'
+    );
   });
 });
 

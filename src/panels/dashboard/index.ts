@@ -14,7 +14,7 @@ import { dashboardIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, IPanelState, ITdbgService } from '../../tokens';
 import { BarredPanel } from '../barred';
-import { runName } from '../name';
+import { isolated, runName } from '../name';
 import type { TileRows } from './layout';
 import { defaultTiles } from './layout';
 import { DashboardToolbar } from './toolbar';
@@ -226,7 +226,7 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
   }
 
   private _onChange(): void {
-    const name = runName(this.run, this._trans);
+    const name = isolated(runName(this.run, this._trans));
     this.title.label = name;
     this.title.caption = this._trans.__('Dashboard of %1', name);
     this.node.setAttribute('aria-label', this.title.caption);

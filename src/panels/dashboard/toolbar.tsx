@@ -7,7 +7,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 
 import { CommandIDs } from '../../commands';
-import { formatRate, formatStep } from '../../model/format';
+import { formatRate } from '../../model/format';
 import type { RunModel } from '../../model/run';
 import type { IPanelState, ITdbgService } from '../../tokens';
 import { ShortCost } from '../cost';
@@ -15,7 +15,12 @@ import { missingRun, runName } from '../name';
 import { Popover } from '../popover';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
-import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
+import {
+  FindingBadges,
+  RunStatusIcon,
+  runStatusWord,
+  stepWords
+} from '../words';
 import { RULES_TILE } from './layout';
 
 /** What the bar needs. */
@@ -54,7 +59,7 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
     <>
       <span className="jp-TdbgDashboard-run" title={summary?.path}>
         {summary && !isGone && <RunStatusIcon status={summary.status} />}
-        <span className="jp-TdbgDashboard-name">{runName(run, trans)}</span>
+        <bdi className="jp-TdbgDashboard-name">{runName(run, trans)}</bdi>
         <span className="jp-TdbgRun-state">
           {summary &&
             (isGone
@@ -66,7 +71,7 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
       </span>
       <StepSlider cursor={cursor} trans={trans} />
       <span className="jp-TdbgDashboard-step">
-        {trans.__('Step %1', formatStep(cursor.step))}
+        {stepWords(cursor.step, trans)}
       </span>
       <StepButtons cursor={cursor} trans={trans} live={live} />
       <ShortCost cost={run.detail?.cost ?? null} trans={trans} />

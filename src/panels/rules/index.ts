@@ -10,7 +10,7 @@ import { Panel } from '@lumino/widgets';
 import { rulesIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, ITdbgService } from '../../tokens';
-import { panelTitle, runName } from '../name';
+import { isolated, panelTitle, runName } from '../name';
 import { RuleDetail } from './detail';
 import { EvidencePanel } from './evidence';
 import { RulesModel } from './model';
@@ -74,7 +74,7 @@ export class RulesPanel extends MainAreaWidget<Panel> {
     const { run, _trans: trans } = this;
     const label = trans.__('Rules');
     this.title.label = panelTitle(label, run, this._titleTellsRun, trans);
-    this.title.caption = trans.__('Rules of %1', runName(run, trans));
+    this.title.caption = trans.__('Rules of %1', isolated(runName(run, trans)));
     this.node.setAttribute('aria-label', this.title.caption);
   }
 

@@ -22,7 +22,12 @@ import { EmptyState } from '../empty';
 import { missingRun } from '../name';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
-import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
+import {
+  FindingBadges,
+  RunStatusIcon,
+  runStatusWord,
+  stepWords
+} from '../words';
 import { ProfileButton, ProfileState } from './profiling';
 import { ReportButton, ReportState } from './report';
 
@@ -101,9 +106,9 @@ function RunHead(props: { readonly run: RunModel } & IRunProps): JSX.Element {
   return (
     <div className="jp-TdbgRun-head">
       {summary && <RunStatusIcon status={summary.status} />}
-      <span className="jp-TdbgRun-name" title={summary?.path}>
+      <bdi className="jp-TdbgRun-name" title={summary?.path}>
         {run.name}
-      </span>
+      </bdi>
       <span className="jp-TdbgRun-state">
         {summary && runStatusWord(summary.status, trans)}
         {rate && ` · ${rate}`}
@@ -127,7 +132,7 @@ function RunCursor(props: { readonly run: RunModel } & IRunProps): JSX.Element {
       <StepSlider cursor={cursor} trans={trans} />
       <div className="jp-TdbgRun-cursorLine">
         <span className="jp-TdbgRun-step">
-          {trans.__('Step %1', formatStep(cursor.step))}
+          {stepWords(cursor.step, trans)}
           {!cursor.following && cursor.last >= 0 && (
             <span className="jp-TdbgRun-of">
               {trans.__('of %1', formatStep(cursor.last))}
@@ -197,9 +202,9 @@ function RunFacts(
     <>
       <div className="jp-TdbgRun-tags">
         {detail.tags.map(tag => (
-          <span key={tag} className="jp-TdbgTag">
+          <bdi key={tag} className="jp-TdbgTag">
             {tag}
-          </span>
+          </bdi>
         ))}
         <button
           className="jp-TdbgLink"
@@ -220,7 +225,11 @@ function RunFacts(
           {detail.notes ? trans.__('Edit note') : trans.__('Add note')}
         </button>
       </div>
-      {detail.notes && <p className="jp-TdbgRun-note">{detail.notes}</p>}
+      {detail.notes && (
+        <p className="jp-TdbgRun-note" dir="auto">
+          {detail.notes}
+        </p>
+      )}
       <details className="jp-TdbgRun-facts">
         <summary>{trans.__('About this run')}</summary>
         <dl>

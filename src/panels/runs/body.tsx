@@ -9,13 +9,19 @@ import * as React from 'react';
 import type { IRunSummary } from '../../api/wire';
 import { CommandIDs } from '../../commands';
 import { dashboardIcon } from '../../icons';
-import { formatRate, formatStep } from '../../model/format';
+import { formatRate } from '../../model/format';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
+import { isolated } from '../name';
 import { useSignals } from '../signals';
 import { Sparkline } from '../sparkline';
 import { WindowedRows } from '../window/rows';
-import { FindingBadges, RunStatusIcon, runStatusWord } from '../words';
+import {
+  FindingBadges,
+  RunStatusIcon,
+  lastStepWords,
+  runStatusWord
+} from '../words';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 44;
@@ -126,7 +132,7 @@ function RunRow(
         {service.runs.renaming === run.id ? (
           <NameInput {...props} />
         ) : (
-          <span className="jp-TdbgRuns-name">{run.name}</span>
+          <bdi className="jp-TdbgRuns-name">{run.name}</bdi>
         )}
         <FindingBadges counts={run.findings} trans={trans} />
         <button
@@ -146,14 +152,12 @@ function RunRow(
         <span className={`jp-TdbgRuns-state jp-mod-${run.status}`}>
           {runStatusWord(run.status, trans)}
         </span>
-        {run.last_step >= 0 && (
-          <span>{trans.__('step %1', formatStep(run.last_step))}</span>
-        )}
+        <span>{lastStepWords(run, trans)}</span>
         {rate && <span>{rate}</span>}
         {run.tags.slice(0, 2).map(tag => (
-          <span key={tag} className="jp-TdbgTag">
+          <bdi key={tag} className="jp-TdbgTag">
             {tag}
-          </span>
+          </bdi>
         ))}
         <span className="jp-TdbgRuns-spacer" />
         <Sparkline points={run.loss} label={trans.__('Loss over steps')} />
@@ -188,6 +192,7 @@ function NameInput(
   return (
     <input
       className="jp-TdbgRuns-rename"
+      dir="auto"
       aria-label={trans.__('New name of the run')}
       value={name}
       autoFocus
@@ -266,7 +271,7 @@ function NoRuns(props: IRunsProps): JSX.Element {
 function describe(run: IRunSummary, trans: TranslationBundle): string {
   return [
     run.name,
-    trans.__('Path: %1', run.path),
+    trans.__('Path: %1', isolated(run.path)),
     run.framework && trans.__('Framework: %1', run.framework),
     run.tags.length > 0 && trans.__('Tags: %1', run.tags.join(', ')),
     run.notes

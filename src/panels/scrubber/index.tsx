@@ -8,6 +8,7 @@ import { followIcon, pauseIcon, playIcon } from '../../icons';
 import type { StepCursor } from '../../model/cursor';
 import { formatStep } from '../../model/format';
 import { useSignals } from '../signals';
+import { stepWords } from '../words';
 
 /** What the controls need. */
 export interface IScrubberProps {
@@ -35,11 +36,11 @@ export function StepSlider(props: IScrubberProps): JSX.Element {
       disabled={steps.length < 2}
       aria-label={trans.__('Step')}
       aria-valuetext={
-        following
+        following && step >= 0
           ? trans.__('Step %1, following the run', formatStep(step))
-          : trans.__('Step %1', formatStep(step))
+          : stepWords(step, trans)
       }
-      title={trans.__('Step %1', formatStep(step))}
+      title={stepWords(step, trans)}
       onChange={event => cursor.set(steps[Number(event.target.value)])}
     />
   );

@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { formatStep, formatTime } from '../../model/format';
+import { formatTime } from '../../model/format';
 import type { FigureModel } from '../../model/figure';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
@@ -13,6 +13,7 @@ import { JobLine } from '../job';
 import { missingRun } from '../name';
 import { StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
+import { stepWords } from '../words';
 import { RangeBar } from './range';
 
 /** What the foot needs. */
@@ -90,7 +91,7 @@ function Foot(props: IViewFootProps): JSX.Element {
           </span>
         )}
         <span className="jp-TdbgViewFoot-step">
-          {trans.__('Step %1', formatStep(run.cursor.step))}
+          {stepWords(run.cursor.step, trans)}
         </span>
       </div>
     </>

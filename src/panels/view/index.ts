@@ -15,7 +15,7 @@ import { tensorParam } from '../../model/params';
 import type { RunModel } from '../../model/run';
 import type { ITdbgService } from '../../tokens';
 import { BarredPanel } from '../barred';
-import { panelTitle, runName } from '../name';
+import { isolated, panelTitle, runName } from '../name';
 import type { IViewFootProps } from './foot';
 import { ViewFoot, ViewOverlay, outdated } from './foot';
 import { ViewTable } from './table';
@@ -145,7 +145,7 @@ export class ViewPanel extends BarredPanel<Panel> {
     title.caption = trans.__(
       '%1 of %2\n%3',
       label,
-      runName(run, trans),
+      isolated(runName(run, trans)),
       model.view.description
     );
     this.node.setAttribute('aria-label', title.label);

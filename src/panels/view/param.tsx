@@ -12,6 +12,7 @@ import type {
   ParamValue
 } from '../../api/wire';
 import { choicesOf, clamp, matchingTensors } from '../../model/params';
+import { isolated } from '../name';
 import { TensorPicker } from '../picker';
 
 /** Properties of a control. */
@@ -237,7 +238,10 @@ export function runChoices(
   );
   const choices = offered.map(({ id, name, path }) => ({
     value: id,
-    label: (often.get(name) ?? 0) > 1 ? `${name} (${path})` : name
+    label:
+      (often.get(name) ?? 0) > 1
+        ? `${isolated(name)} (${isolated(path)})`
+        : name
   }));
   return !chosen || choices.some(({ value }) => value === chosen)
     ? choices

@@ -1,0 +1,33 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { describe, expect, it, vi } from 'vitest';
+
+import { lastStepWords, stepWords } from '../words';
+
+vi.hoisted(() => {
+  // What icons of JupyterLab want to be there when they are imported.
+  vi.stubGlobal('DragEvent', MouseEvent);
+  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
+});
+
+const trans = nullTranslator.load('tdbg_lab');
+
+describe('stepWords()', () => {
+  it('names the step, or says that there is none', () => {
+    expect(stepWords(0, trans)).toBe('Step 0');
+    expect(stepWords(-1, trans)).toBe('No step yet');
+  });
+});
+
+describe('lastStepWords()', () => {
+  it('expects steps only of runs that go on', () => {
+    expect(lastStepWords({ last_step: 7, status: 'running' }, trans)).toBe(
+      'step 7'
+    );
+    expect(lastStepWords({ last_step: -1, status: 'running' }, trans)).toBe(
+      'no step yet'
+    );
+    expect(lastStepWords({ last_step: -1, status: 'failed' }, trans)).toBe(
+      'no steps'
+    );
+  });
+});
