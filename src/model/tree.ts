@@ -147,6 +147,17 @@ export function visibleRows(
   return rows;
 }
 
+/** The row that `row` stands below; undefined at the top. */
+export function parentRow(
+  rows: ReadonlyArray<ITreeRow>,
+  row: ITreeRow
+): ITreeRow | undefined {
+  return rows
+    .slice(0, rows.indexOf(row))
+    .reverse()
+    .find(({ depth }) => depth < row.depth);
+}
+
 /** Ids of the modules above the tensor called `name`, outermost first. */
 export function ancestors(
   nodes: ReadonlyArray<ITreeNode>,

@@ -17,7 +17,7 @@ import { formatShape } from '../../model/format';
 import { byWeight } from '../../model/rules';
 import type { RunModel } from '../../model/run';
 import type { ITreeNode, ITreeRow } from '../../model/tree';
-import { buildTree, visibleRows } from '../../model/tree';
+import { buildTree, parentRow, visibleRows } from '../../model/tree';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
 import { isolated, missingRun } from '../name';
@@ -120,17 +120,29 @@ function Layers(props: ILayersProps & { readonly run: RunModel }): JSX.Element {
       toggle(row.node, !row.expanded);
     }
   };
-  const onKey = (row: ITreeRow, event: React.KeyboardEvent): boolean => {
+  // While the search is on, all groups are open.
+  const canClose = filter.trim() === '';
+  const onKey = (
+    row: ITreeRow,
+    event: React.KeyboardEvent
+  ): boolean | ITreeRow => {
     const isModule = row.node.tensor === null;
-    if (isModule && event.key === 'ArrowRight' && !row.expanded) {
-      toggle(row.node, true);
-      return true;
+    switch (event.key) {
+      case 'ArrowRight':
+        if (isModule && !row.expanded) {
+          toggle(row.node, true);
+        }
+        // The row below an open group is its first child.
+        return row.expanded ? rows[rows.indexOf(row) + 1] : true;
+      case 'ArrowLeft':
+        if (row.expanded && canClose) {
+          toggle(row.node, false);
+          return true;
+        }
+        return parentRow(rows, row) ?? true;
+      default:
+        return false;
     }
-    if (isModule && event.key === 'ArrowLeft' && row.expanded) {
-      toggle(row.node, false);
-      return true;
-    }
-    return false;
   };
 
   return (
@@ -157,6 +169,7 @@ function Layers(props: ILayersProps & { readonly run: RunModel }): JSX.Element {
           label={trans.__('Layers of %1', isolated(run.name))}
           onActivate={activate}
           onKey={onKey}
+          textOf={row => row.node.label}
           rowProps={row =>
             ({
               className: `jp-TdbgLayers-item${

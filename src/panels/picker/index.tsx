@@ -130,6 +130,7 @@ function Choices(
           rowHeight={ROW_HEIGHT}
           keyOf={tensor => tensor.name}
           role="listbox"
+          several={several}
           label={props.label}
           reveal={chosenNow[0] ?? null}
           onActivate={choose}

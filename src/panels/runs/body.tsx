@@ -102,6 +102,7 @@ function Runs(props: IRunsProps): JSX.Element {
             void commands.execute(CommandIDs.openDashboard, { run: run.id });
           }}
           onKey={onKey}
+          textOf={run => run.name}
           rowProps={run =>
             ({
               className: `jp-TdbgRuns-item${

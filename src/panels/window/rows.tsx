@@ -45,8 +45,12 @@ export interface IWindowedRowsProps<T> {
   readonly onActivate: (item: T, event: React.UIEvent) => void;
   /** A row was double-clicked. */
   readonly onDoubleClick?: (item: T) => void;
-  /** Another key was pressed; answer true when it was used. */
-  readonly onKey?: (item: T, event: React.KeyboardEvent) => boolean;
+  /** Another key was pressed; answer true when it was used, or the item that the focus moves to. */
+  readonly onKey?: (item: T, event: React.KeyboardEvent) => boolean | T;
+  /** What a row begins with: a letter moves the focus to the next one that begins with it. */
+  readonly textOf?: (item: T) => string;
+  /** Whether several rows may be chosen at once. */
+  readonly several?: boolean;
 }
 
 /**
@@ -110,6 +114,7 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
       return;
     }
     const index = indexOf(focusKey);
+    const used = index >= 0 && (props.onKey?.(items[index], event) ?? false);
     const page = Math.max(1, Math.floor(height / rowHeight) - 1);
     const moves: { [key: string]: number } = {
       ArrowDown: index + 1,
@@ -119,8 +124,11 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
       PageDown: index + page,
       PageUp: index - page
     };
-    if (index >= 0 && props.onKey?.(items[index], event)) {
+    if (used !== false) {
       event.preventDefault();
+      if (used !== true) {
+        focusRow(items.indexOf(used));
+      }
     } else if (event.key in moves) {
       event.preventDefault();
       focusRow(moves[event.key]);
@@ -133,7 +141,22 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
     ) {
       event.preventDefault();
       openContextMenu(document.getElementById(`${id}-${focusKey}`));
+    } else if (isLetter(event)) {
+      const found = nextWith(event.key, index);
+      if (found >= 0) {
+        event.preventDefault();
+        focusRow(found);
+      }
     }
+  };
+
+  /** Index of the first row after `index` that begins with a letter, beginning anew at the end; -1 if none. */
+  const nextWith = (letter: string, index: number): number => {
+    const begins = (item: T): boolean =>
+      props.textOf?.(item).toLowerCase().startsWith(letter.toLowerCase()) ??
+      false;
+    const after = items.findIndex((item, i) => i > index && begins(item));
+    return after >= 0 ? after : items.findIndex(begins);
   };
 
   const [first, last] = rowsInSight(scrollTop, height, rowHeight, items.length);
@@ -144,6 +167,7 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
       className={`jp-TdbgRows ${props.className ?? ''}`}
       role={props.role}
       aria-label={props.label}
+      aria-multiselectable={props.several}
       aria-activedescendant={
         focused >= first && focused < last ? `${id}-${focusKey}` : undefined
       }
@@ -194,6 +218,12 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** Whether a key writes a letter, and is no shortcut. */
+function isLetter(event: React.KeyboardEvent): boolean {
+  const { key, ctrlKey, metaKey, altKey } = event;
+  return key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey;
 }
 
 /** Open the context menu of `row`, as the mouse would. */
