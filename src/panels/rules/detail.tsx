@@ -15,6 +15,9 @@ import { applyFix, showFinding } from './show';
 import type { IRulesProps } from './table';
 import { StateWord } from './table';
 
+/** Most findings of a rule that are listed unasked: what stands below them stays in reach. */
+const MOST_LISTED = 20;
+
 /** What the detail needs. */
 export interface IDetailProps extends IRulesProps {
   readonly commands: CommandRegistry;
@@ -62,13 +65,42 @@ function Detail(props: IDetailProps): JSX.Element | null {
         </p>
       )}
       {row.findings.length > 0 && (
-        <ul className="jp-TdbgRules-findings" aria-label={trans.__('Findings')}>
-          {row.findings.map((finding, i) => (
-            <Finding key={finding.id || i} finding={finding} {...props} />
-          ))}
-        </ul>
+        <Findings key={row.rule} findings={row.findings} {...props} />
       )}
     </section>
+  );
+}
+
+/** The worst findings of a rule, all up to the chosen one, and the others on request. */
+function Findings(
+  props: IDetailProps & { readonly findings: ReadonlyArray<IFinding> }
+): JSX.Element {
+  const { findings, model, trans } = props;
+  const [isAll, setAll] = React.useState(false);
+  const chosen = findings.findIndex(one => one === model.finding);
+  const listed = isAll
+    ? findings
+    : findings.slice(0, Math.max(MOST_LISTED, chosen + 1));
+  const rest = findings.length - listed.length;
+  return (
+    <>
+      <ul className="jp-TdbgRules-findings" aria-label={trans.__('Findings')}>
+        {listed.map((finding, i) => (
+          <Finding key={finding.id || i} finding={finding} {...props} />
+        ))}
+      </ul>
+      {(isAll || rest > 0) && (
+        <button
+          className="jp-TdbgLink"
+          aria-expanded={isAll}
+          onClick={() => setAll(!isAll)}
+        >
+          {isAll
+            ? trans.__('Show the worst only')
+            : trans._n('Show %1 more finding', 'Show %1 more findings', rest)}
+        </button>
+      )}
+    </>
   );
 }
 
