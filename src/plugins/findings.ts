@@ -39,14 +39,14 @@ const plugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
     const told = new Set<string>();
-    service.findingAdded.connect((_, event: IFindingEvent) => {
+    service.findingAdded.connect(async (_, event: IFindingEvent) => {
       const { finding, run } = event;
       // What follows from something told already is grouped below it, in the rules panel.
       const isKnown =
         finding.cause !== '' && told.has(`${run}/${finding.cause}`);
       if (service.settings.announces(finding.severity) && !isKnown) {
         told.add(`${run}/${finding.id}`);
-        const name = service.runs.get(run)?.name ?? run;
+        const name = await nameOf(service, run);
         const isLong = name.length > MOST_OF_NAME;
         const short = isLong ? `${name.slice(0, MOST_OF_NAME)}…` : name;
         Notification.emit(
@@ -61,6 +61,17 @@ const plugin: JupyterFrontEndPlugin<void> = {
     }, service);
   }
 };
+
+/** What a run is called, also before the list of runs is there. */
+async function nameOf(service: ITdbgService, run: string): Promise<string> {
+  const known = service.runs.get(run);
+  return known
+    ? known.name
+    : service.client.run(run).then(
+        ({ name }) => name,
+        () => run
+      );
+}
 
 /** What one may do about a finding. */
 function actions(
