@@ -34,10 +34,15 @@ export function runStatusWord(
 }
 
 /** The step that is shown, as a beginning of a line; a run has none before its first saved one. */
-export function stepWords(step: number, trans: TranslationBundle): string {
-  return step < 0
-    ? trans.__('No step yet')
-    : trans.__('Step %1', formatStep(step));
+export function stepWords(
+  step: number,
+  isLive: boolean,
+  trans: TranslationBundle
+): string {
+  if (step >= 0) {
+    return trans.__('Step %1', formatStep(step));
+  }
+  return isLive ? trans.__('No step yet') : trans.__('No steps');
 }
 
 /** The last step of a run, among other words. */

@@ -13,8 +13,9 @@ const trans = nullTranslator.load('tdbg_lab');
 
 describe('stepWords()', () => {
   it('names the step, or says that there is none', () => {
-    expect(stepWords(0, trans)).toBe('Step 0');
-    expect(stepWords(-1, trans)).toBe('No step yet');
+    expect(stepWords(0, true, trans)).toBe('Step 0');
+    expect(stepWords(-1, true, trans)).toBe('No step yet');
+    expect(stepWords(-1, false, trans)).toBe('No steps');
   });
 });
 

@@ -71,7 +71,7 @@ function Bar(props: IDashboardToolbarProps): JSX.Element {
       </span>
       <StepSlider cursor={cursor} trans={trans} />
       <span className="jp-TdbgDashboard-step">
-        {stepWords(cursor.step, trans)}
+        {stepWords(cursor.step, live, trans)}
       </span>
       <StepButtons cursor={cursor} trans={trans} live={live} />
       <ShortCost cost={run.detail?.cost ?? null} trans={trans} />

@@ -132,7 +132,7 @@ function RunCursor(props: { readonly run: RunModel } & IRunProps): JSX.Element {
       <StepSlider cursor={cursor} trans={trans} />
       <div className="jp-TdbgRun-cursorLine">
         <span className="jp-TdbgRun-step">
-          {stepWords(cursor.step, trans)}
+          {stepWords(cursor.step, run.summary?.status === 'running', trans)}
           {!cursor.following && cursor.last >= 0 && (
             <span className="jp-TdbgRun-of">
               {trans.__('of %1', formatStep(cursor.last))}

@@ -38,9 +38,9 @@ export function StepSlider(props: IScrubberProps): JSX.Element {
       aria-valuetext={
         following && step >= 0
           ? trans.__('Step %1, following the run', formatStep(step))
-          : stepWords(step, trans)
+          : stepWords(step, false, trans)
       }
-      title={stepWords(step, trans)}
+      title={stepWords(step, false, trans)}
       onChange={event => cursor.set(steps[Number(event.target.value)])}
     />
   );

@@ -91,7 +91,7 @@ function Foot(props: IViewFootProps): JSX.Element {
           </span>
         )}
         <span className="jp-TdbgViewFoot-step">
-          {stepWords(run.cursor.step, trans)}
+          {stepWords(run.cursor.step, run.summary?.status === 'running', trans)}
         </span>
       </div>
     </>
