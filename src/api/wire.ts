@@ -260,6 +260,8 @@ export interface IRules {
   readonly muted: ReadonlyArray<string>;
   /** Of each finding with a fix: why it cannot be applied now, empty when it can. By id. */
   readonly fixes: { readonly [finding: string]: string };
+  /** Of each finding whose fix was asked for: what became of it, empty until the training answers. By id. */
+  readonly answers: { readonly [finding: string]: string };
 }
 
 /** A threshold of a rule. */

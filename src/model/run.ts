@@ -22,7 +22,8 @@ const NO_RULES: IRules = {
   states: [],
   findings: [],
   muted: [],
-  fixes: {}
+  fixes: {},
+  answers: {}
 };
 
 /**

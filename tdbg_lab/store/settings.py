@@ -183,6 +183,8 @@ class SettingRecord:
     step: int | None = None
     """Steps that were completed when it was applied: the first step with the new value."""
     applied: tuple[AppliedSetting, ...] = ()
+    finding: str = ""
+    """Id of the finding whose fix it is."""
 
 
 def read_setting_records(run_path: str | Path) -> list[SettingRecord]:
@@ -228,6 +230,7 @@ def _record(request: Request) -> SettingRecord:
             for one in (applied if isinstance(applied, list) else [])[:_MAX_APPLIED]
             if isinstance(one, dict)
         ),
+        finding=str(request.arguments.get("finding", ""))[:MAX_NAME_CHARS],
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tdbg_lab import attach
 from tdbg_lab.records import Finding, Severity
-from tdbg_lab.store import FindingsWriter
+from tdbg_lab.store import FindingsWriter, control
 from tdbg_lab.testing import fake_run
 
 
@@ -132,6 +132,23 @@ async def test_fix_of_a_finding_becomes_a_request_to_the_training(tdbg_fetch, ru
     request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
     assert (request["kind"], request["state"]) == ("set", "pending")
     assert request["arguments"]["factor"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "words"),
+    [("done", "from step 3 on.", "Applied: from step 3 on."), ("refused", "No.", "Refused: No.")],
+)
+async def test_what_became_of_a_fix_is_told_with_the_finding(tdbg_fetch, run_id, told, state, said, words):
+    path = told({"setting": "learning_rate", "factor": 0.1})
+    run = await run_id("live")
+    _, request = await tdbg_fetch("runs", run, "fix", method="POST", body={"finding": "too_fast:1"})
+    _, rules = await tdbg_fetch("runs", run, "rules")
+    assert "It was asked for" in rules["fixes"]["too_fast:1"]
+    assert rules["answers"] == {"too_fast:1": ""}
+    control.answer(path, request["request"], state, said)
+    _, rules = await tdbg_fetch("runs", run, "rules")
+    assert rules["fixes"] == {"too_fast:1": ""}
+    assert rules["answers"] == {"too_fast:1": words}
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,13 @@ export class FakeServer implements ITdbgClient {
   tensorList: ITensorInfo[] = [tensor()];
   stepList: number[] = [0, 10, 20, 99];
   viewList: IViewInfo[] = [view()];
-  ruleList: IRules = { states: [], findings: [], muted: [], fixes: {} };
+  ruleList: IRules = {
+    states: [],
+    findings: [],
+    muted: [],
+    fixes: {},
+    answers: {}
+  };
   catalogue: IRuleInfo[] = [];
   /** Answers to questions for a check, the last one again and again. */
   rechecks: IRecheck[] = [];

@@ -29,7 +29,7 @@ function rules(
   findings: ReadonlyArray<IFinding>,
   muted: ReadonlyArray<string> = []
 ): IRules {
-  return { states, findings, muted, fixes: {} };
+  return { states, findings, muted, fixes: {}, answers: {} };
 }
 
 describe('ruleRows', () => {

@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import {
   FakeServer,
@@ -10,6 +10,7 @@ import {
   finding,
   settle
 } from '../../api/__tests__/fake';
+import type { IRules } from '../../api/wire';
 import { TdbgService } from '../../model/service';
 import { RuleDetail } from '../rules/detail';
 import { RulesModel } from '../rules/model';
@@ -22,34 +23,83 @@ vi.hoisted(() => {
   vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
 });
 
-it('lists the worst of hundreds of findings, those up to the chosen one, and all on request', async () => {
+describe('RuleDetail', () => {
   const client = new FakeServer();
-  const findings = Array.from({ length: 200 }, (_, i) =>
-    finding({ id: `f${i}`, step_first: i })
-  );
-  client.ruleList = { states: [], findings, muted: [], fixes: {} };
-  const service = new TdbgService({ client, stream: new FakeStream() });
-  const run = service.open('a');
-  const hold = run.retain();
-  await settle();
-  const model = new RulesModel({ run, service });
-  const detail = new RuleDetail({
-    model,
-    commands: new CommandRegistry(),
-    trans: nullTranslator.load('tdbg_lab')
+  let service: TdbgService;
+  let model: RulesModel;
+  let detail: RuleDetail;
+  const show = async (rules: Partial<IRules>): Promise<void> => {
+    client.ruleList = {
+      states: [],
+      findings: [],
+      muted: [],
+      fixes: {},
+      answers: {},
+      ...rules
+    };
+    await act(() => model.run.refresh());
+  };
+
+  beforeEach(async () => {
+    service = new TdbgService({ client, stream: new FakeStream() });
+    const run = service.open('a');
+    run.retain();
+    await settle();
+    model = new RulesModel({ run, service });
+    detail = new RuleDetail({
+      model,
+      commands: new CommandRegistry(),
+      trans: nullTranslator.load('tdbg_lab')
+    });
+    await act(async () => Widget.attach(detail, document.body));
   });
-  await act(async () => Widget.attach(detail, document.body));
-  const listed = (): number =>
-    detail.node.querySelectorAll('.jp-TdbgFinding').length;
-  expect(listed()).toBe(20);
-  act(() => model.choose('dead_relu', 'f49'));
-  expect(listed()).toBe(50);
-  const more = [...detail.node.querySelectorAll('button')].pop();
-  expect(more?.textContent).toBe('Show 150 more findings');
-  act(() => more?.click());
-  expect(listed()).toBe(200);
-  await act(async () => detail.dispose());
-  model.dispose();
-  hold.dispose();
-  service.dispose();
+  afterEach(async () => {
+    await act(async () => detail.dispose());
+    model.dispose();
+    service.dispose();
+  });
+
+  it('lists the worst of hundreds of findings, those up to the chosen one, and all on request', async () => {
+    await show({
+      findings: Array.from({ length: 200 }, (_, i) =>
+        finding({ id: `f${i}`, step_first: i })
+      )
+    });
+    const listed = (): number =>
+      detail.node.querySelectorAll('.jp-TdbgFinding').length;
+    expect(listed()).toBe(20);
+    act(() => model.choose('dead_relu', 'f49'));
+    expect(listed()).toBe(50);
+    const more = [...detail.node.querySelectorAll('button')].pop();
+    expect(more?.textContent).toBe('Show 150 more findings');
+    act(() => more?.click());
+    expect(listed()).toBe(200);
+  });
+
+  it('takes no second press for a fix that was asked for, and tells what became of it', async () => {
+    const findings = [
+      finding({ id: 'f', fix: { setting: 'learning_rate', factor: 0.1 } })
+    ];
+    const button = (): HTMLButtonElement | undefined =>
+      [...detail.node.querySelectorAll('button')].find(one =>
+        one.textContent?.startsWith('Apply fix')
+      );
+    const words = (): string | undefined =>
+      detail.node.querySelector('.jp-TdbgFinding-foot span')?.textContent ??
+      undefined;
+    await show({ findings, fixes: { f: '' } });
+    expect([button()?.disabled, words()]).toEqual([false, undefined]);
+    client.ruleList = {
+      ...client.ruleList,
+      fixes: { f: 'It was asked for.' },
+      answers: { f: '' }
+    };
+    await act(async () => {
+      button()?.click();
+      await settle();
+    });
+    expect([button()?.disabled, words()]).toEqual([true, 'It was asked for.']);
+    await show({ findings, fixes: { f: '' }, answers: { f: 'Applied: lr.' } });
+    expect([button()?.disabled, words()]).toEqual([false, 'Applied: lr.']);
+  });
 });

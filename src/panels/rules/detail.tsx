@@ -205,6 +205,7 @@ function Actions(
   const { run } = model;
   const { fix } = finding;
   const reason = run.rules.fixes[finding.id] ?? '';
+  const words = [run.rules.answers[finding.id], reason].filter(Boolean);
   return (
     <div className="jp-TdbgFinding-foot">
       {(finding.view || finding.tensor) && (
@@ -227,14 +228,14 @@ function Actions(
             reason || trans.__('Change the running training: %1', fixWords(fix))
           }
           onClick={() => {
-            void applyFix(model.service, run.id, finding, trans);
+            void applyFix(model.service, run, finding, trans);
           }}
         >
           {trans.__('Apply fix: %1', fixWords(fix))}
         </button>
       )}
-      {fix && reason && (
-        <span className="jp-TdbgRules-explanation">{reason}</span>
+      {fix && words.length > 0 && (
+        <span className="jp-TdbgRules-explanation">{words.join(' ')}</span>
       )}
     </div>
   );

@@ -38,12 +38,13 @@ export async function showFinding(
 /** Ask the running training to apply the fix of a finding; tells how that went. */
 export async function applyFix(
   service: ITdbgService,
-  run: string,
+  run: RunModel,
   finding: IFinding,
   trans: TranslationBundle
 ): Promise<void> {
   try {
-    await service.client.fix(run, finding.id);
+    await service.client.fix(run.id, finding.id);
+    void run.refresh(); // says that it was asked for, so that nobody asks twice
     const words = finding.fix ? fixWords(finding.fix) : '';
     Notification.info(trans.__('Asked the training to apply: %1', words), {
       autoClose: 6000

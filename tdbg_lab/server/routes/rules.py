@@ -18,6 +18,7 @@ from tdbg_lab.store.settings import SettingChange
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding
     from tdbg_lab.run import Run
+    from tdbg_lab.store.settings import SettingRecord
 
 __all__ = ["handlers"]
 
@@ -75,12 +76,15 @@ class FixHandler(TdbgHandler):
 
 def _rules(run: Run) -> dict[str, Any]:
     findings = run.findings()[-MAX_FINDINGS:]
-    ended = _ended(run) if any(finding.fix for finding in findings) else ""
+    fixable = [one for one in findings if one.fix and one.id]
+    ended = _ended(run) if fixable else ""
+    asked = {one.finding: one for one in run.setting_changes()} if fixable else {}
     return {
         "states": run.rule_states(),
         "findings": findings,
         "muted": list(run.info.muted),
-        "fixes": {each.id: ended or _misfit(each) for each in findings if each.fix and each.id},
+        "fixes": {one.id: ended or _waiting(asked.get(one.id)) or _misfit(one) for one in fixable},
+        "answers": {one.id: _answer(asked[one.id]) for one in fixable if one.id in asked},
     }
 
 
@@ -88,6 +92,17 @@ def _ended(run: Run) -> str:
     """Why nothing can be changed in this run; empty while it is running."""
     status = run.status
     return "" if status is RunStatus.RUNNING else f"The run is {status}: there is no training to change."
+
+
+def _waiting(asked: SettingRecord | None) -> str:
+    waits = asked is not None and asked.state == "pending"
+    return "It was asked for: the training answers at the end of its step." if waits else ""
+
+
+def _answer(asked: SettingRecord) -> str:
+    """What became of the latest request for a fix; empty until the training has answered."""
+    told = {"done": "Applied", "refused": "Refused"}.get(asked.state)
+    return f"{told}: {asked.answer}" if told else ""
 
 
 def _misfit(finding: Finding) -> str:
