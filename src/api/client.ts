@@ -13,6 +13,7 @@ import type {
   IRules,
   IRunDetail,
   IRunEdit,
+  IRunList,
   IRunSummary,
   IServerStatus,
   ITensorList,
@@ -26,7 +27,7 @@ export interface ITdbgClient {
   /** What the server is; fails with 404 where the extension is not enabled. */
   status(): Promise<IServerStatus>;
   /** All runs under the roots. */
-  runs(): Promise<ReadonlyArray<IRunSummary>>;
+  runs(): Promise<IRunList>;
   /** One run. */
   run(id: string): Promise<IRunDetail>;
   /** Change name, tags or notes. */
@@ -89,11 +90,8 @@ export class TdbgClient implements ITdbgClient {
     return this._request('GET', ['status']);
   }
 
-  async runs(): Promise<ReadonlyArray<IRunSummary>> {
-    const answer = await this._request<{ runs: IRunSummary[] }>('GET', [
-      'runs'
-    ]);
-    return answer.runs;
+  runs(): Promise<IRunList> {
+    return this._request('GET', ['runs']);
   }
 
   run(id: string): Promise<IRunDetail> {

@@ -40,6 +40,13 @@ export interface IFindingCounts {
   readonly critical: number;
 }
 
+/** The runs under the roots. */
+export interface IRunList {
+  readonly runs: ReadonlyArray<IRunSummary>;
+  /** Whether there are more runs or folders than are looked at. */
+  readonly truncated: boolean;
+}
+
 /** One line of the list of runs. */
 export interface IRunSummary {
   readonly id: string;

@@ -63,9 +63,15 @@ export class RunsModel implements IDisposable {
     return this._byId.get(id);
   }
 
+  /** Whether the server has more runs or folders than it looks at: some runs may be missing. */
+  get isTruncated(): boolean {
+    return this._isTruncated;
+  }
+
   /** Replace the list. */
-  setAll(runs: ReadonlyArray<IRunSummary>): void {
+  setAll(runs: ReadonlyArray<IRunSummary>, isTruncated = false): void {
     this._isLoaded = true;
+    this._isTruncated = isTruncated;
     this._byId = new Map(runs.map(run => [run.id, run]));
     this._update();
   }
@@ -125,6 +131,7 @@ export class RunsModel implements IDisposable {
   private _filter = '';
   private _isDisposed = false;
   private _isLoaded = false;
+  private _isTruncated = false;
   private _renaming: string | null = null;
   private _visible: ReadonlyArray<IRunSummary> = [];
 }

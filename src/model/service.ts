@@ -221,12 +221,12 @@ export class TdbgService implements ITdbgService {
   }
 
   private async _fetchList(): Promise<void> {
-    const runs = await this.client.runs();
+    const { runs, truncated } = await this.client.runs();
     if (this.isDisposed) {
       return;
     }
     this.connection.heard();
-    this.runs.setAll(runs);
+    this.runs.setAll(runs, truncated);
     for (const [id, run] of this._opened) {
       const summary = this.runs.get(id);
       if (summary) {

@@ -40,9 +40,10 @@ describe('TdbgClient', () => {
   });
 
   describe('#runs()', () => {
-    it('asks below the base URL and unwraps the list', async () => {
-      const { client, calls } = fakeClient(() => json({ runs: [{ id: 'a' }] }));
-      await expect(client.runs()).resolves.toEqual([{ id: 'a' }]);
+    it('asks below the base URL', async () => {
+      const list = { runs: [{ id: 'a' }], truncated: false };
+      const { client, calls } = fakeClient(() => json(list));
+      await expect(client.runs()).resolves.toEqual(list);
       expect(calls[0].url).toBe('http://host/user/ada/tdbg/runs');
     });
   });

@@ -19,6 +19,7 @@ import type {
   IRules,
   IRunDetail,
   IRunEdit,
+  IRunList,
   IRunSummary,
   IServerStatus,
   ITensorInfo,
@@ -156,6 +157,7 @@ export function host(over: Partial<IHost> = {}): IHost & { type: 'host' } {
 /** Answers from memory; keeps what it was asked. */
 export class FakeServer implements ITdbgClient {
   list: IRunSummary[] = [summary()];
+  isTruncated = false;
   tensorList: ITensorInfo[] = [tensor()];
   stepList: number[] = [0, 10, 20, 99];
   viewList: IViewInfo[] = [view()];
@@ -189,8 +191,11 @@ export class FakeServer implements ITdbgClient {
     return this._answer('status', { version: '0', roots: ['r'], gpu: false });
   }
 
-  runs(): Promise<ReadonlyArray<IRunSummary>> {
-    return this._answer('runs', [...this.list]);
+  runs(): Promise<IRunList> {
+    return this._answer('runs', {
+      runs: [...this.list],
+      truncated: this.isTruncated
+    });
   }
 
   run(id: string): Promise<IRunDetail> {

@@ -116,6 +116,13 @@ function Runs(props: IRunsProps): JSX.Element {
           render={run => <RunRow {...props} run={run} />}
         />
       )}
+      {runs.isTruncated && (
+        <p className="jp-TdbgRuns-note">
+          {trans.__(
+            'Some runs may be missing: there are more folders than the server looks at. Name those of your runs in its setting TdbgApp.run_roots.'
+          )}
+        </p>
+      )}
     </>
   );
 }

@@ -1,0 +1,41 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { CommandRegistry } from '@lumino/commands';
+import { Widget } from '@lumino/widgets';
+import { act } from 'react';
+import { expect, it, vi } from 'vitest';
+
+import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
+import { TdbgService } from '../../model/service';
+import { RunsBody } from '../runs/body';
+
+vi.hoisted(() => {
+  // What icons of JupyterLab want to be there when they are imported.
+  vi.stubGlobal('DragEvent', MouseEvent);
+  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
+  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
+  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+});
+
+it.each([true, false])(
+  'says that runs may be missing where the server does not look at all folders: %s',
+  async isTruncated => {
+    const client = new FakeServer();
+    client.isTruncated = isTruncated;
+    const service = new TdbgService({ client, stream: new FakeStream() });
+    const body = new RunsBody({
+      service,
+      commands: new CommandRegistry(),
+      trans: nullTranslator.load('tdbg_lab')
+    });
+    await act(async () => {
+      Widget.attach(body, document.body);
+      await service.refresh();
+      await settle();
+    });
+    expect(body.node.textContent?.includes('TdbgApp.run_roots')).toBe(
+      isTruncated
+    );
+    await act(async () => body.dispose());
+    service.dispose();
+  }
+);
