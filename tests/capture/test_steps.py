@@ -12,6 +12,21 @@ from torch import nn
 from tdbg_lab.records import Kind, Mode
 
 
+class Around(torch.optim.Optimizer):
+    """Moves weights twice a step, as sharpness-aware minimisation does, and steps only within it."""
+
+    def __init__(self, inner, *, steps_itself):
+        super().__init__(inner.param_groups, {})
+        self.inner, self.param_groups = inner, inner.param_groups
+        self.steps_itself = steps_itself
+
+    def step(self, closure=None):
+        return self.inner.step(closure)
+
+    def finish(self):
+        (self if self.steps_itself else self.inner).step()
+
+
 def test_gradient_accumulation_is_one_step_of_several_micro_steps(attach):
     model = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -217,6 +232,26 @@ def test_optimizers_that_are_met_one_after_the_other_share_their_steps(attach):
     assert not [name for name in run.tensor_names() if name.endswith("/") or "/." in name]
 
 
+@pytest.mark.parametrize("steps_itself", [False, True])
+@pytest.mark.parametrize("given", [["around"], ["around", "inner"]])
+def test_an_optimizer_around_another_makes_one_step_with_it(attach, steps_itself, given):
+    model, criterion = nn.Linear(3, 1), nn.MSELoss()
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    around = Around(inner, steps_itself=steps_itself)
+    known = {"around": around, "inner": inner}
+    handle = attach(model, optimizer={name: known[name] for name in given}, loss=criterion)
+    for _ in range(4):
+        around.zero_grad()
+        criterion(model(torch.randn(5, 3)), torch.zeros(5, 1)).backward()
+        around.finish()
+    handle.detach()
+    run = handle.run
+    assert run.steps().tolist() == [0, 1, 2, 3]
+    for name in ("loss/MSELoss", "activation/Linear", "gradient/weight"):
+        assert run.tensor(name).steps().tolist() == [0, 1, 2, 3], name
+    assert run.tensor("activation/Linear").stats(0).count.tolist() == [5]
+
+
 def test_model_called_by_its_parts_is_captured(attach):
     model = nn.ModuleDict({"encoder": nn.Linear(3, 2), "decoder": nn.Linear(2, 3)})
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -265,9 +300,12 @@ def test_gradients_are_read_after_clipping(attach):
 
 
 @pytest.mark.parametrize("fused", [False, True])
-def test_steps_a_scaler_leaves_out_are_known_and_do_not_count(attach, fused):
+@pytest.mark.parametrize("around", [False, True])
+def test_steps_a_scaler_leaves_out_are_known_and_do_not_count(attach, fused, around):
     model = nn.Linear(4, 1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, fused=fused)
+    if around:
+        optimizer, fused = Around(optimizer, steps_itself=True), False  # the scaler is told nothing of it
     scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
     handle = attach(model, optimizer=optimizer)
     for step in range(4):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 from torch.optim import Optimizer
 
-from tdbg_lab.capture.pytorch.unwrapping import calls_hooks
+from tdbg_lab.capture.auto.names import visible
+from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,18 +27,27 @@ class Living:
 
     modules: list[nn.Module]
     optimizers: list[Optimizer]
+    wrappers: list[Optimizer]
+    """What is put around optimizers, and is one for the program."""
 
     @classmethod
     def now(cls) -> Living:
         """Those of this moment. Types are asked, not objects: a lazy object would load itself."""
-        modules, optimizers = [], []
+        modules: list[nn.Module] = []
+        optimizers: list[Optimizer] = []
+        wrappers: list[Optimizer] = []
         for one in gc.get_objects():
             kind = type(one)
             if issubclass(kind, nn.Module):
                 modules.append(one)
-            elif issubclass(kind, Optimizer) and calls_hooks(one):
-                optimizers.append(one)
-        return cls(modules, optimizers)
+            elif issubclass(kind, Optimizer):
+                (optimizers if calls_hooks(one) else wrappers).append(one)
+        return cls(modules, optimizers, wrappers)
+
+    def as_held(self, optimizer: Optimizer) -> Optimizer:
+        """What a variable of the program holds of an optimizer: itself, or what is put around it."""
+        around = [one for one in self.wrappers if unwrapped(one) is optimizer]
+        return next(iter(visible([optimizer, *around])), optimizer)
 
     def inner(self) -> list[Optimizer]:
         """Optimizers that another one steps within its own step: those inside a `ZeroRedundancyOptimizer`."""

@@ -27,6 +27,7 @@ from tdbg_lab.capture.pytorch.frames import outside
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
+from tdbg_lab.capture.pytorch.unwrapping import unwrapped
 from tdbg_lab.capture.registry import open_handles
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ class TorchFinder:
             for one in living.companions(own)
             if one not in own and one not in self._met and living.moved_by(one)
         ]
-        optimizers = [*own, *visible(others)]  # what the program cannot see is left over
+        others = visible(list(map(living.as_held, others)))  # what the program cannot see is left over
+        optimizers = [*map(living.as_held, own), *others]
         roots = [lasting(root, optimizers) for root in living.roots(optimizers)]
         if called is None:
             roots += [
@@ -223,7 +225,7 @@ class TorchFinder:
         self._end_earlier(roots)
         self._watch.begun(handle)
         self._fruitless = 0
-        self._met.update(optimizers or ())
+        self._met.update(map(unwrapped, optimizers or ()))
         for root in roots.values():
             self._remember(root.modules())
         put_around = any(_is_within(root, called) and root is not called for root in roots.values())

@@ -12,6 +12,8 @@ from weakref import WeakMethod, ref
 
 from torch.amp import GradScaler
 
+from tdbg_lab.capture.pytorch.unwrapping import unwrapped
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -64,6 +66,7 @@ class ScalerWatch:
 
     def _skip(self, scaler: GradScaler, optimizer: Optimizer) -> None:
         ours, tell = self._ours(), self._on_skipped()
+        optimizer = unwrapped(optimizer)
         if ours is None or tell is None or not ours(optimizer):
             return
         self._scaler = ref(scaler)

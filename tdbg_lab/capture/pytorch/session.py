@@ -71,9 +71,18 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
     optimizers = named(optimizer, "optimizer", Optimizer)
     return (
         _hookable(named(model, "model", torch.nn.Module), "model"),
-        {name: unwrapped(one) for name, one in optimizers.items()},
+        _distinct({name: unwrapped(one) for name, one in optimizers.items()}),
         _hookable(named(loss, "loss", torch.nn.Module), "loss"),
     )
+
+
+def _distinct(optimizers: Mapping[str, Optimizer]) -> dict[str, Optimizer]:
+    """Each optimizer once: it may be given along with what is put around it."""
+    kept: dict[str, Optimizer] = {}
+    for name, one in optimizers.items():
+        if all(one is not other for other in kept.values()):
+            kept[name] = one
+    return kept
 
 
 def _hookable(modules: dict[str, nn.Module], what: str) -> dict[str, nn.Module]:

@@ -15,15 +15,26 @@ def unwrapped(optimizer: Any) -> Any:
     """The optimizer whose step calls the hooks.
 
     Accelerate's wrapper is an optimizer without any of its own, and that of Lightning Fabric has the very
-    hooks of the one within.
+    hooks of the one within. One that shares its groups of parameters with another has that one make the
+    steps, perhaps without a step of its own, as programs do for sharpness-aware minimisation.
     """
-    while isinstance(inner := getattr(optimizer, "optimizer", None), Optimizer):
-        if hasattr(optimizer, _HOOKS) and getattr(optimizer, _HOOKS) is not getattr(inner, _HOOKS, None):
-            break
-        optimizer = inner
-    return optimizer
+    passed = [optimizer]
+    while (inner := _within(passed[-1])) is not None and all(inner is not one for one in passed):
+        passed.append(inner)
+    return passed[-1]
 
 
 def calls_hooks(optimizer: Optimizer) -> bool:
     """Whether hooks belong on this one: it is complete, and no wrapper around another."""
     return hasattr(optimizer, _HOOKS) and unwrapped(optimizer) is optimizer
+
+
+def _within(optimizer: Any) -> Optimizer | None:
+    """The optimizer that this one is put around; None for one that stands alone."""
+    inner = getattr(optimizer, "optimizer", None)
+    hooks = getattr(optimizer, _HOOKS, None)
+    if isinstance(inner, Optimizer) and (hooks is None or hooks is getattr(inner, _HOOKS, None)):
+        return inner
+    groups = getattr(optimizer, "param_groups", None)
+    held = [one for one in getattr(optimizer, "__dict__", {}).values() if isinstance(one, Optimizer)]
+    return next((one for one in held if getattr(one, "param_groups", held) is groups), None)
