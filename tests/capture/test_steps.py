@@ -233,13 +233,13 @@ def test_optimizers_that_are_met_one_after_the_other_share_their_steps(attach):
 
 
 @pytest.mark.parametrize("steps_itself", [False, True])
-@pytest.mark.parametrize("given", [["around"], ["around", "inner"]])
+@pytest.mark.parametrize("given", [["around"], ["around", "inner"], []])
 def test_an_optimizer_around_another_makes_one_step_with_it(attach, steps_itself, given):
     model, criterion = nn.Linear(3, 1), nn.MSELoss()
     inner = torch.optim.SGD(model.parameters(), lr=0.1)
     around = Around(inner, steps_itself=steps_itself)
     known = {"around": around, "inner": inner}
-    handle = attach(model, optimizer={name: known[name] for name in given}, loss=criterion)
+    handle = attach(model, optimizer={name: known[name] for name in given} or None, loss=criterion)
     for _ in range(4):
         around.zero_grad()
         criterion(model(torch.randn(5, 3)), torch.zeros(5, 1)).backward()
@@ -250,6 +250,7 @@ def test_an_optimizer_around_another_makes_one_step_with_it(attach, steps_itself
     for name in ("loss/MSELoss", "activation/Linear", "gradient/weight"):
         assert run.tensor(name).steps().tolist() == [0, 1, 2, 3], name
     assert run.tensor("activation/Linear").stats(0).count.tolist() == [5]
+    assert [name for name in run.tensor_names() if name.startswith("optimizer/lr")] == ["optimizer/lr/0"]
 
 
 def test_model_called_by_its_parts_is_captured(attach):

@@ -27,7 +27,7 @@ from tdbg_lab.capture.pytorch.frames import outside
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
 from tdbg_lab.capture.pytorch.session import TorchSession
-from tdbg_lab.capture.pytorch.unwrapping import unwrapped
+from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.registry import open_handles
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class TorchFinder:
 
     def _meet_optimizer(self, optimizer: Optimizer) -> None:
         """An optimizer steps for the first time, and nothing it moves was attached to as it was called."""
-        if not self._watch.active:
+        if not self._watch.active or not calls_hooks(optimizer):  # it has another one make its step
             return
         moved = parameter_ids(optimizer)
         for session in _sessions():

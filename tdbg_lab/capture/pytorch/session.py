@@ -32,7 +32,7 @@ from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
-from tdbg_lab.capture.pytorch.unwrapping import unwrapped
+from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.ranks import SilentWriter, default_place
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
@@ -217,7 +217,7 @@ class TorchSession:
     def _meet(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """An optimizer steps that was not given: adopt it when it moves our parameters."""
         owner = self._owner()
-        if optimizer in self.watch or owner is None:
+        if optimizer in self.watch or owner is None or not calls_hooks(optimizer):
             return
         ours = {id(value) for _, value in self.parameters.live()}
         if any(id(one) in ours for group in optimizer.param_groups for one in group["params"]):

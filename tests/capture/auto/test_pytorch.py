@@ -276,6 +276,9 @@ class OptimizerAround(torch.optim.Optimizer):
         super().__init__(inner.param_groups, {})
         self.inner, self.param_groups = inner, inner.param_groups
 
+    def step(self):
+        self.inner.step()
+
     def finish(self):
         self.inner.step()
 
@@ -304,6 +307,17 @@ def test_optimizers_in_others_are_one_run_under_the_names_of_those(watched, put_
     names = ["loss/objective/judges", "loss/objective/makes"]
     assert run.tensor_names(kind="loss") == names
     everywhere(run, *names, "gradient/critic.weight", "optimizer/lr/makes.0", "optimizer/lr/judges.0")
+
+
+def test_optimizer_that_steps_another_within_its_step_is_one_of_one_name(watched):
+    def program():
+        model = net()
+        optimizer = OptimizerAround(torch.optim.SGD(model.parameters(), lr=0.1))
+        steps(model, optimizer, nn.CrossEntropyLoss())
+
+    (run,) = watched(program)
+    everywhere(run, "loss/CrossEntropyLoss", "activation/0", "gradient/0.weight")
+    assert [name for name in run.tensor_names() if name.startswith("optimizer/lr")] == ["optimizer/lr/0"]
 
 
 def test_evaluation_and_a_frozen_teacher_are_not_taken_for_training(watched):
