@@ -21,6 +21,7 @@ FLOORS = {
     "errors": 1,
     "nearest": 1,
     "background": 1,
+    "clock": 1,
     "listening": 1,
     "config": 2,
     "stats": 3,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tdbg_lab.capture.gathered import Gathered
 from tdbg_lab.capture.late import LateDesk, LateNumbers, LateRaw, LateRows
 from tdbg_lab.capture.waiting import Waiting
+from tdbg_lab.clock import epoch_ns, since_boot_ns
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats.block import empty_block, scalar_block
 from tdbg_lab.stats.engine import engine
@@ -92,6 +92,7 @@ class Recorder:
         "_scalars",
         "_waiting",
         "_written_ns",
+        "epoch_ns",
         "measured",
         "micro",
         "mode",
@@ -120,6 +121,8 @@ class Recorder:
         self._late_numbers: list[LateNumbers] = []
         self._desk: LateDesk | None = None
         self._waiting: dict[tuple[Mode, int], Waiting] = {}
+        self.epoch_ns = epoch_ns()
+        """What to add to `since_boot_ns` for the time of a record."""
         self._written_ns = 0
         self._raw: dict[str, NDArray[Any] | LateRaw] = {}
         self._raw_bytes = 0
@@ -217,7 +220,7 @@ class Recorder:
         if self._measured_keys or self._keys or self._late_rows:
             tickets = self._send()
             self.flush_waiting(tickets)
-            now = self._written_ns = time.time_ns()
+            now = self._written_ns = self.epoch_ns + since_boot_ns()
             gathered, late, numbers = self._take_rows(), self._late_rows, self._late_numbers
             self._late_rows, self._late_numbers = {}, []
             place = self.step, self.mode, self.micro, now
@@ -231,7 +234,8 @@ class Recorder:
                 waiting = self._waiting[where] = Waiting(self.mode, self.micro)
             scalars = self._scalar_keys, self._scalars, self._late_numbers
             self._scalar_keys, self._scalars, self._late_numbers = [], [], []
-            if waiting.add(self.step, *scalars, self._written_ns):
+            now = self.epoch_ns + since_boot_ns()
+            if waiting.add(self.step, *scalars, now=now, since_ns=self._written_ns):
                 self.flush_waiting()
 
     def flush_waiting(self, tickets: dict[Source, Ticket] | None = None) -> None:
@@ -242,7 +246,7 @@ class Recorder:
         if tickets is None:
             tickets = self._send()
         for waiting in held.values():
-            self._written_ns = time.time_ns()
+            self._written_ns = self.epoch_ns + since_boot_ns()
             self._put(tickets.values(), partial(self._write_waiting, waiting, tickets))
 
     def _write_waiting(self, waiting: Waiting, tickets: dict[Source, Ticket]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -39,10 +38,11 @@ class Waiting:
         keys: list[TensorKey],
         values: list[float],
         late: list[LateNumbers],
+        *,
+        now: int,
         since_ns: int,
     ) -> bool:
-        """Add a step; whether to write it all now, when something was written last at `since_ns`."""
-        now = time.time_ns()
+        """Add a step; whether to write it all `now`, when something was written last at `since_ns`."""
         self.steps.append((step, now, keys, values))
         if late:
             self.late += [(step, now, one) for one in late]

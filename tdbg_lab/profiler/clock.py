@@ -1,10 +1,11 @@
-"""Whether the machine slept, and whether somebody set its clock: times of a run then look odd."""
+"""Whether the machine slept, and whether somebody set its clock: a run's times then differ from a watch's."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
+from tdbg_lab.clock import since_boot_ns
 from tdbg_lab.profiler.probe import Reading
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class ClockProbe:
         self,
         wall: Callable[[], int] = time.time_ns,
         awake: Callable[[], int] = time.monotonic_ns,
-        since_boot: Callable[[], int] | None = None,
+        since_boot: Callable[[], int] = since_boot_ns,
     ) -> None:
         self._wall = wall
         self._awake = awake
-        self._since_boot = _since_boot if since_boot is None else since_boot
+        self._since_boot = since_boot
         self._asleep_ns, self._offset_ns = self._look()
 
     def read(self) -> Iterator[Reading]:
@@ -56,8 +57,3 @@ class ClockProbe:
         """Time asleep since boot, and what the clock is ahead of the time since boot."""
         since_boot = self._since_boot()
         return since_boot - self._awake(), self._wall() - since_boot
-
-
-def _since_boot() -> int:
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)

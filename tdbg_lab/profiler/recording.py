@@ -7,6 +7,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from tdbg_lab.clock import since_boot_ns
 from tdbg_lab.errors import ConflictError
 from tdbg_lab.profiler.functions import CallPass, SamplingPass
 from tdbg_lab.profiler.operators import OperatorPass
@@ -78,8 +79,9 @@ class ProfileRecording:
     A pass that fails is left out, and `problems` says why; nothing is raised.
     """
 
-    def __init__(self, folder: Path, window: ProfileWindow) -> None:
+    def __init__(self, folder: Path, window: ProfileWindow, epoch_ns: int) -> None:
         self.folder = folder
+        self._epoch_ns = epoch_ns
         self.window = window
         self.problems: list[str] = []
         self.over = False
@@ -98,7 +100,7 @@ class ProfileRecording:
 
     def begin(self, step: int) -> None:
         """Begin with `step`."""
-        self.first_step, self.start_ns = step, time.time_ns()
+        self.first_step, self.start_ns = step, self._now_ns()
         self._next(step)
 
     def at_step(self, step: int) -> None:
@@ -168,7 +170,10 @@ class ProfileRecording:
     def _close(self, step: int) -> None:
         self.over = True
         self.last_step = max(step - 1, self.first_step)
-        self.duration_ns = time.time_ns() - self.start_ns
+        self.duration_ns = self._now_ns() - self.start_ns
+
+    def _now_ns(self) -> int:
+        return self._epoch_ns + since_boot_ns()
 
     @property
     def recorded(self) -> list[str]:

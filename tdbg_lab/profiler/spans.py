@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from tdbg_lab.clock import epoch_ns, since_boot_ns
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -24,7 +26,7 @@ OWN_PHASES = frozenset({"data", "forward", "backward", "optimizer", "eval", "cap
 """Phases that follow each other in the training thread; all others hold them, or lie within."""
 
 _MAX_DEPTH = 64
-_MAX_CLOCK_DRIFT_NS = 100_000_000
+_LEAST_SLEEP_NS = 100_000_000
 
 
 class SpanWriter(Protocol):
@@ -76,7 +78,8 @@ class PhaseRecorder:
         self._done: list[tuple[str, str, int, int, int]] = []
         """Name, phase, start, duration and step of each."""
         self._oldest = 0  # perf counter at the first buffered span, ns
-        self._epoch = time.time_ns() - time.perf_counter_ns()
+        self._epoch_ns = epoch_ns()
+        self._epoch = self._epoch_ns + since_boot_ns() - time.perf_counter_ns()
 
     @property
     def current(self) -> str | None:
@@ -178,7 +181,7 @@ class PhaseRecorder:
             self.error = error
             self._open.clear()
             log.warning("Phases are no longer recorded: %s", error)
-        self._follow_clock()
+        self._follow_sleep()
 
     def close(self) -> None:
         """End and write everything. Idempotent."""
@@ -197,8 +200,8 @@ class PhaseRecorder:
         if now - self._oldest >= self._flush_after_ns or len(done) >= self._capacity:
             self.flush()
 
-    def _follow_clock(self) -> None:
-        """Follow the wall clock when somebody sets it, so that spans and samples stay aligned."""
-        epoch = time.time_ns() - time.perf_counter_ns()
-        if abs(epoch - self._epoch) > _MAX_CLOCK_DRIFT_NS:
+    def _follow_sleep(self) -> None:
+        """The performance counter stands still while the machine sleeps, samples do not."""
+        epoch = self._epoch_ns + since_boot_ns() - time.perf_counter_ns()
+        if epoch - self._epoch > _LEAST_SLEEP_NS:
             self._epoch = epoch

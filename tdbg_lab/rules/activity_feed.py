@@ -14,7 +14,7 @@ from tdbg_lab.store.source import is_foreign, source_of
 from tdbg_lab.store.tail import tail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 LAG_NS: Final = 1_000_000_000
 """Phases are written in batches: how far behind the checked step `Activity` stays while a run goes on."""
 TICK_NS: Final = 1_000_000_000
+_BACK_NS: Final = 5_000_000_000
+"""Batches of one stream are in order of time but for less than this, unless the clock was set back."""
 _FOREVER: Final = 2**62
 _MOMENT_NS: Final = 20_000_000
 """Samples of another library that lie so near to each other are of one moment."""
@@ -48,14 +50,17 @@ class ActivityFeed:
         self.activity = Activity(run_path)
         self._path = run_path
         self._streams: dict[tuple[int, str], _Stream] = {}
+        self._steps: dict[int, _Steady] = {}
+        """Times of the steps of each rank."""
         self._moved_ns = 0
         self._refused = False
         self.is_foreign = is_foreign(run_path)
         """Whether another library wrote it: all of it is read at the end."""
         self._is_read = False
 
-    def move_to(self, time_ns: int) -> None:
-        """Go on to a step that was written at `time_ns`, at most once a second of training."""
+    def move_to(self, written_ns: Mapping[int, int]) -> None:
+        """Go on to a step that ranks wrote at these times, at most once a second of training."""
+        time_ns = max(self._steps.setdefault(rank, _Steady()).of(at) for rank, at in written_ns.items())
         if time_ns - self._moved_ns >= TICK_NS:
             self._moved_ns = time_ns
             self._read(time_ns - LAG_NS)
@@ -96,7 +101,7 @@ class ActivityFeed:
                 if (rank, name) not in self._streams:
                     self._streams[rank, name] = _Stream(self._path, rank, name)
         news = False
-        put: dict[str, Callable[[int, pa.Table], None]] = {
+        put: dict[str, Callable[[int, pa.Table, int], None]] = {
             "spans": self._put_spans,
             "system": self._put_samples,
         }
@@ -104,7 +109,7 @@ class ActivityFeed:
             while (table := stream.next(until_ns)) is not None:
                 news = True
                 try:
-                    put[name](rank, table)
+                    put[name](rank, table, stream.behind_ns)
                 except (ValueError, KeyError, TypeError) as error:  # a run directory is untrusted
                     if not self._refused:
                         log.warning("A batch of %s is left out: %s", name, error)
@@ -113,14 +118,36 @@ class ActivityFeed:
         self.activity.move_to(min(until_ns, newest))
         return news
 
-    def _put_spans(self, rank: int, table: pa.Table) -> None:
-        columns = [_numbers(table, name) for name in ("start_ns", "duration_ns", "step")]
-        self.activity.spans.put(rank, [str(one) for one in table["phase"].to_pylist()], *columns)
+    def _put_spans(self, rank: int, table: pa.Table, behind_ns: int) -> None:
+        start, duration, step = (_numbers(table, name) for name in ("start_ns", "duration_ns", "step"))
+        phases = [str(one) for one in table["phase"].to_pylist()]
+        self.activity.spans.put(rank, phases, start + behind_ns, duration, step)
 
-    def _put_samples(self, rank: int, table: pa.Table) -> None:
+    def _put_samples(self, rank: int, table: pa.Table, behind_ns: int) -> None:
         metrics, devices = (table[name].to_pylist() for name in ("metric", "device"))
         values = np.asarray(table["value"].to_numpy(), np.float64)
-        self.activity.samples.put(rank, int(table["time_ns"][0].as_py()), metrics, devices, values)
+        time_ns = int(table["time_ns"][0].as_py()) + behind_ns
+        self.activity.samples.put(rank, time_ns, metrics, devices, values)
+
+
+class _Steady:
+    """Times in their order of writing, none of which goes back.
+
+    A training that is taken up again begins with what the clock shows then, which may have been set back.
+    """
+
+    def __init__(self) -> None:
+        self.behind_ns = 0
+        """What the clock is behind the one that the first times were told by."""
+        self._last_ns = 0
+
+    def of(self, time_ns: int) -> int:
+        """The next time, by the first clock."""
+        if self._last_ns - (time_ns + self.behind_ns) > _BACK_NS:
+            self.behind_ns = self._last_ns - time_ns
+        time_ns += self.behind_ns
+        self._last_ns = max(time_ns, self._last_ns)
+        return time_ns
 
 
 class _Stream:
@@ -130,8 +157,14 @@ class _Stream:
         self._tail = tail(path, rank=rank, streams=(name,))
         self._name = name
         self._ahead: deque[tuple[int, pa.Table]] = deque(maxlen=1)
+        self._steady = _Steady()
         self.seen_ns = 0
         """Newest time of what was given."""
+
+    @property
+    def behind_ns(self) -> int:
+        """What to add to the times of the batch that was given last."""
+        return self._steady.behind_ns
 
     def next(self, until_ns: int) -> pa.Table | None:
         """The next batch that is not younger than `until_ns`, or None."""
@@ -139,7 +172,7 @@ class _Stream:
             chunk = next(self._tail)
             if chunk is None:
                 return None
-            self._ahead.append((_newest_ns(chunk.table, self._name), chunk.table))
+            self._ahead.append((self._steady.of(_newest_ns(chunk.table, self._name)), chunk.table))
         newest_ns, table = self._ahead[0]
         if newest_ns > until_ns:
             return None

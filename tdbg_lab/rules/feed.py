@@ -172,8 +172,10 @@ class Feed:
     def _give(self, step: int, *, final: bool = False) -> int:
         self._read_s.pop(step, None)
         modes: dict[Mode, list[Part]] = {}
+        written_ns: dict[int, int] = {}
         for part in self._pending.pop(step):
             modes.setdefault(part.mode, []).append(part)
+            written_ns[part.rank] = max(part.time_ns, written_ns.get(part.rank, 0))
         for mode, parts in modes.items():
             newest = max(part.time_ns for part in parts)
             joined = self._decoder.join(parts, self._view.places)
@@ -183,7 +185,7 @@ class Feed:
         if final:
             self._finish_activity()
         elif self._activity is not None:
-            self._activity.move_to(newest)
+            self._activity.move_to(written_ns)
         return step
 
     def _decode(self, chunk: Chunk) -> list[Part]:

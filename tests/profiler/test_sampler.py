@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import threading
+import time
+
+import pytest
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.profiler.probe import Reading
@@ -25,6 +28,7 @@ class Broken:
 class Memory:
     def __init__(self, fail_at: int = -1) -> None:
         self.rows: list[tuple] = []
+        self.times: list[int] = []
         self.closed = 0
         self.fail_at = fail_at
 
@@ -32,6 +36,7 @@ class Memory:
         if len(self.rows) == self.fail_at:
             raise StoreError("no space left")
         self.rows.append((tuple(metrics), tuple(devices), tuple(values)))
+        self.times.append(time_ns)
 
     def close(self) -> None:
         self.closed += 1
@@ -72,3 +77,13 @@ def test_sampler_ends_when_samples_cannot_be_written() -> None:
     reason = Sampler([Fixed()], writer, lambda: None, interval_s=0.001).run(threading.Event())
     assert "no space left" in reason
     assert writer.closed == 1
+
+
+@pytest.mark.parametrize("set_s", [-3600, 3600])
+def test_samples_go_on_evenly_when_the_clock_is_set(monkeypatch, set_s) -> None:
+    writer, real_ns = Memory(), time.time_ns
+    sampler = Sampler([Fixed()], writer, lambda: None, interval_s=0.001)
+    sampler.sample()
+    monkeypatch.setattr(time, "time_ns", lambda: real_ns() + set_s * 10**9)
+    sampler.sample()
+    assert 0 < writer.times[1] - writer.times[0] < 60 * 10**9

@@ -134,6 +134,21 @@ def test_nothing_is_seen_of_the_time_after_the_checked_step(tmp_path: Path) -> N
     assert seen[299] == 298
 
 
+def test_a_clock_that_was_set_back_before_training_was_taken_up_again_hides_nothing(tmp_path: Path) -> None:
+    made = Recorded(tmp_path / "run").steps(healthy(300)).load({("memory", "memory"): [5.0] * 24})
+    made.now_ns[0] -= 3600 * 10**9
+    made.zero_ns = made.now_ns[0]
+    made.steps(healthy(300)).load({("memory", "memory"): [6.0] * 24})
+    feed = Feed.of(made.path, [Needs(activity=True)])
+    for step in feed.steps(last=True):
+        if step == 590:
+            assert feed.view.phase_times().step[-1] > 500
+            seen = feed.view.samples("memory", "memory")
+            assert (seen.values[-20:] == 6.0).all()
+            assert (np.diff(seen.time_ns) >= 0).all()
+            assert seen.time_ns[-1] < made.zero_ns + 3700 * 10**9
+
+
 def test_view_without_activity_is_empty(tmp_path: Path) -> None:
     made = Recorded(tmp_path / "run").steps(healthy(3))
     feed = Feed.of(made.path, [Needs()])
@@ -167,7 +182,7 @@ def test_odd_times_and_lengths_do_no_harm(tmp_path: Path) -> None:
     writer.close()
     system.close()
     feed = ActivityFeed(folder.path)
-    feed.move_to(10**18)
+    feed.move_to({0: 10**18})
     assert feed.finish()
     assert feed.activity.samples.recent("gpu", "gpu0").values.tolist() == [50.0]
     assert np.isfinite(feed.activity.spans.times().besides()).all()
