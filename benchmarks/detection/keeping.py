@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 __all__ = ["trim"]
 
@@ -27,5 +26,10 @@ def trim(folder: Path, most_mb: float) -> None:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files below a folder."""
-    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+    """Bytes of the files below a folder; what is left of a training may still write and remove some."""
+    size = 0
+    for directory, _, files in os.walk(folder):  # passes over directories that vanish meanwhile
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):
+                size += Path(directory, name).stat().st_size
+    return size
