@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import ConfigError
+from tdbg_lab.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,9 +103,16 @@ def export(
     opened = run if isinstance(run, Run) else open_run(run)
     chosen = EXPORTS[to]
     target = Path(path) if path is not None else Path(f"{opened.path.name}{chosen.suffix}")
+    if "\0" in str(target):
+        raise ConfigError("A path holds no NUL character.")
     module, _, function = chosen.writer.partition(":")
     write: Any = getattr(import_module(f"tdbg_lab.exchange.{module}"), function)
-    write(opened, target, Choice(regex, mode), force=force, progress=progress or _silent)
+    try:
+        write(opened, target, Choice(regex, mode), force=force, progress=progress or _silent)
+    except StoreError:
+        raise
+    except OSError as error:  # the path is too long even to look whether something is there
+        raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
     return target
 
 

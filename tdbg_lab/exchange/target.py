@@ -31,6 +31,8 @@ def claim_file(path: Path, *, force: bool) -> Iterator[Path]:
     """
     if path.is_dir():
         raise ConflictError(f"{path} is a directory; give the name of a file.")
+    if path.exists() and not path.is_file():
+        raise ConflictError(f"{path} is a device or a pipe; give the name of a file.")
     if path.exists() and not force:
         raise ConflictError(f"{path} exists; {_HOW}.")
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")

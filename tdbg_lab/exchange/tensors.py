@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.errors import NotFoundError
+from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.exchange.target import claim_file, claim_folder
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ def write(run: Run, path: Path, choice: Choice, *, force: bool, progress: Callab
     ------
     NotFoundError
         No raw value was saved.
+    StoreError
+        It cannot be written.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     run.tensors(regex=choice.regex)  # says what is wrong with it
@@ -44,7 +47,10 @@ def write(run: Run, path: Path, choice: Choice, *, force: bool, progress: Callab
         found = _values(run, here, mode, step)
         part = "" if mode == "train" else f"-{mode}"
         with claim_file(folder / f"step-{step:012d}{part}.safetensors", force=force) as partial:
-            save_file(found, partial, {"run": run.info.id, "mode": mode, "step": str(step)})
+            try:
+                save_file(found, partial, {"run": run.info.id, "mode": mode, "step": str(step)})
+            except SafetensorError as error:  # how it tells of a full disk
+                raise StoreError(f"Cannot write {path}: {error}.") from error
         progress(done / len(saved))
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors import SafetensorError
 
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
@@ -185,3 +188,34 @@ def test_place_that_cannot_be_written_is_said(run, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises((StoreError, ConflictError), match="file"):
         tdbg.export(run, to="csv", path=tmp_path / "file" / "out.csv")
+
+
+@pytest.mark.parametrize("kind", sorted(EXPORTS))
+def test_path_that_no_file_system_takes_is_one_sentence(run, tmp_path, kind):
+    with pytest.raises(StoreError, match=r"^Cannot write .*too long"):
+        tdbg.export(run, to=kind, path=tmp_path / ("x" * 300))
+    with pytest.raises(ConfigError, match="NUL"):
+        tdbg.export(run, to=kind, path="a\0b")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "chrome"])
+def test_pipe_is_never_replaced_by_a_file(run, tmp_path, kind):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConflictError, match="a device or a pipe"):
+        tdbg.export(run, to=kind, path=tmp_path / "pipe", force=True)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("kind", sorted(EXPORTS))
+def test_disk_that_is_full_is_one_sentence(run, tmp_path, monkeypatch, kind):
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr("tdbg_lab.exchange.target.replace_file", Mock(side_effect=full))
+    with pytest.raises(StoreError, match=r"^Cannot write .*No space left on device"):
+        tdbg.export(run, to=kind, path=tmp_path / "out")
+
+
+def test_raw_values_that_cannot_be_written_are_one_sentence(run, tmp_path, monkeypatch):
+    full = SafetensorError("I/O error: No space left on device")
+    monkeypatch.setattr("safetensors.numpy.save_file", Mock(side_effect=full))
+    with pytest.raises(StoreError, match=r"^Cannot write .*No space left on device"):
+        tdbg.export(run, to="safetensors", path=tmp_path / "out")
