@@ -336,7 +336,8 @@ class Overfit(Rule):
     def _check_classic(self, step: int, pair: LossPair) -> Finding | None:
         train = pair.train_at()
         ratios = (pair.held.values - train) / train
-        ratios = ratios[(pair.held.steps >= self.start_step) & np.isfinite(ratios)]
+        known = (pair.held.steps >= self.start_step) & np.isfinite(ratios)
+        held, ratios = pair.held.values[known], ratios[known]
         last = ratios[-self.patience_classic :]
         if len(last) < self.patience_classic:
             return None
@@ -344,8 +345,7 @@ class Overfit(Rule):
             return None
         return self.finding(
             step,
-            f"{pair.eval_name} is {pair.held.values[-1]:.4g}, {100 * last[-1]:.1f} % above "
-            f"{pair.train_name}.",
+            f"{pair.eval_name} is {held[-1]:.4g}, {100 * last[-1]:.1f} % above {pair.train_name}.",
             tensor=pair.eval_name,
             evidence={"gap_to_training_loss": float(last[-1])},
             advice=self._ADVICE,

@@ -69,6 +69,15 @@ def test_classic_threshold_is_exclusive(tmp_path: Path, ratio: float, fires) -> 
     assert bool(made.check(Overfit(classic=True, ratio_threshold=ratio))[0]) is fires
 
 
+def test_classic_finding_tells_numbers_of_one_evaluation(tmp_path: Path) -> None:
+    """The last one may be infinite: it has no share of the training loss."""
+    made = Made(tmp_path / "run")
+    for step, held in enumerate([3.0, 3.0, float("inf")]):
+        made.step(step, {"loss/x": 2.0}).step(step, {"loss/x": held}, mode="eval")
+    (finding,), _ = made.check(Overfit(classic=True))
+    assert finding.message == "loss/x is 3, 50.0 % above loss/x."
+
+
 def test_logged_val_loss_goes_with_the_only_training_loss(tmp_path: Path) -> None:
     made = Made(tmp_path / "run")
     for step in range(60):
