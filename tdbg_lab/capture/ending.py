@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Circumstances", "left_behind", "outcome"]
 
+_PRUNED = "optuna.exceptions.TrialPruned"
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -42,6 +44,8 @@ def outcome(error: BaseException | None, *, stopped: str | None = None) -> tuple
         return (RunStatus.FINISHED, None) if stopped is None else (RunStatus.STOPPED, stopped)
     if isinstance(error, TrainingStopped):
         return RunStatus.STOPPED, error.reason
+    if any(f"{kind.__module__}.{kind.__name__}" == _PRUNED for kind in type(error).__mro__):
+        return RunStatus.STOPPED, "pruned"
     if isinstance(error, KeyboardInterrupt):
         return RunStatus.STOPPED, "interrupted"
     if isinstance(error, SystemExit) and not error.code:

@@ -103,7 +103,7 @@ class LightGBMCallback(BoostingCallback):
         scope = caller_local("callbacks_set", set)
         if scope is not None:
             alive = weakref.ref(booster)
-            self._end_with(scope, lambda: getattr(alive(), "best_iteration", 0) > 0)
+            self._end_with(scope, lambda: getattr(alive(), "best_iteration", 0) > 0, scope)
 
 
 def _metric(model: Any, result: Any) -> Metric:

@@ -86,6 +86,11 @@ class BoostingSession:
             1 << i for i, one in enumerate(engine.plan.collections) if not _CHEAP_KINDS.issuperset(one.kinds)
         )
 
+    @property
+    def step(self) -> int:
+        """The round that is to come."""
+        return self._engine.step
+
     def begin(self, hyperparameters: Mapping[str, Any]) -> None:
         """Record what is known before the first round."""
         engine = self._engine

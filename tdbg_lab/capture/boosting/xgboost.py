@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.capture.boosting.callback import BoostingCallback
-from tdbg_lab.capture.boosting.callers import caller_local
+from tdbg_lab.capture.boosting.callers import caller_frame, caller_local
 from tdbg_lab.capture.boosting.metrics import metric
 from tdbg_lab.capture.boosting.model import IMPORTANCE_KINDS, Sample
 from tdbg_lab.capture.boosting.sampling import chosen, fitting, numbers, rows_of, split
@@ -54,6 +54,8 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
     """
 
     _framework = "xgboost"
+    _added: str | None = None
+    """A metric that is no loss of this training, see `_added_metric`."""
 
     def _check_data(self, data: Any, what: str) -> None:
         if isinstance(data, xgboost.DMatrix):
@@ -63,6 +65,7 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
     def before_training(self, model: Any) -> Any:
         """Make the run; called by XGBoost."""
         place = Place(collective.get_rank(), collective.get_world_size())
+        self._added = _added_metric()
         boosted = self._model(model, alone=place.world_size == 1)
         if place.world_size == 1:
             self._start(boosted, place, None)
@@ -70,12 +73,12 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
             self._start_together(boosted, place)
         container = caller_local("self", xgboost.callback.CallbackContainer)
         if container is not None:
-            self._end_with(container, lambda: False)
+            self._end_with(container, lambda: False, container.callbacks)
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """Record a round; called by XGBoost. True ends the training."""
-        found = [] if self._session is None else _latest(evals_log)
+        found = [] if self._session is None else _latest(evals_log, self._added)
         return self._round(found)
 
     def after_training(self, model: Any) -> Any:
@@ -96,7 +99,7 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
         if not isinstance(booster, xgboost.Booster):
             return None
         try:
-            return XGBoostModel(booster, alone=alone)
+            return XGBoostModel(booster, alone=alone, added=self._added)
         except Exception as error:
             if self._strict:
                 raise
@@ -135,6 +138,19 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
                 self._session.leave_out(mode)
 
 
+def _added_metric() -> str | None:
+    """The metric that XGBoost adds where the objective is a function: it is that of another one."""
+    train = caller_frame("params", dict, most=4)
+    if train is None or train.f_locals.get("obj") is None:
+        return None
+    params = train.f_locals["params"]
+    return None if params.get("objective") or params.get("eval_metric") else "rmse"
+
+
+def _metric(dataset: str, name: str, value: float, added: str | None) -> Metric:
+    return metric(dataset, name, value, higher_is_better=True if name == added else None)
+
+
 def _fits(model: XGBoostModel, data: Any, what: str) -> bool:
     if data is None:
         return False
@@ -146,7 +162,7 @@ def _fits(model: XGBoostModel, data: Any, what: str) -> bool:
     return True
 
 
-def _latest(evals_log: Mapping[str, Any]) -> list[Metric]:
+def _latest(evals_log: Mapping[str, Any], added: str | None) -> list[Metric]:
     """The metrics of the latest round; of cross-validation the means, and the deviations as scalars."""
     found = []
     for dataset, metrics in evals_log.items():
@@ -155,7 +171,7 @@ def _latest(evals_log: Mapping[str, Any]) -> list[Metric]:
             if isinstance(value, (tuple, list)):
                 found.append(metric(dataset, f"{name}-std", value[1], higher_is_better=True))
                 value = value[0]
-            found.append(metric(dataset, name, value))
+            found.append(_metric(dataset, name, value, added))
     return found
 
 
@@ -164,13 +180,16 @@ class XGBoostModel:
 
     Parameters
     ----------
+    added
+        A metric that is no loss of this training, see `_added_metric`.
     alone
         Whether this process trains alone. Among several, slicing and evaluating a booster are
         collective calls, which must not depend on what one process records.
     """
 
-    def __init__(self, booster: xgboost.Booster, *, alone: bool = True) -> None:
+    def __init__(self, booster: xgboost.Booster, *, alone: bool = True, added: str | None = None) -> None:
         self._booster = booster
+        self._added = added
         self._alone = alone
         self._config = json.loads(booster.save_config())["learner"]
         self._kind = self._config["gradient_booster"]["name"]
@@ -303,16 +322,16 @@ class XGBoostModel:
         """The metrics of the booster on the sample of the training data."""
         if not self._alone or sample is None or sample.labels is None or sample.rows.get_group().size > 1:
             return []
-        return _evaluated(self._booster.eval_set([(sample.rows, "train")], 0))
+        return _evaluated(self._booster.eval_set([(sample.rows, "train")], 0), self._added)
 
 
-def _evaluated(text: str) -> list[Metric]:
+def _evaluated(text: str, added: str | None = None) -> list[Metric]:
     """Metrics of ``[3]<tab>train-logloss:0.5<tab>...``, as ``eval_set`` says them."""
     found = []
     for part in text.split("\t")[1:]:
         name, _, value = part.rpartition(":")
         dataset, _, of = name.partition("-")
-        found.append(metric(dataset, of, float(value)))
+        found.append(_metric(dataset, of, float(value), added))
     return found
 
 

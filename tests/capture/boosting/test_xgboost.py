@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import multiprocessing
 import pickle
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -445,3 +447,37 @@ def test_workers_write_one_run_with_a_rank_each(tmp_path, table):
     assert run.tensor("predictions").value(2).shape == (300,)
     assert run.scalars("train-logloss").steps.tolist() == [0, 1, 2, 3]
     assert json.loads((run.path / "run.json").read_text())["status"] == "finished"
+
+
+TrialPruned = type("TrialPruned", (Exception,), {"__module__": "optuna.exceptions"})
+
+
+class Pruning(xgboost.callback.TrainingCallback):
+    """As optuna-integration's callback: it knows its trial, and raises."""
+
+    def __init__(self, *, worth):
+        self._trial = Mock()
+        self._trial.should_prune.return_value = not worth
+
+    def after_iteration(self, model, epoch, evals_log):
+        raise TrialPruned("not worth its time")
+
+
+@pytest.mark.parametrize(("worth", "status"), [(False, "stopped"), (True, "failed")])
+def test_trial_that_was_pruned_is_stopped(tmp_path, matrix, quiet, worth, status):
+    callback = tdbg.XGBoostCallback(tmp_path / "run", **quiet)
+    with pytest.raises(TrialPruned):
+        xgboost.train({}, matrix, 5, callbacks=[callback, Pruning(worth=worth)], verbose_eval=False)
+    gc.collect()
+    assert callback.run.status == status
+
+
+@pytest.mark.parametrize(("params", "loss"), [({}, False), ({"eval_metric": "rmse"}, True)])
+def test_metric_that_is_added_to_a_function_as_objective_is_no_loss(tmp_path, matrix, quiet, params, loss):
+    def of_zero(margins, data):
+        return margins, np.ones_like(margins)
+
+    callback = tdbg.XGBoostCallback(tmp_path / "run", **quiet)
+    xgboost.train(params, matrix, 3, obj=of_zero, callbacks=[callback], evals=[(matrix, "train")])
+    assert bool(callback.run.tensors(kind="loss")) is loss
+    assert len(callback.run.scalars("train-rmse").values) == 3
