@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
@@ -150,15 +150,14 @@ class FunctionalProbe:
         self._whole = bool(engine.module_mask & self._naming) or self._is_turn(engine.recorder.mode)
         if not self._whole and engine.recorder.mode not in self._found:
             return
-        mode = _Watching(self._seen)
-        mode.__enter__()  # type: ignore[no-untyped-call]
-        self._mode, self.active = mode, True
+        self._mode, self.active = _Watching(self._seen), True  # before it is entered: an interrupt may come
+        self._mode.__enter__()  # type: ignore[no-untyped-call]
 
     def end(self) -> None:
-        """Look away. Idempotent."""
-        mode, self._mode, self.active = self._mode, None, False
-        if mode is not None:
-            mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        """Look away. Idempotent; an interrupt may have taken the mode away, or come before it was entered."""
+        if self._mode is not None and _get_current_function_mode() is self._mode:  # type: ignore[no-untyped-call]
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        self._mode, self.active = None, False
 
     def _seen(self, name: str, made: _Made, frame: FrameType | None) -> None:
         due = self._engine.module_mask & self.mask

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode
 
 from tdbg_lab.capture.pytorch.checks.predictions import WEIGHTED, PredictionProbe
 from tdbg_lab.records import LossKind
@@ -76,15 +76,14 @@ class WithinLoss:
         engine = self._engine
         if engine.open and engine.mask & engine.costly and self._sure():
             self._calls.clear()
-            mode = _Watching(self._seen)
-            mode.__enter__()  # type: ignore[no-untyped-call]
-            self._mode = mode
+            self._mode = _Watching(self._seen)  # before it is entered: an interrupt may come
+            self._mode.__enter__()  # type: ignore[no-untyped-call]
 
     def end(self) -> None:
         """Forward hook of the loss, called when it raised, too. Idempotent."""
-        mode, self._mode = self._mode, None
-        if mode is not None:
-            mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        if self._mode is not None and _get_current_function_mode() is self._mode:  # type: ignore[no-untyped-call]
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        self._mode = None
 
     def _seen(self, function: str, kind: LossKind, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         with torch._C.DisableTorchFunction():  # noqa: SLF001
