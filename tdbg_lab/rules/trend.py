@@ -38,10 +38,18 @@ class Trend:
         return (self.start - self.now) / _scale(self.start, self.noise)
 
     @property
+    def drop_error_frac(self) -> float:
+        """Standard error of the same fall, as a share of ``|start|``."""
+        return self._drop_error / _scale(self.start, self.noise)
+
+    @property
+    def _drop_error(self) -> float:
+        return self.noise * math.sqrt(2.0 / max(3, self.points // 10))
+
+    @property
     def drop_z(self) -> float:
         """The same fall in standard errors."""
-        error = self.noise * math.sqrt(2.0 / max(3, self.points // 10))
-        fall = self.start - self.now
+        error, fall = self._drop_error, self.start - self.now
         return fall / error if error > 0 else math.copysign(math.inf, fall) if fall else 0.0
 
 

@@ -64,7 +64,7 @@ class LossNotDecreasing(Rule):
     (GANs) unless `tensor` names one. While another rule has an open finding, a loss that does not fall is its
     consequence and is not reported again (unless actions are attached to this rule).
 
-    *Stuck*: less than `min_drop` percent below its start after `patience` steps, and no
+    *Stuck*: less than `min_drop` percent below its start after `patience` steps, by a standard error, and no
     fall of `min_z` standard errors within the last two thirds of what was recorded.
     Of boosting whose rounds are over: less than `min_drop_boosted` percent since the first of them.
     *Rising*: above its best by more than `max_rise` percent of all it had fallen, beyond the noise, at
@@ -225,6 +225,8 @@ class LossNotDecreasing(Rule):
         trend = trend_of(values)
         if trend is None or 100.0 * trend.drop_frac >= self.min_drop or trend.fall_z >= self.min_z:
             return None
+        if run.active is None and 100.0 * (trend.drop_frac + trend.drop_error_frac) >= self.min_drop:
+            return None  # it may well have fallen: noise hides it
         if 100.0 * (trend.start - trend.best) >= self.min_drop * abs(trend.start) + 300.0 * trend.noise:
             return None  # it had learned something: rising or converged, not stuck
         if learnt_labels(run, name):
@@ -298,7 +300,12 @@ class LossNotDecreasing(Rule):
         if last.min() <= limit or last.mean() - limit <= 3.0 * error:
             return None
         rise = float(last.mean()) / trend.start if trend.start > 0 else 1.0
-        if _comes_down(last) or targets_explain(run, name, rise) or keeps_labels(run, name):
+        since = values[int(np.flatnonzero(values <= limit)[-1]) + 1 :]
+        if (
+            _comes_down(since[-max(len(last), len(since) // 2) :])
+            or targets_explain(run, name, rise)
+            or keeps_labels(run, name)
+        ):
             return None
         above = last.mean() > trend.start + max(0.5 * abs(trend.start), 3.0 * trend.noise)
         if not above and trend.best < 0 <= trend.start + trend.noise:
@@ -369,7 +376,10 @@ class LossNotDecreasing(Rule):
 
 
 def _comes_down(last: np.ndarray) -> bool:
-    """Whether the loss is on its way down again, as after harder data, or a restart of the schedule."""
+    """Whether the loss is on its way down again, as after harder data, or a restart of the schedule.
+
+    The longer it has been up, the longer is what is looked at: a slow fall shows in many points only.
+    """
     half = len(last) // 2
     fall = float(last[:half].mean() - last[-half:].mean())
     return fall > _DOWN_Z * noise_of(last) * float(np.sqrt(2.0 / half)) > 0

@@ -224,3 +224,23 @@ def test_a_loss_that_falls_and_is_worse_than_that_of_knowing_nothing_is_found(ma
         made.step(step, {"loss/x": end + 10 * 0.9**step, **seen})
     findings, _ = made.check(LossNotDecreasing())
     assert [found in one.message and one.step_first >= 100 for one in findings] == [True] * bool(found)
+
+
+def test_task_that_becomes_harder_again_and_again_is_left_alone(made: Made) -> None:
+    """The loss jumps up, and comes down slowly."""
+    write(made, lambda step: 0.3 + 2 * np.exp(-(step % 500) / 100), steps=2000)
+    assert made.check(LossNotDecreasing())[0] == []
+
+
+def test_small_fall_that_noise_hides_is_no_stuck_loss(made: Made) -> None:
+    write(made, lambda step: 1.2 - 0.15 * (1 - np.exp(-step / 300)), steps=1500, noise=0.1)
+    assert made.check(LossNotDecreasing())[0] == []
+
+
+def test_loss_that_jumps_up_with_a_peak_and_stays_is_found(made: Made) -> None:
+    def loss(step: float) -> float:
+        return 0.3 + 2 * np.exp(-step / 50) if step < 200 else 1.5 + 2 * np.exp(-(step - 200) / 30)
+
+    write(made, loss, steps=600)
+    (finding,), _ = made.check(LossNotDecreasing())
+    assert "stays there" in finding.message
