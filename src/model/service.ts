@@ -29,6 +29,8 @@ import { ViewCatalogue } from './views';
 
 /** Longest list of findings remembered as announced. */
 const MAX_ANNOUNCED = 10_000;
+/** From so many on, runs that are gone and shown nowhere are let go. */
+const MAX_OPENED = 200;
 
 /** See `ITdbgService`. */
 export class TdbgService implements ITdbgService {
@@ -105,6 +107,7 @@ export class TdbgService implements ITdbgService {
         run.setSummary(summary);
       }
       run.retainedChanged.connect(this._watch, this);
+      this._makeRoom();
       this._opened.set(id, run);
     }
     return run;
@@ -326,6 +329,18 @@ export class TdbgService implements ITdbgService {
     }
     this._announced.add(key);
     this._findingAdded.emit({ run, finding });
+  }
+
+  /** A page may be open for weeks: runs that are gone and shown nowhere are not kept for ever. */
+  private _makeRoom(): void {
+    if (this._opened.size < MAX_OPENED) {
+      return;
+    }
+    for (const [id, run] of this._opened) {
+      if (run.state === 'missing' && !run.isRetained) {
+        this._opened.delete(id);
+      }
+    }
   }
 
   private _watch(): void {

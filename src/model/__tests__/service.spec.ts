@@ -144,6 +144,22 @@ describe('TdbgService', () => {
     expect(service.current?.state).toBe('missing');
   });
 
+  it('does not keep runs that are gone and shown nowhere', () => {
+    const kept = service.open('kept');
+    const shown = service.open('shown');
+    shown.retain();
+    const gone = service.open('gone');
+    stream.say({ type: 'removed', id: 'shown' });
+    stream.say({ type: 'removed', id: 'gone' });
+    expect(service.open('gone')).toBe(gone);
+    for (let i = 0; i < 200; i++) {
+      service.open(`other ${i}`);
+    }
+    expect(service.open('kept')).toBe(kept);
+    expect(service.open('shown')).toBe(shown);
+    expect(service.open('gone')).not.toBe(gone);
+  });
+
   it('reads a run again that was out of reach for a while', async () => {
     service.start();
     await pass(100);
