@@ -37,7 +37,7 @@ class Guard:
     kept in `problems`. With `strict` it is raised instead (tests use that).
     """
 
-    __slots__ = ("on_problem", "problems", "spent_ns", "step", "strict", "timing")
+    __slots__ = ("on_problem", "problems", "put_back", "spent_ns", "state", "step", "strict", "timing")
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -47,6 +47,10 @@ class Guard:
         self.step = 0
         """The current step, for the message."""
         self.on_problem: Callable[[Problem], None] | None = None
+        self.state: Callable[[], Any] = bool
+        """Gives what guarded code changes of the framework while it runs; `put_back` is given it after an
+        interrupt, which may come before a context manager has."""
+        self.put_back: Callable[[Any], object] = bool
         self.timing = False
         """Whether guarded code is running: what it guards within itself is timed already."""
 
@@ -57,6 +61,7 @@ class Guard:
         within = self.timing
         if not within:
             self.timing = True
+            before = self.state()
             started = perf_counter_ns()
         try:
             return function(*args, **kwargs)
@@ -65,6 +70,10 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - the one place where nothing may pass
             self.failed(probe, error)
             return None
+        except BaseException:
+            if not within:
+                self.put_back(before)
+            raise
         finally:
             if not within:
                 self.timing = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 
+import pytest
 import torch
 from capture_training import Net, batch, train
 from torch import nn
@@ -68,3 +69,15 @@ def test_capture_goes_on_where_an_interrupt_took_its_look_at_functions_away(atta
     train(net, optimizer, 3)
     assert handle.step == 3
     assert not handle._engine.guard.problems
+
+
+def test_interrupt_within_capture_leaves_gradients_on(attach):
+    handle = attach(Net(), strict=False)
+
+    def interrupted():
+        torch.set_grad_enabled(False)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        handle._engine.guard.run("probe", interrupted)
+    assert torch.is_grad_enabled()

@@ -148,6 +148,7 @@ class TorchSession:
                 engine, models, self.parameters, several=several, changed=self._take_in
             )
         self._functional = FunctionalProbe(engine, sites)
+        engine.guard.state, engine.guard.put_back = torch.is_grad_enabled, torch.set_grad_enabled
         self._loaders = LoaderWatch(engine)
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
