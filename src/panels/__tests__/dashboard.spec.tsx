@@ -10,14 +10,6 @@ import { Dashboard } from '../dashboard';
 import { DashboardToolbar } from '../dashboard/toolbar';
 import { PanelRegistry } from '../registry';
 
-vi.hoisted(() => {
-  // What a panel of JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
-
 it('says over the pictures that their run was deleted', async () => {
   const client = new FakeServer();
   const service = new TdbgService({ client, stream: new FakeStream() });

@@ -1,19 +1,11 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
 import { ViewFoot } from '../view/foot';
-
-vi.hoisted(() => {
-  // What a panel of JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
 
 it('says why the picture is not the one that was asked for', async () => {
   const client = new FakeServer();

@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import {
   FakeServer,
@@ -12,14 +12,6 @@ import {
 } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
 import { LayersBody } from '../layers/body';
-
-vi.hoisted(() => {
-  // What icons of JupyterLab want to be there when they are imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
 
 describe('LayersBody', () => {
   let service: TdbgService;

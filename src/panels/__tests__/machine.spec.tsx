@@ -9,16 +9,6 @@ import { ConnectionModel } from '../../model/connection';
 import { MachineModel } from '../../model/machine';
 import { MachineBody } from '../machine/body';
 
-vi.hoisted(() => {
-  // What Lumino and JupyterLab ask for when they are loaded; jsdom has none of it.
-  globalThis.DragEvent ??= class extends MouseEvent {} as typeof DragEvent;
-  window.matchMedia ??= () => new EventTarget() as MediaQueryList;
-  window.requestIdleCallback ??= task => {
-    queueMicrotask(() => task({ didTimeout: false, timeRemaining: () => 0 }));
-    return 0;
-  };
-});
-
 const trans = nullTranslator.load('tdbg_lab');
 
 describe('MachineBody', () => {

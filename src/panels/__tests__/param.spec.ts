@@ -1,13 +1,7 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { summary } from '../../api/__tests__/fake';
 import { runChoices } from '../view/param';
-
-vi.hoisted(() => {
-  // What controls of JupyterLab want to be there when they are imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-});
 
 describe('runChoices()', () => {
   const run = (id: string, name: string) =>

@@ -8,13 +8,6 @@ import { param } from '../../api/__tests__/fake';
 import { Popover } from '../popover';
 import { ParamControl } from '../view/param';
 
-vi.hoisted(() => {
-  // What controls of JupyterLab want to be there when they are imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
-
 it('keeps what was typed into a field when it is closed by a press elsewhere', () => {
   const onChange = vi.fn();
   const host = document.body.appendChild(document.createElement('div'));

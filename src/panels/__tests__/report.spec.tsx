@@ -13,13 +13,6 @@ import { RunModel } from '../../model/run';
 import { ReportPage } from '../report';
 import { ReportButton, ReportState } from '../run/report';
 
-vi.hoisted(() => {
-  // What a panel of JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
-
 const trans = nullTranslator.load('tdbg_lab');
 const RUNNING: IReport = {
   job: 'j',

@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import {
   FakeServer,
@@ -14,14 +14,6 @@ import type { IRules } from '../../api/wire';
 import { TdbgService } from '../../model/service';
 import { RuleDetail } from '../rules/detail';
 import { RulesModel } from '../rules/model';
-
-vi.hoisted(() => {
-  // What JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
 
 describe('RuleDetail', () => {
   const client = new FakeServer();

@@ -2,19 +2,11 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
 import { RunsBody } from '../runs/body';
-
-vi.hoisted(() => {
-  // What icons of JupyterLab want to be there when they are imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
 
 it.each([true, false])(
   'says that runs may be missing where the server does not look at all folders: %s',

@@ -1,15 +1,9 @@
 import { CommandRegistry } from '@lumino/commands';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { FakeServer, finding, summary } from '../../api/__tests__/fake';
 import { RunModel } from '../../model/run';
 import { showFinding } from '../rules/show';
-
-vi.hoisted(() => {
-  // What a panel of JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-});
 
 it('goes to the step of a finding on a run of which only the last step is known', async () => {
   const run = new RunModel({ id: 'a', client: new FakeServer() });

@@ -3,19 +3,11 @@ import { MessageLoop } from '@lumino/messaging';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { FakeServer, FakeStream, param, view } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
 import { ViewToolbar } from '../view/toolbar';
-
-vi.hoisted(() => {
-  // What controls of JupyterLab want to be there when they are imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-});
 
 describe('ViewToolbar', () => {
   const client = new FakeServer();

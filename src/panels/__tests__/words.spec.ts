@@ -1,13 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { lastStepWords, stepWords } from '../words';
-
-vi.hoisted(() => {
-  // What icons of JupyterLab want to be there when they are imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-});
 
 const trans = nullTranslator.load('tdbg_lab');
 

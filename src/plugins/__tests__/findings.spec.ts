@@ -1,7 +1,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
 import { nullTranslator } from '@jupyterlab/translation';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 
 import {
   FakeServer,
@@ -11,13 +11,6 @@ import {
 } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
 import plugin from '../findings';
-
-vi.hoisted(() => {
-  // What JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({ addListener: () => undefined }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-});
 
 it('calls a run by its name, also before the list of runs is there', async () => {
   const stream = new FakeStream();

@@ -8,15 +8,6 @@ import { CommandIDs } from '../../commands';
 import plugin from '../link';
 import type { ITdbgService } from '../../tokens';
 
-vi.hoisted(() => {
-  // What a panel of JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({
-    addListener: () => undefined,
-    removeListener: () => undefined
-  }));
-});
-
 const describedBy = { args: { type: 'object', properties: {} } };
 
 it('is followed once, and the page not loaded again, also where the address asks for a reset', async () => {

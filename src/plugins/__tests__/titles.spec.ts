@@ -3,7 +3,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Signal } from '@lumino/signaling';
 import type { Widget } from '@lumino/widgets';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { FakeServer, FakeStream, summary } from '../../api/__tests__/fake';
 import { PlotlyLoader } from '../../figure/plotly';
@@ -12,16 +12,6 @@ import plugin from '../titles';
 import { PanelRegistry } from '../../panels/registry';
 import { RulesPanel } from '../../panels/rules';
 import { ViewPanel } from '../../panels/view';
-
-vi.hoisted(() => {
-  // What a panel of JupyterLab wants to be there when it is imported.
-  vi.stubGlobal('DragEvent', MouseEvent);
-  vi.stubGlobal('matchMedia', () => ({
-    addListener: () => undefined,
-    removeListener: () => undefined
-  }));
-  vi.stubGlobal('requestIdleCallback', (call: () => void) => call());
-});
 
 describe('titles of tabs', () => {
   const client = new FakeServer();
