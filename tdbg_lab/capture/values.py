@@ -25,6 +25,9 @@ __all__ = [
     "rows_of",
 ]
 
+_REGISTERED = 2
+"""``isbuiltin`` of a type that another package than numpy brings."""
+
 
 def _is_torch(value: Any) -> bool:
     torch = sys.modules.get("torch")
@@ -108,7 +111,10 @@ def label_rows(labels: Any, limit: int | None, codes: dict[str, int]) -> NDArray
 
 
 def rows_of(value: Any, limit: int | None) -> NDArray[Any]:
-    """A copy of the values; at most `limit` rows of the first dimension, evenly spread."""
+    """A copy of the values; at most `limit` rows of the first dimension, evenly spread.
+
+    bfloat16, float8 and the like become float32, because numpy does not know them.
+    """
     if _is_torch(value):
         from tdbg_lab.capture.pytorch.values import raw_array
 
@@ -116,4 +122,6 @@ def rows_of(value: Any, limit: int | None) -> NDArray[Any]:
     array = np.asarray(value)
     if limit is not None and array.ndim and len(array) > limit:
         array = array[np.arange(limit) * len(array) // limit]
+    if array.dtype.isbuiltin == _REGISTERED:
+        return array.astype(np.float32)
     return np.array(array, copy=True)

@@ -462,6 +462,16 @@ def test_parameter_whose_memory_was_given_back_crashes_nothing(attach):
     assert handle.run.tensor("1.weight").stats(0).count.tolist() == [6]
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
+def test_arrays_of_types_that_numpy_does_not_know_are_kept_as_float32(attach, name):
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    handle = attach(nn.Linear(2, 2), collections=["custom"])
+    handle.record("half", np.array([[1.0, -2.0]], dtype))
+    handle.detach()
+    assert handle.run.tensor("half").value(0).tolist() == [[1.0, -2.0]]
+    assert not handle.problems
+
+
 class Unrolled(nn.Module):
     """Called for each of many places in a sequence."""
 
