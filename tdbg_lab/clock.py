@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["epoch_ns", "since_boot_ns"]
+__all__ = ["EvenClock", "since_boot_ns"]
 
 since_boot_ns: Callable[[], int] = (
     partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
@@ -19,9 +19,17 @@ since_boot_ns: Callable[[], int] = (
 """Time that has passed, sleep of the machine included where the system tells (Linux does), ns."""
 
 
-def epoch_ns() -> int:
-    """What to add to `since_boot_ns` for the time since 1970, as the clock shows it now.
+class EvenClock:
+    """Asks the wall clock once, when it is made, and goes on by itself.
 
-    Whoever writes records asks once, when it begins: times of records then never jump.
+    Whoever writes records has one: their times never jump.
     """
-    return time.time_ns() - since_boot_ns()
+
+    __slots__ = ("_epoch_ns",)
+
+    def __init__(self) -> None:
+        self._epoch_ns = time.time_ns() - since_boot_ns()
+
+    def now_ns(self) -> int:
+        """Time since 1970, ns."""
+        return self._epoch_ns + since_boot_ns()

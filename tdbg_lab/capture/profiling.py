@@ -131,7 +131,7 @@ class Profiling:
         except (OSError, TdbgError) as error:
             self._tell(request, "refused", str(error))
             return
-        recording = ProfileRecording(folder, window, self._engine.recorder.epoch_ns)
+        recording = ProfileRecording(folder, window, self._engine.recorder.clock)
         recording.begin(step)
         self._current = recording, request
         if recording.over:

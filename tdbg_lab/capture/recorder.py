@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tdbg_lab.capture.gathered import Gathered
 from tdbg_lab.capture.late import LateDesk, LateNumbers, LateRaw, LateRows
 from tdbg_lab.capture.waiting import Waiting
-from tdbg_lab.clock import epoch_ns, since_boot_ns
+from tdbg_lab.clock import EvenClock
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.stats.block import empty_block, scalar_block
 from tdbg_lab.stats.engine import engine
@@ -92,7 +92,7 @@ class Recorder:
         "_scalars",
         "_waiting",
         "_written_ns",
-        "epoch_ns",
+        "clock",
         "measured",
         "micro",
         "mode",
@@ -121,8 +121,8 @@ class Recorder:
         self._late_numbers: list[LateNumbers] = []
         self._desk: LateDesk | None = None
         self._waiting: dict[tuple[Mode, int], Waiting] = {}
-        self.epoch_ns = epoch_ns()
-        """What to add to `since_boot_ns` for the time of a record."""
+        self.clock = EvenClock()
+        """Gives records their times."""
         self._written_ns = 0
         self._raw: dict[str, NDArray[Any] | LateRaw] = {}
         self._raw_bytes = 0
@@ -220,7 +220,7 @@ class Recorder:
         if self._measured_keys or self._keys or self._late_rows:
             tickets = self._send()
             self.flush_waiting(tickets)
-            now = self._written_ns = self.epoch_ns + since_boot_ns()
+            now = self._written_ns = self.clock.now_ns()
             gathered, late, numbers = self._take_rows(), self._late_rows, self._late_numbers
             self._late_rows, self._late_numbers = {}, []
             place = self.step, self.mode, self.micro, now
@@ -234,7 +234,7 @@ class Recorder:
                 waiting = self._waiting[where] = Waiting(self.mode, self.micro)
             scalars = self._scalar_keys, self._scalars, self._late_numbers
             self._scalar_keys, self._scalars, self._late_numbers = [], [], []
-            now = self.epoch_ns + since_boot_ns()
+            now = self.clock.now_ns()
             if waiting.add(self.step, *scalars, now=now, since_ns=self._written_ns):
                 self.flush_waiting()
 
@@ -246,7 +246,7 @@ class Recorder:
         if tickets is None:
             tickets = self._send()
         for waiting in held.values():
-            self._written_ns = self.epoch_ns + since_boot_ns()
+            self._written_ns = self.clock.now_ns()
             self._put(tickets.values(), partial(self._write_waiting, waiting, tickets))
 
     def _write_waiting(self, waiting: Waiting, tickets: dict[Source, Ticket]) -> None:

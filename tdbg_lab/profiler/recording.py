@@ -7,7 +7,6 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from tdbg_lab.clock import since_boot_ns
 from tdbg_lab.errors import ConflictError
 from tdbg_lab.profiler.functions import CallPass, SamplingPass
 from tdbg_lab.profiler.operators import OperatorPass
@@ -17,6 +16,7 @@ from tdbg_lab.store.profiles import FACTS, MAX_PROFILES, PROFILES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tdbg_lab.clock import EvenClock
     from tdbg_lab.profiler.window import ProfileWindow
 
 __all__ = ["Pass", "ProfileRecording", "new_folder"]
@@ -79,9 +79,9 @@ class ProfileRecording:
     A pass that fails is left out, and `problems` says why; nothing is raised.
     """
 
-    def __init__(self, folder: Path, window: ProfileWindow, epoch_ns: int) -> None:
+    def __init__(self, folder: Path, window: ProfileWindow, clock: EvenClock) -> None:
         self.folder = folder
-        self._epoch_ns = epoch_ns
+        self._clock = clock
         self.window = window
         self.problems: list[str] = []
         self.over = False
@@ -100,7 +100,7 @@ class ProfileRecording:
 
     def begin(self, step: int) -> None:
         """Begin with `step`."""
-        self.first_step, self.start_ns = step, self._now_ns()
+        self.first_step, self.start_ns = step, self._clock.now_ns()
         self._next(step)
 
     def at_step(self, step: int) -> None:
@@ -170,10 +170,7 @@ class ProfileRecording:
     def _close(self, step: int) -> None:
         self.over = True
         self.last_step = max(step - 1, self.first_step)
-        self.duration_ns = self._now_ns() - self.start_ns
-
-    def _now_ns(self) -> int:
-        return self._epoch_ns + since_boot_ns()
+        self.duration_ns = self._clock.now_ns() - self.start_ns
 
     @property
     def recorded(self) -> list[str]:

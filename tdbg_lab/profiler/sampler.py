@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from tdbg_lab.clock import epoch_ns, since_boot_ns
+from tdbg_lab.clock import EvenClock
 from tdbg_lab.errors import StoreError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Sampler:
         self._writer = writer
         self._over = over
         self._interval_s = interval_s
-        self._epoch_ns = epoch_ns()
+        self._clock = EvenClock()
 
     def run(self, stop: threading.Event) -> str:
         """Sample until `over` or `stop` says so.
@@ -85,7 +85,7 @@ class Sampler:
 
     def sample(self) -> None:
         """Read every probe once and write what was read."""
-        now_ns = self._epoch_ns + since_boot_ns()
+        now_ns = self._clock.now_ns()
         readings: list[Reading] = []
         for probe in tuple(self._probes):
             readings.extend(self._read(probe))

@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from tdbg_lab.clock import epoch_ns, since_boot_ns
+from tdbg_lab.clock import EvenClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,8 +78,8 @@ class PhaseRecorder:
         self._done: list[tuple[str, str, int, int, int]] = []
         """Name, phase, start, duration and step of each."""
         self._oldest = 0  # perf counter at the first buffered span, ns
-        self._epoch_ns = epoch_ns()
-        self._epoch = self._epoch_ns + since_boot_ns() - time.perf_counter_ns()
+        self._clock = EvenClock()
+        self._epoch = self._clock.now_ns() - time.perf_counter_ns()
 
     @property
     def current(self) -> str | None:
@@ -202,6 +202,6 @@ class PhaseRecorder:
 
     def _follow_sleep(self) -> None:
         """The performance counter stands still while the machine sleeps, samples do not."""
-        epoch = self._epoch_ns + since_boot_ns() - time.perf_counter_ns()
+        epoch = self._clock.now_ns() - time.perf_counter_ns()
         if epoch - self._epoch > _LEAST_SLEEP_NS:
             self._epoch = epoch

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from tdbg_lab.clock import since_boot_ns
 from tdbg_lab.records import Kind, Mode
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class StepScalars:
         if tracker is not None:
             values += [read(tracker.total), read(tracker.count)]
         kept = self._backend.kept(values)
-        self._waiting.append(_Waiting(step, self._now_ns(), tuple(flat), kept, exact))
+        self._waiting.append(_Waiting(step, self._engine.recorder.clock.now_ns(), tuple(flat), kept, exact))
         self.drain(wait=len(self._waiting) > _MAX_WAITING)
 
     def drain(self, *, wait: bool) -> None:
@@ -92,7 +91,7 @@ class StepScalars:
             else:
                 break
             self._waiting.popleft()
-        if self._rows and (wait or self._now_ns() - self._written_ns >= _WRITE_NS):
+        if self._rows and (wait or self._engine.recorder.clock.now_ns() - self._written_ns >= _WRITE_NS):
             self._write()
 
     def _take(self, one: _Waiting) -> None:
@@ -114,19 +113,16 @@ class StepScalars:
 
     def put(self, step: int, values: Mapping[str, float]) -> None:
         """Add numbers that are known already."""
-        now = self._now_ns()
+        now = self._engine.recorder.clock.now_ns()
         for name, value in values.items():
             key, membership = self._engine.key(name, Kind.SCALAR)
             if membership.mask & self._engine.due_at(step):
                 self._rows.append((step, now, key, value))
         self.drain(wait=True)
 
-    def _now_ns(self) -> int:
-        return self._engine.recorder.epoch_ns + since_boot_ns()
-
     def _write(self) -> None:
         rows, self._rows = self._rows, []
-        self._written_ns = self._now_ns()
+        self._written_ns = self._engine.recorder.clock.now_ns()
         steps, times, keys, values = zip(*rows, strict=True)
         self._engine.writer.append_scalars(steps, times, keys, values, mode=Mode.TRAIN)
 
