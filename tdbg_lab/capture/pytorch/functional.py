@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
-from torch.overrides import TorchFunctionMode, _get_current_function_mode
+from torch.overrides import TorchFunctionMode
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
+from tdbg_lab.capture.pytorch.function_modes import leave
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.known import KnownTensors
 from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
@@ -154,9 +155,8 @@ class FunctionalProbe:
         self._mode.__enter__()  # type: ignore[no-untyped-call]
 
     def end(self) -> None:
-        """Look away. Idempotent; an interrupt may have taken the mode away, or come before it was entered."""
-        if self._mode is not None and _get_current_function_mode() is self._mode:  # type: ignore[no-untyped-call]
-            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        """Look away. Idempotent."""
+        leave(self._mode)
         self._mode, self.active = None, False
 
     def _seen(self, name: str, made: _Made, frame: FrameType | None) -> None:

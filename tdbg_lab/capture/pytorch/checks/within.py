@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F  # noqa: N812 - everybody calls it so
-from torch.overrides import TorchFunctionMode, _get_current_function_mode
+from torch.overrides import TorchFunctionMode
 
 from tdbg_lab.capture.pytorch.checks.predictions import WEIGHTED, PredictionProbe
+from tdbg_lab.capture.pytorch.function_modes import leave
 from tdbg_lab.records import LossKind
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ class WithinLoss:
 
     def end(self) -> None:
         """Forward hook of the loss, called when it raised, too. Idempotent."""
-        if self._mode is not None and _get_current_function_mode() is self._mode:  # type: ignore[no-untyped-call]
-            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        leave(self._mode)
         self._mode = None
 
     def _seen(self, function: str, kind: LossKind, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
