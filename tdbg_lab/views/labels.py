@@ -18,6 +18,7 @@ __all__ = [
     "count",
     "cut",
     "duration",
+    "first_ranks",
     "full",
     "number",
     "of_more",
@@ -130,6 +131,11 @@ def count(value: int, noun: str, plural: str | None = None) -> str:
 def of_more(drawn: int, there: int) -> str:
     """What follows the number of tensors that are drawn, where there are more."""
     return f" (of {there:,}; choose others by name or pattern)" if there > drawn else ""
+
+
+def first_ranks(drawn: int, there: int) -> str:
+    """What follows a caption where not all ranks are drawn."""
+    return f" The first {drawn} of {there:,} ranks are drawn." if there > drawn else ""
 
 
 def percent(share: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tdbg_lab.analysis.phases import exclusive_ns, training_spans
-from tdbg_lab.views.labels import number, percent, safe
+from tdbg_lab.views.labels import first_ranks, number, percent, safe
 from tdbg_lab.views.palette import ACCENT, phase_colours
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans
 from tdbg_lab.views.registry import view
@@ -110,12 +110,8 @@ def ranks_view(
         xaxis={"type": "category"},
         yaxis={"title": {"text": "Mean time of a step (ms)"}, "rangemode": "tozero"},
     )
-    return describe(figure, range_words(range) + _caption(found, frame) + _others(found), x_axes=())
-
-
-def _others(found: Exchange) -> str:
-    ranks = len(found.rank)
-    return f" The first {_MOST_RANKS} of {ranks:,} ranks are drawn." if ranks > _MOST_RANKS else ""
+    caption = range_words(range) + _caption(found, frame) + first_ranks(_MOST_RANKS, len(found.rank))
+    return describe(figure, caption, x_axes=())
 
 
 def exchange(frame: DataFrame) -> Exchange:

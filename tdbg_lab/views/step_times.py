@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.analysis.phases import StepTimes, step_times, training_spans, with_own_time
-from tdbg_lab.views.labels import count, number, percent, safe
+from tdbg_lab.views.labels import count, first_ranks, number, percent, safe
 from tdbg_lab.views.palette import ACCENT, MUTED, pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, range_words, recent_spans, zero_ns
@@ -85,18 +85,13 @@ def step_time_view(
     )
     for share, name in ((50, "median"), (95, "p95")):
         _line(figure, float(np.percentile(ms, share)), name, wide=wide)
-    caption = range_words(range) + _caption(ms, slow, stddev, phases) + _other_ranks(times)
-    return describe(figure, caption, x_axes=())
+    others = first_ranks(_MOST_RANKS, len(np.unique(times.rank)))
+    return describe(figure, range_words(range) + _caption(ms, slow, stddev, phases) + others, x_axes=())
 
 
 def no_steps(range: Range) -> tuple[str, str]:  # noqa: A002 - its name on the wire
     """What to say where no step was timed, in the range or at all."""
     return _NO_STEPS if range is None else _NONE_IN_RANGE
-
-
-def _other_ranks(times: StepTimes) -> str:
-    ranks = len(np.unique(times.rank))
-    return f" The first {_MOST_RANKS} of {ranks:,} ranks are drawn." if ranks > _MOST_RANKS else ""
 
 
 def _edges(ms: NDArray[np.float64], slow: NDArray[np.bool_], *, wide: bool) -> NDArray[np.float64]:
