@@ -145,7 +145,9 @@ class RawWriter:
 
 def _unfit(tensors: Mapping[str, NDArray[Any]], fitting: Mapping[str, NDArray[Any]]) -> str:
     name = next(name for name in tensors if name not in fitting)
-    return f"raw values of {name[:80]} are left out: no file holds values of type {tensors[name].dtype}"
+    too_long = len(name) > MAX_NAME_CHARS
+    why = f"a name of {len(name):,} characters" if too_long else f"values of type {tensors[name].dtype}"
+    return f"raw values of {name[:80]} are left out: no file holds {why}"
 
 
 def _fits(name: str, array: NDArray[Any]) -> bool:

@@ -110,6 +110,18 @@ def test_type_that_no_file_holds_is_dropped_and_the_rest_written(path):
     assert open_run(path).raw_steps("x") == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "why"),
+    [("x", np.array(["a"]), "values of type <U1"), ("x" * 2000, np.zeros(2), "a name of 2,000 characters")],
+)
+def test_why_raw_values_are_left_out_is_known(path, name, values, why):
+    writer = RankWriter(path)
+    assert writer.raw_left_out is None
+    writer.write_raw(0, {name: values}, mode=Mode.TRAIN)
+    writer.close()
+    assert writer.raw_left_out.endswith(f"are left out: no file holds {why}")
+
+
 def test_bfloat16_written_by_others_is_read_as_float32(tmp_path):
     bits = np.array([0x3F80, 0xC000, 0x7F80], "<u2")
     header = json.dumps({"x": {"dtype": "BF16", "shape": [3], "data_offsets": [0, 6]}}).encode()
