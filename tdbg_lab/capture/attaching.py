@@ -89,8 +89,9 @@ def attach(
         ``"new"`` makes ``first-2`` beside an existing ``first``, ``"resume"`` continues it,
         ``"error"`` raises.
     first_step
-        Number of the first step, where training goes on from a checkpoint. A run that is resumed goes
-        on after its own last step where that is later.
+        Number of the first step, where training goes on from a checkpoint. A run that is resumed goes on
+        after its own last step where this is 0; else steps from here on that it has already are made
+        anew: those of the attempt that was cut off stay in the files and are shown no more.
     sample_rows
         Rows of raw values to keep, where a collection does not say.
     profiler

@@ -24,6 +24,7 @@ from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.records import Mode
 from tdbg_lab.store import RankWriter, RunFolder, create_run
+from tdbg_lab.store.attempts import after_checkpoint
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.spool import spool_path
 
@@ -102,13 +103,23 @@ def open_handle(
     if duty.chief:
         folder = _new_folder(path, settings, facts, place, if_exists)
         if if_exists == "resume":
-            first_step = max(first_step, _first_step(folder.path))
+            first_step = first_step or _first_step(folder.path)
     else:
         folder, first_step = _joined(path, meeting, remote, place)
     if remote is not None:
         remote.enter(folder, place.rank, chief=duty.chief)
     phases = phases and settings.profiler
-    engine = _engine(folder, settings, place, duty, strict=strict, phases=phases, first_step=first_step)
+    resumed = if_exists == "resume" and first_step > 0
+    engine = _engine(
+        folder,
+        settings,
+        place,
+        duty,
+        goes_on_at=after_checkpoint(first_step) if resumed else None,
+        strict=strict,
+        phases=phases,
+        first_step=first_step,
+    )
     if duty.chief:
         meeting.announce(folder.path, first_step)
     if remote is not None:
@@ -127,13 +138,21 @@ def _joined(path: Path, meeting: Meeting, remote: RemoteStore | None, place: Pla
     return RunFolder(found), first_step
 
 
-def _engine(folder: RunFolder, settings: CaptureConfig, place: Place, duty: Role, **how: Any) -> Engine:
+def _engine(
+    folder: RunFolder,
+    settings: CaptureConfig,
+    place: Place,
+    duty: Role,
+    *,
+    goes_on_at: Mapping[Mode, int] | None,
+    **how: Any,
+) -> Engine:
     """The engine of a process that writes, or of one that only counts steps to stop with the others."""
     several = place.world_size > 1
     phases = how.pop("phases")
     return Engine(
         folder,
-        RankWriter(folder.path, place.rank) if duty.writes else SilentWriter(),
+        RankWriter(folder.path, place.rank, goes_on_at=goes_on_at) if duty.writes else SilentWriter(),
         settings if duty.writes else settings.model_copy(update={"collections": ()}),
         phases=phases and duty.writes,
         chief=duty.chief,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tdbg_lab.records import Mode
+from tdbg_lab.store.attempts import read_attempts
 from tdbg_lab.store.layout import entries, open_regular, subfolder
 from tdbg_lab.store.limits import (
     MAX_NAME_CHARS,
@@ -19,13 +20,14 @@ from tdbg_lab.store.limits import (
     MAX_RAW_HEADER_BYTES,
     MAX_TENSORS,
 )
+from tdbg_lab.store.schema import MODE_CODE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-_FILE = re.compile(r"step-(\d{12,18})(?:-(eval|predict))?(?:-m(\d{1,9}))?\.safetensors")
+_FILE = re.compile(r"step-(\d{12,18})(?:-(eval|predict))?(?:-m(\d{1,9}))?(?:-a(\d{1,9}))?\.safetensors")
 DTYPES: Final[dict[str, str]] = {
     "F64": "<f8",
     "F32": "<f4",
@@ -54,27 +56,38 @@ class RawFile:
     step: int
     mode: Mode
     micro: int
+    attempt: int
+    """First segment of the attempt that wrote it, see `tdbg_lab.store.attempts`; 0 of the first one."""
     path: Path
 
 
-def raw_name(step: int, mode: Mode, micro: int) -> str:
-    """File name: ``step-000000000100.safetensors``, ``step-...-eval-m1.safetensors``."""
-    part = "" if mode == Mode.TRAIN else f"-{mode}"
-    return f"step-{step:012d}{part}{f'-m{micro}' if micro else ''}.safetensors"
+def raw_name(step: int, mode: Mode, micro: int, attempt: int = 0) -> str:
+    """File name: ``step-000000000100.safetensors``, ``step-...-eval-m1.safetensors``, ``step-...-a7...``."""
+    parts = (
+        "" if mode == Mode.TRAIN else f"-{mode}",
+        f"-m{micro}" if micro else "",
+        f"-a{attempt}" if attempt else "",
+    )
+    return f"step-{step:012d}{''.join(parts)}.safetensors"
 
 
 def list_raw(rank_directory: Path) -> list[RawFile]:
-    """Files of raw values of one rank, by step."""
+    """Files of raw values of one rank, by step; of several attempts at a step the latest."""
     directory = subfolder(rank_directory, "raw")
     if directory is None:
         return []
-    found: list[RawFile] = []
+    attempts = read_attempts(rank_directory)
+    found: dict[tuple[int, Mode, int], RawFile] = {}
     for entry in entries(directory):
         match = _FILE.fullmatch(entry.name)
-        if match and entry.is_file(follow_symlinks=False) and len(found) < MAX_RAW_FILES:
-            mode = Mode(match[2] or "train")
-            found.append(RawFile(int(match[1]), mode, int(match[3] or 0), directory / entry.name))
-    return sorted(found, key=lambda file: (file.step, str(file.mode), file.micro))
+        if not match or not entry.is_file(follow_symlinks=False) or len(found) >= MAX_RAW_FILES:
+            continue
+        step, mode = int(match[1]), Mode(match[2] or "train")
+        file = RawFile(step, mode, int(match[3] or 0), int(match[4] or 0), directory / entry.name)
+        if step < attempts.end(file.attempt, MODE_CODE[str(mode)]):
+            place = step, mode, file.micro
+            found[place] = max(file, found.get(place, file), key=lambda one: one.attempt)
+    return sorted(found.values(), key=lambda file: (file.step, str(file.mode), file.micro))
 
 
 @dataclass(frozen=True, slots=True)

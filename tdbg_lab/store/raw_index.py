@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.store.layout import list_ranks
+from tdbg_lab.store.attempts import ATTEMPTS_FILE
+from tdbg_lab.store.layout import list_ranks, modified_ns
 from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
 from tdbg_lab.store.schema import MODE_CODE, mode_code
 
@@ -24,18 +25,18 @@ class RawIndex:
     def __init__(self, run_path: Path) -> None:
         self._run_path = run_path
         self._files: dict[int, list[RawFile]] = {}
-        self._stamps: dict[Path, int] = {}
+        self._stamps: dict[Path, tuple[int, int]] = {}
         self._names: dict[tuple[Path, int], frozenset[str]] = {}
 
     def refresh(self) -> bool:
         """List what is there; True when something changed."""
-        stamps: dict[Path, int] = {}
+        stamps: dict[Path, tuple[int, int]] = {}
         files: dict[int, list[RawFile]] = {}
         for rank, directory in list_ranks(self._run_path):
-            try:
-                stamps[directory] = (directory / "raw").lstat().st_mtime_ns
-            except OSError:
+            written_ns = modified_ns(directory / "raw")
+            if not written_ns:
                 continue
+            stamps[directory] = written_ns, modified_ns(directory / ATTEMPTS_FILE)
             unchanged = self._stamps.get(directory) == stamps[directory]
             files[rank] = self._files[rank] if unchanged and rank in self._files else list_raw(directory)
         changed = files != self._files or stamps != self._stamps
@@ -68,6 +69,11 @@ class RawIndex:
             if rank in {None, of}
             for file in listed[_first(listed, step) : _first(listed, step + 1)]
         ]
+
+    def last_step(self, rank: int) -> int:
+        """The last step of which a rank has written any; -1 without one."""
+        files = self._files.get(rank)
+        return files[-1].step if files else -1
 
     def has(self, file: RawFile, name: str) -> bool:
         """Whether a file holds a tensor."""

@@ -32,8 +32,9 @@ _WRITABLE = frozenset(np.dtype(code) for name, code in DTYPES.items() if name no
 class RawWriter:
     """Writes raw values in a background thread; drops and counts what the queue cannot take."""
 
-    def __init__(self, rank_directory: Path, queue_bytes: int = RAW_QUEUE_BYTES) -> None:
+    def __init__(self, rank_directory: Path, queue_bytes: int = RAW_QUEUE_BYTES, *, attempt: int = 0) -> None:
         self._rank_directory = rank_directory
+        self._attempt = attempt
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._limit = queue_bytes
         self._waiting = 0
@@ -77,7 +78,7 @@ class RawWriter:
             name: np.array(array, _native(array), order="C", copy=True) for name, array in fitting.items()
         }
         metadata = {"mode": str(mode), "micro": str(micro), "time_ns": str(time.time_ns())}
-        self._queue.put((raw_name(step, mode, micro), metadata, copies, size))
+        self._queue.put((raw_name(step, mode, micro, self._attempt), metadata, copies, size))
         self._start()
 
     def flush(self, timeout_s: float = 60.0) -> None:

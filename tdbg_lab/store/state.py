@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tdbg_lab.store.attempts import Attempts, read_attempts
 from tdbg_lab.store.cache import ColumnCache
 from tdbg_lab.store.clocks import Clocks
 from tdbg_lab.store.events import TIME, LiveEvents, SealedEvents, between, moved
@@ -43,6 +45,7 @@ _LIVE = (LiveStats, LiveEvents)
 _MOST_LOOKS = 4
 """How often a directory is listed in one refresh when segments vanish between listing and opening."""
 _FOREVER = 2**63 - 1
+_NO_STEPS = np.empty((0, 3), np.int64)
 _Place = tuple[int, str, int]
 """Rank, stream, number."""
 
@@ -64,6 +67,7 @@ class RunState:
         self._clocks = Clocks(path)
         self._refused: dict[Path, int] = {}
         """Files that cannot be read, with their modification time: tried again when they change."""
+        self._attempts: dict[int, Attempts] = {}
         self._steps: dict[int | None, NDArray[np.int64]] = {}
         self._listed: dict[int, int] = {}
         """Modification time of each rank's directory when it was listed; -1 to list it again."""
@@ -112,7 +116,9 @@ class RunState:
             polled = [self._poll(place, self._segments[place]) for place in live]
             return any(polled)
         listed = list_segments(directory)
-        changed = False
+        attempts = read_attempts(directory)
+        changed = attempts != self._attempts.get(rank, Attempts())
+        self._attempts[rank] = attempts
         seen: set[_Place] = set()
         for segments in listed.values():
             for file in segments:
@@ -133,8 +139,10 @@ class RunState:
         found = self._steps.get(rank)
         if found is None:
             ahead = self._ahead() if rank is None else {}
-            tables = [_earlier(one.steps(), ahead.get(of, 0)) for of, one in self._stats_by_rank(rank)]
-            table = np.concatenate([np.empty((0, 3), np.int64), *tables])
+            tables = [
+                _earlier(self._standing(place), ahead.get(place[0], 0)) for place in self._stats_places(rank)
+            ]
+            table = np.concatenate([_NO_STEPS, *tables])
             found = self._steps[rank] = step_table(table[:, 0], table[:, 1], table[:, 2])
         return found
 
@@ -160,6 +168,11 @@ class RunState:
     def _rows(self, place: _Place, query: Query) -> list[Part]:
         """Rows of a segment, or of its sealed form where it was sealed since the last refresh."""
         segment = self._segments[place]
+        end = self._attempts[place[0]].end(place[2], query.mode)
+        if end <= query.first:
+            return []
+        if end <= query.last:
+            query = replace(query, last=end - 1)
         try:
             return _read_stats(segment, query)
         except FileNotFoundError:
@@ -221,10 +234,11 @@ class RunState:
                     self._problem(_said(error))
         return found
 
-    def _stats_by_rank(self, rank: int | None) -> list[tuple[int, LiveStats | SealedStats]]:
-        """Segments of the stats stream and their ranks, in the order they were written."""
-        segments = [(place[0], self._segments[place]) for place in self._stats_places(rank)]
-        return [(of, one) for of, one in segments if isinstance(one, (LiveStats, SealedStats))]
+    def _standing(self, place: _Place) -> NDArray[np.int64]:
+        """Mode code, step and time_ns of what a segment has and no later attempt made anew."""
+        segment = self._segments[place]
+        table = segment.steps() if isinstance(segment, (LiveStats, SealedStats)) else _NO_STEPS
+        return table[self._attempts[place[0]].standing(place[2], table[:, 0], table[:, 1])]
 
     def _stats_places(self, rank: int | None) -> list[_Place]:
         """Where segments of the stats stream are, in the order they were written."""

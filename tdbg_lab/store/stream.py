@@ -62,6 +62,11 @@ class StreamWriter:
         self.failed: str | None = None
         self._closed = False
 
+    @property
+    def next_segment(self) -> int:
+        """Number of the segment that is begun next."""
+        return self._number + 1
+
     def append(self, encode: Callable[[int, pa.Schema], memoryview]) -> None:
         """Write the message that `encode(seq, schema)` returns, whole, before returning.
 

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from tdbg_lab.store.arrays import number_array
+from tdbg_lab.store.attempts import Attempts, read_attempts
 from tdbg_lab.store.ipc import BatchReader, Header, read_header
 from tdbg_lab.store.layout import SegmentFile, list_ranks, list_segments
 from tdbg_lab.store.parquet import SealedFile
-from tdbg_lab.store.schema import SCHEMAS
+from tdbg_lab.store.schema import MODE_CODE, SCHEMAS
 from tdbg_lab.store.source import is_foreign
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def tail(
 
     It never ends, never waits and never raises over what is on disk: call it again after a while. When
     the directory holds another run than before, that one is read from its beginning. `rank` None means
-    all ranks, one after the other.
+    all ranks, one after the other. What a later attempt makes anew (`tdbg_lab.store.attempts`) is passed
+    over.
     """
     if is_foreign(Path(run_path)):
         yield from _foreign(Path(run_path), cursor, streams)
@@ -117,6 +119,8 @@ class _Follower:
         """Headers of sealed segments, with inode and modification time of the file."""
         self._refused: dict[Path, tuple[int, int]] = {}
         self._stamps: dict[Path, tuple[int, int]] = {}
+        self._attempts = Attempts()
+        """Of the rank that is looked at."""
 
     def look(self) -> Iterator[Chunk]:
         """What is new now."""
@@ -124,6 +128,7 @@ class _Follower:
             if self._rank is not None and rank != self._rank:
                 continue
             segments = list_segments(directory)
+            self._attempts = read_attempts(directory)
             for stream in self._streams:
                 yield from self._stream(rank, stream, segments[stream])
 
@@ -161,9 +166,20 @@ class _Follower:
                 continue
             for seq, table, rows in batches:
                 position.seq = seq + 1
-                yield Chunk(rank, stream, table, rows, self._cursor())
+                standing = self._standing(segment, table, rows)
+                if len(standing):
+                    yield Chunk(rank, stream, table, standing, self._cursor())
             if not segment.sealed and self._reader(segment).ended:
                 position.done = True  # its sealed form holds nothing more
+
+    def _standing(self, segment: SegmentFile, table: pa.Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows that no later attempt made anew, as far as that is known by now."""
+        if segment.stream != "stats" or segment.number >= self._attempts.latest:
+            return rows
+        some = table.select(["mode", "step"]).take(number_array(rows, pa.int64()))
+        codes = np.array([MODE_CODE.get(mode, 0) for mode in some["mode"].to_pylist()], np.int64)
+        steps = some["step"].fill_null(0).to_numpy()
+        return rows[self._attempts.standing(segment.number, codes, steps)]
 
     def _ahead(self, segments: list[SegmentFile], position: _Position) -> list[SegmentFile]:
         """Segments that were not read to their end, in the order they were made."""

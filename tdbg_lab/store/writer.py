@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.store.arrays import event_array, number_array
+from tdbg_lab.store.attempts import begin_attempt, read_attempts
 from tdbg_lab.store.failures import forget_failure, write_failure
 from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, rank_path
@@ -36,20 +37,36 @@ class RankWriter:
     A new segment begins with every writer; leftovers of a crashed process are sealed, never
     appended to.
 
+    Parameters
+    ----------
+    goes_on_at
+        The step of each mode that comes next where training goes on from a checkpoint: what the rank has
+        written of it and of later steps counts no more.
+
     Raises
     ------
     StoreError
         If the rank directory cannot be made.
     """
 
-    def __init__(self, run_path: str | Path, rank: int = 0, *, seal: bool = True) -> None:
+    def __init__(
+        self,
+        run_path: str | Path,
+        rank: int = 0,
+        *,
+        seal: bool = True,
+        goes_on_at: Mapping[Mode, int] | None = None,
+    ) -> None:
         place = _rank_place(Path(run_path), rank, ("stats", "spans"))
         self.path = place.path
         self._sealer = Sealer() if seal else None
         self._messages = StatsMessages()
         self._stats = StreamWriter(place, "stats", self._sealer)
         self._spans = StreamWriter(place, "spans", self._sealer)
-        self._raw = RawWriter(self.path)
+        attempts = read_attempts(self.path)
+        if goes_on_at is not None:
+            attempts = begin_attempt(self.path, self._stats.next_segment, goes_on_at)
+        self._raw = RawWriter(self.path, attempt=attempts.latest)
         forget_failure(self.path)
 
     @property

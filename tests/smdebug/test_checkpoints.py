@@ -134,7 +134,7 @@ hook = Hook(sys.argv[1], include_collections=["weights"], save_config=SaveConfig
 model, criterion = torch.nn.Sequential(torch.nn.Linear(4, 3)), torch.nn.CrossEntropyLoss()
 hook.register_module(model)
 hook.register_loss(criterion)
-for step in range(4):
+for step in range(6):
     criterion(model(torch.ones(2, 4)), torch.tensor([0, 1])).backward()
     if step == 2:
         Path(sys.argv[2], "model.pt").write_bytes(b"1")
@@ -146,6 +146,7 @@ time.sleep(100)
 def test_a_run_that_was_cut_off_goes_on_in_its_directory(checkpoints, tmp_path, net, train):
     from torch import nn
 
+    from tdbg_lab.run import open_run
     from tdbg_lab.smdebug.pytorch import Hook, SaveConfig
     from tdbg_lab.smdebug.trials import create_trial
 
@@ -171,5 +172,7 @@ def test_a_run_that_was_cut_off_goes_on_in_its_directory(checkpoints, tmp_path, 
     trial = create_trial(run)
     assert trial.steps() == [0, 1, 2, 3, 4, 5]
     assert len(trial.tensor("CrossEntropyLoss_output_0").values()) == 6
+    counts = open_run(run).stats("CrossEntropyLoss_output_0", "count")["count"]
+    assert counts.tolist() == [1] * 6, "steps 3 and 4 were made twice, and count once"
     with pytest.raises(SMDebugRuntimeError, match="holds an earlier run"):
         Hook(run)  # it has ended

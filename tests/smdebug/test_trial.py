@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -112,6 +113,24 @@ def test_wait_for_steps_returns_when_they_come(growing, tmp_path):
         trial.wait_for_steps([100])
     with pytest.raises(StepUnavailable):
         trial.wait_for_steps([1])
+
+
+def test_wait_for_steps_does_not_wait_for_raw_values_that_were_left_out(growing, tmp_path):
+    hook, step = growing
+    for _ in range(4):
+        step()
+    create_trial(tmp_path / "run").wait_for_steps([0])
+    raw = tmp_path / "run" / "rank-00000" / "raw"
+    while not (raw / "step-000000000002.safetensors").exists():
+        time.sleep(0.01)
+    (
+        raw / "step-000000000000.safetensors"
+    ).unlink()  # as when it is not written because too much waits for the disk
+    trial = create_trial(tmp_path / "run")
+    done = threading.Event()
+    threading.Thread(target=lambda: (trial.wait_for_steps([0]), done.set()), daemon=True).start()
+    assert done.wait(20)
+    hook.close()
 
 
 def test_create_trial_waits_for_a_run_and_says_so(growing, tmp_path, monkeypatch):

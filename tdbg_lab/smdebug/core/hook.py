@@ -347,6 +347,7 @@ class BaseHook:
             framework=self.framework,
             ddof=self.ddof,
             num_workers=self._num_workers(),
+            goes_on_at=self.init_step + 1,
         )
 
     def _end_step(self) -> None:

@@ -77,6 +77,9 @@ class Recording:
         What failures end in; its hook shares it.
     ddof
         Degrees of freedom taken off in saved ``std`` and ``variance``: the framework's choice.
+    goes_on_at
+        The first step, where training goes on from a checkpoint: what an earlier attempt has of it and of
+        later ones counts no more.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class Recording:
         framework: str,
         ddof: int,
         num_workers: int,
+        goes_on_at: int = 0,
     ) -> None:
         number = rank()
         if number:
@@ -112,7 +116,8 @@ class Recording:
         self.guard = guard
         self.chief = number == 0
         self._ddof = ddof
-        self._writer = RankWriter(folder.path, number)
+        anew = dict.fromkeys(Mode, goes_on_at) if goes_on_at else None
+        self._writer = RankWriter(folder.path, number, goes_on_at=anew)
         self._recorder = Recorder(self._writer)
         self.guard.on_problem = self._recorder.add_problem
         self._control = _control(folder.path, num_workers, chief=self.chief)

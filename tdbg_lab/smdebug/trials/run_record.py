@@ -19,8 +19,7 @@ from tdbg_lab.smdebug.core.recording import MARK, RAW_COUNT, SHAPE, follows_from
 from tdbg_lab.smdebug.core.reductions import get_reduction_tensor_name
 from tdbg_lab.smdebug.core.saving import Decision, SavePlan
 from tdbg_lab.smdebug.trials.rows import SCALAR_DTYPES, RowReader, in_dtype, reduced
-from tdbg_lab.store.layout import rank_path
-from tdbg_lab.store.raw import raw_header, raw_name, read_raw
+from tdbg_lab.store.raw_index import RawIndex
 from tdbg_lab.store.smdebug.collection import SmdebugCollection
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tdbg_lab.records import TensorKey
+    from tdbg_lab.store.raw import RawFile
 
 __all__ = ["RunRecord"]
 
@@ -59,6 +59,7 @@ class RunRecord:
         self._written: dict[int, set[int]] = {}
         self._keys: dict[str, TensorKey] = {}
         self._rows = RowReader(self.run)
+        self._raw_index = RawIndex(self.run.path)
         self._version = -1
         self._look()
 
@@ -84,6 +85,7 @@ class RunRecord:
             self._version = self.run.version
             self._rows.forget()
             self._keys = {key.name: key for key in self.run.tensors() if not key.name.startswith(_OWN)}
+        self._raw_index.refresh()
         if self._hooked:
             self._look_for_marks()
         else:
@@ -122,8 +124,13 @@ class RunRecord:
                             self._written[step].add(rank)
 
     def _has_raw(self, rank: int, mode: Mode, step: int, count: float) -> bool:
-        """Whether the raw values of a step have reached the disk; they are written in the background."""
-        return not count or self.ended or self._raw_path(rank, mode, step).exists()
+        """Whether the raw values of a step have reached the disk; they are written in the background.
+
+        They are written step after step: where a later one is there, those of this step were left out.
+        """
+        if not count or self.ended:
+            return True
+        return self._raw_file(rank, mode, step) is not None or self._raw_index.last_step(rank) > step
 
     def _number_steps(self) -> None:
         """Number the steps of a run that no hook wrote."""
@@ -245,15 +252,13 @@ class RunRecord:
             return self._plan.decide_custom(key.collections)
         return self._plan.decide(key.collections, self._plan.due(ModeKeys[mode], mode_step))
 
-    def _raw_path(self, rank: int, mode: Mode, step: int) -> Path:
-        return rank_path(self.run.path, rank) / "raw" / raw_name(step, mode, 0)
+    def _raw_file(self, rank: int, mode: Mode, step: int) -> RawFile | None:
+        return next((file for file in self._raw_index.at(step, rank) if file.mode is mode), None)
 
     def _raw(self, name: str, step: int, rank: int) -> NDArray[Any] | None:
         _, _, mode, at = self._places[step]
-        try:
-            return read_raw(self._raw_path(rank, mode, at), name)
-        except (OSError, ValueError, KeyError):
-            return None
+        file = self._raw_file(rank, mode, at)
+        return None if file is None else self._raw_index.column([file], name)[0]
 
     def _rank(self, name: str, step: int, worker: str | None) -> int:
         workers = self.tensor_workers(name, step)
@@ -264,11 +269,9 @@ class RunRecord:
         """Whether the values were saved."""
         rank = self._rank(name, step, worker)
         _, _, mode, at = self._places[step]
-        try:
-            if name in raw_header(self._raw_path(rank, mode, at)):
-                return True
-        except (OSError, ValueError):
-            pass
+        file = self._raw_file(rank, mode, at)
+        if file is not None and self._raw_index.has(file, name):
+            return True
         return self._single(name, step, rank) is not None
 
     def _single(self, name: str, step: int, rank: int) -> NDArray[Any] | None:

@@ -228,6 +228,18 @@ def test_training_from_a_checkpoint_counts_on_from_its_step():
     assert [profile.first_step for profile in run.profiles()] == [3]
 
 
+def test_training_from_a_checkpoint_takes_up_its_run_there():
+    trainer(gpt2(), watch(), save_strategy="steps", save_steps=2).train()
+    callback = watch(if_exists="resume")
+    trainer(gpt2(), callback).train(resume_from_checkpoint="out/checkpoint-2")
+    run = callback.handle.run
+    assert run.steps(mode="train").tolist() == [0, 1, 2, 3]
+    weights = run.tensor("transformer.wte.weight")
+    assert run.stats(weights.name, "count")["count"].nunique() == 1, (
+        "none is merged with that of the attempt before"
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

@@ -1,0 +1,112 @@
+"""Attempts of a rank at the same steps: ``rank-*/attempts.json``.
+
+A training that goes on from a checkpoint makes steps again that it had made before it was cut off. What the
+earlier attempt wrote stays in its files, but counts only up to where the later one goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tdbg_lab.records import Mode
+from tdbg_lab.store.layout import read_json, write_json
+from tdbg_lab.store.schema import MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["ATTEMPTS_FILE", "Attempt", "Attempts", "after_checkpoint", "begin_attempt", "read_attempts"]
+
+ATTEMPTS_FILE: Final = "attempts.json"
+_MAX_BYTES = 2**20
+_NO_STEP = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One that went on from a checkpoint."""
+
+    segment: int
+    """Number of its first segment of statistics; those before it are of earlier attempts."""
+    first_step: tuple[int, ...]
+    """Of each of `MODES`: steps from here on are made anew."""
+
+    def replaces(self, other: Attempt) -> bool:
+        """Whether nothing is cut by `other` that this later one does not cut."""
+        return all(ours <= theirs for ours, theirs in zip(self.first_step, other.first_step, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Those of one rank that cut what was written before them; in the order of time."""
+
+    known: tuple[Attempt, ...] = ()
+
+    @property
+    def latest(self) -> int:
+        """First segment of the latest one; 0 without any."""
+        return self.known[-1].segment if self.known else 0
+
+    def end(self, segment: int, mode_code: int) -> int:
+        """The step of a mode from which on what was written in a segment does not count."""
+        later = (attempt.first_step[mode_code] for attempt in self.known if attempt.segment > segment)
+        return min(later, default=_NO_STEP)
+
+    def standing(
+        self, segment: int, mode_codes: NDArray[np.int64], steps: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Which rows of a segment, given by mode and step, count."""
+        ends = np.array([self.end(segment, code) for code in range(len(MODES))])
+        return np.asarray(steps < ends[mode_codes])
+
+
+def after_checkpoint(step: int) -> dict[Mode, int]:
+    """Where training goes on at `step`: an evaluation there was made after the step before it, and stands."""
+    return {mode: step if mode is Mode.TRAIN else step + 1 for mode in MODES}
+
+
+def begin_attempt(rank_path: Path, segment: int, first_step: Mapping[Mode, int]) -> Attempts:
+    """Say where a rank goes on, before its segment `segment` is begun; also what is then known of it.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    new = Attempt(segment, tuple(first_step[mode] for mode in MODES))
+    kept = [one for one in read_attempts(rank_path).known if one.segment < segment and not new.replaces(one)]
+    rows = [{"segment": one.segment, "first_step": list(one.first_step)} for one in (*kept, new)]
+    write_json(rank_path / ATTEMPTS_FILE, {"modes": [str(mode) for mode in MODES], "attempts": rows})
+    return Attempts((*kept, new))
+
+
+def read_attempts(rank_path: Path) -> Attempts:
+    """What is said of a rank; nothing where that cannot be read."""
+    try:
+        value = read_json(rank_path / ATTEMPTS_FILE, _MAX_BYTES)
+        rows = value["attempts"] if value["modes"] == [str(mode) for mode in MODES] else []
+        found = [_attempt(row) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError):
+        return Attempts()
+    return Attempts(tuple(sorted(found, key=lambda attempt: attempt.segment)))
+
+
+def _attempt(row: dict[str, Any]) -> Attempt:
+    """One of untrusted values.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be one.
+    """
+    segment, steps = row["segment"], row["first_step"]
+    numbers = [segment, *steps]
+    if len(steps) != len(MODES) or not all(type(one) is int and 0 <= one < 2**62 for one in numbers):
+        raise ValueError("an attempt is described wrongly")
+    return Attempt(segment, tuple(steps))
