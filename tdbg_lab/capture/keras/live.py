@@ -11,6 +11,7 @@ from tdbg_lab.capture.keras.naming import channel_axis, marks_of
 from tdbg_lab.capture.keras.rows import Rows
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
+from tdbg_lab.capture.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ class LiveSink:
 def add_output(rows: Rows, site: LayerSite, kind: Kind, index: int, value: Any) -> None:
     """Add what a layer returned, or what it was given."""
     base = f"{kind}/{site.label}"
+    if index >= MAX_CALLS:
+        tell_of_more(rows.engine, base)
+        return
     shape = rows.backend.described(value)[1]
     rows.add(
         base if index == 0 else f"{base}:{index}",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from tdbg_lab.capture.many_calls import MAX_CALLS
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["CallCounter", "applied", "inner", "loss_scale"]
 
 _MAX_TENSORS = 32
-_MAX_CALLS = 64
 
 
 class CallCounter:
@@ -29,7 +29,10 @@ class CallCounter:
         self._counts: dict[tuple[str, Kind], int] = {}
 
     def tensors(self, site: LayerSite, inputs: Any, output: Any) -> Iterator[tuple[Kind, int, Any]]:
-        """Kind, number and tensor of what one call took and returned."""
+        """Kind, number and tensor of what one call took and returned.
+
+        One more than are recorded, with the number `MAX_CALLS`, says that there are more.
+        """
         if self._inputs:
             yield from self._numbered(site, Kind.INPUT, inputs)
         yield from self._numbered(site, Kind.ACTIVATION, output)
@@ -38,7 +41,7 @@ class CallCounter:
         found = [one for one in keras.tree.flatten(values) if self._backend.is_tensor(one)]
         for value in found[:_MAX_TENSORS]:
             index = self._counts.get((site.path, kind), 0)
-            if index >= _MAX_CALLS:
+            if index > MAX_CALLS:
                 return
             self._counts[site.path, kind] = index + 1
             yield kind, index, value

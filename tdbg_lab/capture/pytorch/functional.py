@@ -17,11 +17,11 @@ from torch.nn import functional as F  # noqa: N812 - everybody calls it so
 from torch.overrides import TorchFunctionMode
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, has_units
+from tdbg_lab.capture.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.attention import FUSED, attention_weights
 from tdbg_lab.capture.pytorch.function_modes import leave
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.known import KnownTensors
-from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.measuring import record_one
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.records import Kind, Mode

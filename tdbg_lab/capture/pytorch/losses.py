@@ -8,10 +8,10 @@ from weakref import ref
 
 import torch
 
+from tdbg_lab.capture.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
 from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
-from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.measuring import is_late, record_number, record_tensors
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in

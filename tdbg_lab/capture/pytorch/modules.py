@@ -8,11 +8,11 @@ from torch import nn
 from torch.jit._script import RecursiveScriptModule
 
 from tdbg_lab.capture.activations import ACTIVATION_FUNCTION, RECURRENT, named_after_one
+from tdbg_lab.capture.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.hook import ModuleHook
 from tdbg_lab.capture.pytorch.keras_layers import channel_axis_of, layer_marks
 from tdbg_lab.capture.pytorch.known import KnownTensors
-from tdbg_lab.capture.pytorch.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.measuring import record_tensors
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import activations_in, tensors_in

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdbg_lab.capture.keras.checks.modes import PassModes
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
+from tdbg_lab.capture.many_calls import MAX_CALLS
 from tdbg_lab.records import Kind
 from tdbg_lab.smdebug.tensorflow.names import gradient_name
 from tdbg_lab.stats import summarize
@@ -78,8 +79,9 @@ class Pass:
 
     def output(self, site: LayerSite, inputs: Any, output: Any) -> None:
         """A layer was called."""
-        for kind, _, value in self._counter.tensors(site, inputs, output):
-            self._take(site, kind, value)
+        for kind, index, value in self._counter.tensors(site, inputs, output):
+            if index < MAX_CALLS:
+                self._take(site, kind, value)
 
     def _take(self, site: LayerSite, kind: Kind, value: Any) -> None:
         name = _layer_name(site, kind)

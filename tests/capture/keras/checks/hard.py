@@ -63,6 +63,23 @@ def check_recurrent_layers_are_seen_once_a_pass(folder: Path) -> None:
     assert keys["activation/memory"].shape == (16, 6)
 
 
+def check_a_layer_called_more_often_than_is_recorded_is_told(folder: Path) -> None:
+    def make() -> keras.Model:
+        inputs = keras.Input((5,))
+        hidden, shared = inputs, keras.layers.Dense(5, name="shared")
+        for _ in range(66):
+            hidden = shared(hidden)
+        model = keras.Model(inputs, keras.layers.Dense(3, name="head")(hidden))
+        model.compile("sgd", "mse")
+        return model
+
+    own, run = with_and_without(make, fit, folder)
+    names = [name for name in run.tensor_names() if name.startswith("activation/shared")]
+    assert len(names) == 64
+    (told,) = own.handle.problems
+    assert "only the first 64 values of activation/shared in a step are recorded" in told.message
+
+
 def check_several_outputs_have_several_losses(folder: Path) -> None:
     x, y = data(32)
 
