@@ -76,13 +76,6 @@ def test_leaving_the_with_block_says_how_the_run_ended(attach, tmp_path):
     assert ended[1].info.error == "ZeroDivisionError: division by zero"
 
 
-def test_trial_that_optuna_pruned_is_stopped(attach):
-    pruned = type("TrialPruned", (Exception,), {"__module__": "optuna.exceptions"})
-    with pytest.raises(pruned), attach(Net()) as handle:
-        raise pruned
-    assert (str(handle.run.status), handle.run.info.error) == ("stopped", "pruned")
-
-
 def test_stop_request_ends_training_at_the_end_of_a_step(attach):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.capture.boosting.callers import caller_frame
 from tdbg_lab.capture.boosting.sampling import split
+from tdbg_lab.capture.callers import caller_frame
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:

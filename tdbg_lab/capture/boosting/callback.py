@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +16,7 @@ from tdbg_lab.errors import CaptureError, ConfigError, TdbgError, TrainingStoppe
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -282,39 +280,6 @@ class BoostingCallback:
             self.handle.detach()
         else:
             self.handle.__exit__(type(error), error, None)
-
-    def _end_with(
-        self, scope: object, ended_well: Callable[[], bool], callbacks: Iterable[object] = ()
-    ) -> None:
-        """End the run at the latest when `scope` goes: the library tells callbacks of no exception.
-
-        Parameters
-        ----------
-        scope
-            An object that lives exactly as long as the training.
-        ended_well
-            Asked then.
-        callbacks
-            All of the training: one may be Optuna's, which ends what is not worth its time.
-        """
-        me, session = weakref.ref(self), self._session
-        trials = [trial for one in callbacks if (trial := getattr(one, "_trial", None)) is not None]
-
-        def over() -> None:
-            callback = me()
-            if callback is not None and session is not None and callback._session is session:  # noqa: SLF001
-                callback._end(None if ended_well() else _cut_off(trials, session.step))  # noqa: SLF001
-
-        weakref.finalize(scope, over).atexit = False
-
-
-def _cut_off(trials: Iterable[Any], step: int) -> Exception:
-    """Why a training ended before its last round."""
-    for trial in trials:
-        with contextlib.suppress(Exception):  # it asks the storage of the study
-            if trial.should_prune():
-                return TrainingStopped("pruned", step=step)
-    return CaptureError("the training ended before its last round")
 
 
 def _check_rows(argument: str, rows: Any) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.capture.boosting.callback import BoostingCallback
-from tdbg_lab.capture.boosting.callers import caller_local
 from tdbg_lab.capture.boosting.metrics import is_training_set, metric
 from tdbg_lab.capture.boosting.model import Sample
 from tdbg_lab.capture.boosting.sampling import chosen, fitting, numbers, rows_of, split
 from tdbg_lab.capture.boosting.trees import LEAF, Tree
+from tdbg_lab.capture.callers import caller_local
 from tdbg_lab.capture.opening import default_place
+from tdbg_lab.capture.training_scope import end_with
 from tdbg_lab.errors import ConfigError, MissingDependencyError
 
 try:
@@ -101,9 +102,9 @@ class LightGBMCallback(BoostingCallback):
             known["num_boost_round"] = env.end_iteration
         self._begin(model, lightgbm.__version__, known, place=default_place())
         scope = caller_local("callbacks_set", set)
-        if scope is not None:
+        if scope is not None and self.handle is not None:
             alive = weakref.ref(booster)
-            self._end_with(scope, lambda: getattr(alive(), "best_iteration", 0) > 0, scope)
+            end_with(scope, self.handle, scope, ended_well=lambda: getattr(alive(), "best_iteration", 0) > 0)
 
 
 def _metric(model: Any, result: Any) -> Metric:

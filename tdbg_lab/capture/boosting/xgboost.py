@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.capture.boosting.callback import BoostingCallback
-from tdbg_lab.capture.boosting.callers import caller_frame, caller_local
 from tdbg_lab.capture.boosting.metrics import metric
 from tdbg_lab.capture.boosting.model import IMPORTANCE_KINDS, Sample
 from tdbg_lab.capture.boosting.sampling import chosen, fitting, numbers, rows_of, split
 from tdbg_lab.capture.boosting.trees import LEAF, Tree, grown
+from tdbg_lab.capture.callers import caller_frame, caller_local
 from tdbg_lab.capture.opening import Place
+from tdbg_lab.capture.training_scope import end_with
 from tdbg_lab.errors import ConfigError, MissingDependencyError
 from tdbg_lab.store.remote import is_url
 
@@ -72,8 +73,8 @@ class XGBoostCallback(BoostingCallback, xgboost.callback.TrainingCallback):
         else:
             self._start_together(boosted, place)
         container = caller_local("self", xgboost.callback.CallbackContainer)
-        if container is not None:
-            self._end_with(container, lambda: False, container.callbacks)
+        if container is not None and self.handle is not None:
+            end_with(container, self.handle, container.callbacks)
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:  # noqa: ARG002

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import keras
 
+from tdbg_lab.capture.callers import caller_local
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
 from tdbg_lab.capture.keras.hyperparameters import hyperparameters
@@ -13,6 +14,7 @@ from tdbg_lab.capture.keras.opening import open_keras
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
 from tdbg_lab.capture.keras.session import KerasSession, supported_backend
 from tdbg_lab.capture.opening import accompany
+from tdbg_lab.capture.training_scope import end_with
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind, Mode
@@ -191,6 +193,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             raise
         self._session.failed = self._failed
         handle.adopt(self._session)
+        container = caller_local("self", keras.callbacks.CallbackList)
+        if container is not None:
+            end_with(container, handle, container.callbacks)
         accompany(engine, self._rules, actions=self._actions, profiler=self._profiler)
 
     def _stop(self, reason: StopReason) -> None:

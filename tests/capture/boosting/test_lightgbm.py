@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from unittest.mock import Mock
-
 import numpy as np
 import pytest
 
@@ -221,26 +218,3 @@ def test_labels_of_text_become_numbers(tmp_path, table, quiet):
     callback = tdbg.LightGBMCallback(tmp_path / "run", train=(features, words), **quiet)
     lightgbm.LGBMClassifier(n_estimators=1, n_jobs=1, verbosity=-1).fit(features, words, callbacks=[callback])
     np.testing.assert_array_equal(callback.run.tensor("labels").value(0), labels)
-
-
-TrialPruned = type("TrialPruned", (Exception,), {"__module__": "optuna.exceptions"})
-
-
-class Pruning:
-    """As optuna-integration's callback: it knows its trial, and raises."""
-
-    def __init__(self, *, worth):
-        self._trial = Mock()
-        self._trial.should_prune.return_value = not worth
-
-    def __call__(self, env):
-        raise TrialPruned("not worth its time")
-
-
-@pytest.mark.parametrize(("worth", "status"), [(False, "stopped"), (True, "failed")])
-def test_trial_that_was_pruned_is_stopped(tmp_path, data, quiet, worth, status):
-    callback = tdbg.LightGBMCallback(tmp_path / "run", **quiet)
-    with pytest.raises(TrialPruned):
-        lightgbm.train({"verbose": -1}, data, 5, callbacks=[callback, Pruning(worth=worth)])
-    gc.collect()
-    assert callback.run.status == status

@@ -12,6 +12,7 @@ from pathlib import Path
 
 MODULES = (
     "compiled_loops",
+    "cut_off",
     "fitting",
     "hard",
     "labels",

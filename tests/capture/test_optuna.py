@@ -1,0 +1,117 @@
+"""Studies of Optuna: a trial that is not worth its time is stopped by its pruner, and has not failed."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+import torch
+from capture_training import Net, train
+from sklearn.datasets import load_breast_cancer
+
+import tdbg_lab as tdbg
+
+optuna = pytest.importorskip("optuna", reason="this is about Optuna")
+
+NOTHING = optuna.pruners.ThresholdPruner(upper=-1.0)
+"""Nothing is worth its time: no loss is below."""
+EVERYTHING = optuna.pruners.NopPruner()
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def states(objective, pruner, trials=1):
+    """How the trials of a study ended."""
+    study = optuna.create_study(pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=trials, catch=(ZeroDivisionError,))
+    gc.collect()
+    return [trial.state.name for trial in study.trials]
+
+
+@pytest.mark.parametrize(
+    ("pruner", "trial", "status", "error"),
+    [(NOTHING, "PRUNED", "stopped", "pruned"), (EVERYTHING, "COMPLETE", "finished", None)],
+)
+def test_each_trial_is_a_run(attach, tmp_path, pruner, trial, status, error):
+    def objective(trial):
+        model = Net()
+        rate = trial.suggest_float("lr", 0.01, 0.1, log=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        with attach(model, optimizer=optimizer, hyperparameters=trial.params) as handle:
+            for epoch in range(2):
+                train(model, optimizer, 1)
+                trial.report(0.5, epoch)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+        assert handle.run.info.hyperparameters == trial.params
+        return 0.5
+
+    assert states(objective, pruner, 2) == [trial] * 2
+    runs = [tdbg.open_run(tmp_path / name) for name in ("run", "run-2")]
+    assert [(str(run.status), run.info.error) for run in runs] == [(status, error)] * 2
+    assert {run.last_step for run in runs} == {0 if error else 1}
+
+
+def break_down(_env):
+    raise ZeroDivisionError
+
+
+def xgboost_training(folder, trial, broken):
+    xgboost = pytest.importorskip("xgboost", reason="this is about XGBoost")
+    integration = pytest.importorskip("optuna_integration")
+
+    class Broken(xgboost.callback.TrainingCallback):
+        def after_iteration(self, *_args):
+            break_down(None)
+
+    matrix = xgboost.DMatrix(*load_breast_cancer(return_X_y=True))
+    callback = tdbg.XGBoostCallback(folder, profiler=False, rules=None)
+    pruning = integration.XGBoostPruningCallback(trial, "train-logloss")
+    xgboost.train(
+        {"objective": "binary:logistic"},
+        matrix,
+        3,
+        evals=[(matrix, "train")],
+        callbacks=[callback, pruning, *([Broken()] if broken else [])],
+        verbose_eval=False,
+    )
+
+
+def lightgbm_training(folder, trial, broken):
+    lightgbm = pytest.importorskip("lightgbm", reason="this is about LightGBM")
+    integration = pytest.importorskip("optuna_integration")
+    data = lightgbm.Dataset(*load_breast_cancer(return_X_y=True))
+    callback = tdbg.LightGBMCallback(folder, profiler=False, rules=None)
+    pruning = integration.LightGBMPruningCallback(trial, "binary_logloss", "training")
+    lightgbm.train(
+        {"objective": "binary", "verbose": -1},
+        data,
+        3,
+        valid_sets=[data],
+        valid_names=["training"],
+        callbacks=[callback, pruning, *([break_down] if broken else [])],
+    )
+
+
+@pytest.mark.parametrize("training", [xgboost_training, lightgbm_training], ids=["xgboost", "lightgbm"])
+@pytest.mark.parametrize(
+    ("pruner", "broken", "trial", "status"),
+    [
+        (NOTHING, False, "PRUNED", "stopped"),
+        (EVERYTHING, False, "COMPLETE", "finished"),
+        (EVERYTHING, True, "FAIL", "failed"),
+    ],
+)
+def test_boosting_that_its_pruner_ends_is_stopped(tmp_path, training, pruner, broken, trial, status):
+    def objective(trial):
+        training(tmp_path / "run", trial, broken)
+        return 0.5
+
+    assert states(objective, pruner) == [trial]
+    run = tdbg.open_run(tmp_path / "run")
+    assert run.status == status
+    assert np.isfinite(run.stats(run.tensor_names(kind="loss"), "value")["value"]).all()
