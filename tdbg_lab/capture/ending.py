@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tdbg_lab.errors import TrainingStopped
+from tdbg_lab.errors import CaptureError, TrainingStopped
 from tdbg_lab.records import RunStatus
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.handle import Session
 
-__all__ = ["Circumstances", "left_behind", "outcome"]
+__all__ = ["Circumstances", "left_behind", "not_reached", "outcome"]
 
 _PRUNED = "optuna.exceptions.TrialPruned"
 
@@ -28,11 +28,13 @@ class Circumstances:
     pid: int
     interactive: bool
     """In a notebook or a prompt an exception ends a cell, not the process."""
+    end_is_told: bool = False
+    """A library says when training has ended: where it did not, an exception ended it."""
 
     @classmethod
-    def now(cls) -> Circumstances:
+    def now(cls, *, end_is_told: bool = False) -> Circumstances:
         """The circumstances of this moment."""
-        return cls(os.getpid(), hasattr(sys, "ps1") or "IPython" in sys.modules)
+        return cls(os.getpid(), hasattr(sys, "ps1") or "IPython" in sys.modules, end_is_told)
 
 
 def outcome(error: BaseException | None, *, stopped: str | None = None) -> tuple[RunStatus, str | None]:
@@ -53,6 +55,11 @@ def outcome(error: BaseException | None, *, stopped: str | None = None) -> tuple
     return RunStatus.FAILED, f"{type(error).__name__}: {error}"[:1000]
 
 
+def not_reached() -> CaptureError:
+    """What a training ended with that something nobody told us of has ended."""
+    return CaptureError("the training did not reach its end")
+
+
 def left_behind(engine: Engine, sessions: Sequence[Session], circumstances: Circumstances) -> None:
     """Close the run of a handle that died or that the end of the process found attached.
 
@@ -61,6 +68,8 @@ def left_behind(engine: Engine, sessions: Sequence[Session], circumstances: Circ
     if os.getpid() != circumstances.pid:
         return
     error = None if circumstances.interactive else getattr(sys, "last_value", None)
+    if error is None and circumstances.end_is_told:
+        error = not_reached()
     for session in sessions:
         engine.guard.run("detach", session.detach)
     engine.finish(*outcome(error))

@@ -85,6 +85,12 @@ class Handle:
         self._sessions: list[Session] = [self._profiling, self._interludes, self._turns]
         return self._sessions
 
+    def end_is_told(self) -> None:
+        """A library tells when training has ended: a handle that is left behind then says that it did not."""
+        self._finalizer.detach()
+        now = ending.Circumstances.now(end_is_told=True)
+        self._finalizer = finalize(self, ending.left_behind, self._engine, self._sessions, now)
+
     def adopt(self, session: Session) -> None:
         """Take over the hooks of a framework."""
         self._session = session

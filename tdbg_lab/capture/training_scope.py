@@ -6,7 +6,8 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import CaptureError, TrainingStopped
+from tdbg_lab.capture.ending import not_reached
+from tdbg_lab.errors import TrainingStopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,6 +47,7 @@ def end_with(
             handle.__exit__(type(error), error, None)
 
     weakref.finalize(scope, over).atexit = False
+    handle.end_is_told()
 
 
 def _why(trials: Iterable[Any], step: int) -> Exception:
@@ -54,4 +56,4 @@ def _why(trials: Iterable[Any], step: int) -> Exception:
         with contextlib.suppress(Exception):  # it asks the storage of the study
             if trial.should_prune():
                 return TrainingStopped("pruned", step=step)
-    return CaptureError("the training did not reach its end")
+    return not_reached()

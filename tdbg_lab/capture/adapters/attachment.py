@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.attaching import attach
+from tdbg_lab.capture.ending import not_reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +68,7 @@ class Attachment:
         `hyperparameters` are the library's own, the user's win over them.
         """
         if self.attached:
-            self.end(RuntimeError("the training did not reach its end"))
+            self.end(not_reached())
         settings = dict(self._settings)
         given = settings.pop("hyperparameters", None)
         try:
@@ -86,6 +87,7 @@ class Attachment:
             self.handle = None
             _log.warning("tdbg-lab: nothing is captured; the training goes on. Cause: %s", error)
             return
+        self.handle.end_is_told()
         if self.began is not None:
             self.began(self.handle)
 

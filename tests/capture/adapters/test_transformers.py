@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
 import time
 
@@ -196,6 +198,18 @@ def test_training_again_makes_a_second_run_and_closes_one_that_was_left():
     first, second = tdbg.open_run("runs/hf"), tdbg.open_run("runs/hf-2")
     assert (first.status, second.status) == ("failed", "finished")
     assert "did not reach its end" in first.info.error
+
+
+def test_training_of_which_nothing_is_left_has_failed():
+    class Broken(TrainerCallback):
+        def on_step_begin(self, args, state, control, **kwargs):
+            raise ZeroDivisionError
+
+    with contextlib.suppress(ZeroDivisionError):
+        trainer(gpt2(), watch(), Broken()).train()
+    gc.collect()
+    run = tdbg.open_run("runs/hf")
+    assert (run.status, run.info.error) == ("failed", "CaptureError: the training did not reach its end")
 
 
 def test_bert_classifier_with_a_dict_of_inputs_is_captured():
