@@ -286,18 +286,21 @@ def slow_disk(monkeypatch, kept):
     monkeypatch.setattr(store_writer, "RawWriter", partial(raw_writer.RawWriter, queue_bytes=1))
 
 
-def test_raw_values_that_the_disk_is_too_slow_for_are_left_out_and_told_once(attach, monkeypatch, caplog):
+@pytest.mark.parametrize("steps", [2, 5], ids=["of the last step", "of several"])
+def test_raw_values_that_the_disk_is_too_slow_for_are_left_out_and_told_once(
+    attach, monkeypatch, caplog, steps
+):
     slow_disk(monkeypatch, kept := threading.Event())
     model = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     raw = {"name": "raw", "tensors": ["weight"], "values": "raw"}
     with caplog.at_level(logging.WARNING, "tdbg_lab"):
         handle = attach(model, optimizer=optimizer, collections=[raw])
-        for _ in range(5):
+        for _ in range(steps):
             model(torch.ones(2, 3)).sum().backward()
             optimizer.step()
-    kept.set()
-    handle.detach()
+        threading.Timer(1, kept.set).start()  # the end waits for the disk
+        handle.detach()
     assert handle.run.raw_steps("weight") == [0]
     told = [
         record.getMessage() for record in caplog.records if "raw values are left out" in record.getMessage()
