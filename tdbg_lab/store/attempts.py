@@ -6,14 +6,15 @@ earlier attempt wrote stays in its files, but counts only up to where the later 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tdbg_lab.records import Mode
 from tdbg_lab.store.layout import read_json, write_json
-from tdbg_lab.store.schema import MODES
+from tdbg_lab.store.schema import MODE_CODE, MODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +37,8 @@ class Attempt:
     """Number of its first segment of statistics; those before it are of earlier attempts."""
     first_step: tuple[int, ...]
     """Of each of `MODES`: steps from here on are made anew."""
+    time_ns: int = 0
+    """When it began."""
 
     def replaces(self, other: Attempt) -> bool:
         """Whether nothing is cut by `other` that this later one does not cut."""
@@ -58,6 +61,11 @@ class Attempts:
         later = (attempt.first_step[mode_code] for attempt in self.known if attempt.segment > segment)
         return min(later, default=_NO_STEP)
 
+    def replaced(self, step: int, time_ns: int) -> bool:
+        """Whether what was found then of a training step is of an attempt that does not count there."""
+        train = MODE_CODE[str(Mode.TRAIN)]
+        return any(one.time_ns > time_ns and one.first_step[train] <= step for one in self.known)
+
     def standing(
         self, segment: int, mode_codes: NDArray[np.int64], steps: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
@@ -79,9 +87,9 @@ def begin_attempt(rank_path: Path, segment: int, first_step: Mapping[Mode, int])
     StoreError
         If it cannot be written.
     """
-    new = Attempt(segment, tuple(first_step[mode] for mode in MODES))
+    new = Attempt(segment, tuple(first_step[mode] for mode in MODES), time.time_ns())
     kept = [one for one in read_attempts(rank_path).known if one.segment < segment and not new.replaces(one)]
-    rows = [{"segment": one.segment, "first_step": list(one.first_step)} for one in (*kept, new)]
+    rows = [asdict(one) for one in (*kept, new)]
     write_json(rank_path / ATTEMPTS_FILE, {"modes": [str(mode) for mode in MODES], "attempts": rows})
     return Attempts((*kept, new))
 
@@ -105,8 +113,8 @@ def _attempt(row: dict[str, Any]) -> Attempt:
     ValueError
         If they cannot be one.
     """
-    segment, steps = row["segment"], row["first_step"]
-    numbers = [segment, *steps]
+    segment, steps, time_ns = row["segment"], row["first_step"], row["time_ns"]
+    numbers = [segment, time_ns, *steps]
     if len(steps) != len(MODES) or not all(type(one) is int and 0 <= one < 2**62 for one in numbers):
         raise ValueError("an attempt is described wrongly")
-    return Attempt(segment, tuple(steps))
+    return Attempt(segment, tuple(steps), time_ns)

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
+from tdbg_lab.store.attempts import read_attempts
 from tdbg_lab.store.jsonable import jsonable, number_in
-from tdbg_lab.store.layout import entries, make_subfolder, read_bytes, read_json, subfolder, write_json
+from tdbg_lab.store.layout import (
+    entries,
+    make_subfolder,
+    rank_path,
+    read_bytes,
+    read_json,
+    subfolder,
+    write_json,
+)
 from tdbg_lab.store.limits import (
     MAX_FACTS,
     MAX_FINDINGS,
@@ -86,7 +95,8 @@ class FindingsWriter:
 def read_findings(run_path: str | Path) -> list[Finding]:
     """All findings, in the order they were first written; torn and broken lines are left out.
 
-    A later line with the same id is the newer state of the same finding and takes its place.
+    A later line with the same id is the newer state of the same finding and takes its place. Those of steps
+    that a later attempt makes anew (`tdbg_lab.store.attempts`) are left out.
     """
     found: dict[str, Finding] = {}
     directory = subfolder(Path(run_path), "findings")
@@ -103,7 +113,8 @@ def read_findings(run_path: str | Path) -> list[Finding]:
             place = f"id {finding.id}" if finding.id else f"line {len(found)}"
             if place in found or len(found) < MAX_FINDINGS:
                 found[place] = finding
-    return list(found.values())
+    attempts = read_attempts(rank_path(Path(run_path), 0))
+    return [one for one in found.values() if not attempts.replaced(one.step_first, one.time_ns)]
 
 
 def findings_stamp(run_path: str | Path) -> tuple[tuple[str, int, int], ...]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tdbg_lab.errors import StepNotFoundError
-from tdbg_lab.records import Mode
+from tdbg_lab.records import Finding, Mode, Severity
 from tdbg_lab.run import open_run
-from tdbg_lab.store import RankWriter, create_run, tail
-from tdbg_lab.store.attempts import Attempt, Attempts, after_checkpoint, begin_attempt, read_attempts
+from tdbg_lab.store import FindingsWriter, RankWriter, create_run, tail
+from tdbg_lab.store.attempts import Attempts, after_checkpoint, begin_attempt, read_attempts
 
 from .rows import KEYS, rows
 
@@ -133,34 +135,58 @@ def test_an_attempt_that_cuts_more_takes_the_place_of_those_before(path):
     assert found.end(7, 0) > 2**60
 
 
+ROW = {"segment": 5, "first_step": [1, 2, 2], "time_ns": 1}
+
+
+def described(row, modes=("train", "eval", "predict")):
+    return json.dumps({"attempts": [row], "modes": modes})
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "standing"),
     [
-        "",
-        "[]",
-        "{}",
-        '{"attempts": 3, "modes": ["train", "eval", "predict"]}',
-        '{"attempts": [1], "modes": ["train", "eval", "predict"]}',
-        '{"attempts": [{"segment": 5, "first_step": [1, 2]}], "modes": ["train", "eval", "predict"]}',
-        '{"attempts": [{"segment": true, "first_step": [1, 2, 3]}], "modes": ["train", "eval", "predict"]}',
-        '{"attempts": [{"segment": 5, "first_step": [1, 2, 1e3]}], "modes": ["train", "eval", "predict"]}',
-        '{"attempts": [{"segment": 5, "first_step": {"a": 1}}], "modes": ["train", "eval", "predict"]}',
-        '{"attempts": [{"segment": 5, "first_step": [0, 0, 0]}], "modes": ["eval"]}',
-        "[" * 100_000,
+        (described(ROW), [0]),
+        ("", [0, 1, 2]),
+        ("[]", [0, 1, 2]),
+        ("{}", [0, 1, 2]),
+        ("[" * 100_000, [0, 1, 2]),
+        (described(1), [0, 1, 2]),
+        (described(ROW, modes=["eval"]), [0, 1, 2]),
+        (described(ROW | {"first_step": [1, 2]}), [0, 1, 2]),
+        (described(ROW | {"first_step": [1, 2, 1e3]}), [0, 1, 2]),
+        (described(ROW | {"first_step": {"a": 1}}), [0, 1, 2]),
+        (described(ROW | {"segment": True}), [0, 1, 2]),
+        (described(ROW | {"time_ns": -1}), [0, 1, 2]),
     ],
 )
-def test_what_no_writer_wrote_cuts_nothing(path, text):
+def test_what_no_writer_wrote_cuts_nothing(path, text, standing):
     writer = RankWriter(path)
     write(writer, range(3))
     writer.close()
     (path / "rank-00000" / "attempts.json").write_text(text)
-    assert open_run(path).steps().tolist() == [0, 1, 2]
-    assert read_attempts(path / "rank-00000") == Attempts()
+    assert open_run(path).steps().tolist() == standing
+    assert (read_attempts(path / "rank-00000") == Attempts()) is (len(standing) == 3)
+
+
+def test_findings_about_steps_made_anew_are_of_the_attempt_before(path):
+    write(RankWriter(path, seal=False), range(10))
+    found = {step: Finding("exploding_tensor", Severity.CRITICAL, step, 9, "", time_ns=1) for step in (3, 6)}
+    writer = FindingsWriter(path)
+    for finding in found.values():
+        writer.append(finding)
+    RankWriter(path, goes_on_at=after_checkpoint(5)).close()
+    assert open_run(path).findings() == [found[3]]
+    late = replace(found[6], time_ns=time.time_ns() + 1)
+    writer.append(late)
+    writer.close()
+    assert open_run(path).findings() == [found[3], late]
 
 
 def test_attempts_are_read_as_they_were_written(path):
     rank = path / "rank-00000"
     rank.mkdir()
     begin_attempt(rank, 3, dict.fromkeys(Mode, 7))
-    assert read_attempts(rank) == Attempts((Attempt(3, (7, 7, 7)),))
+    (found,) = read_attempts(rank).known
+    assert (found.segment, found.first_step) == (3, (7, 7, 7))
+    assert 0 <= time.time_ns() - found.time_ns < 10**11
     assert json.loads((rank / "attempts.json").read_text())["modes"] == ["train", "eval", "predict"]
