@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,8 @@ class Handle:
         self.request = request
         """What was asked for as the store; attaching to the same again ends this handle."""
         self.created_ns = time.time_ns()
+        self.thread = threading.current_thread()
+        """Where it was made: that of the training, as a rule."""
         self._stop_reason: str | None = None
         self.stop_requested = False
         """Whether somebody asked the run to stop."""

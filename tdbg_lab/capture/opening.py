@@ -94,7 +94,7 @@ def open_handle(
     store = settings.store if store is None else store
     duty = role(settings.ranks or "all" if ranks is None else ranks, place)
     request, path = _requested(store)
-    _end_earlier(request)
+    _end_earlier(request, same_run=if_exists == "resume")
     meeting = Meeting(request, place)
     remote = None
     if store is not None and is_url(store) and duty.writes:
@@ -206,10 +206,15 @@ def _requested(store: str | Path | None) -> tuple[str, Path]:
     return str(path.resolve()), path
 
 
-def _end_earlier(request: str) -> None:
-    """Detach the handle of the same request: the cell was run again."""
+def _end_earlier(request: str, *, same_run: bool) -> None:
+    """Detach the handle of the same request: the cell was run again.
+
+    Not that of another thread, which trains beside, into a run of its own.
+    """
+    here = threading.current_thread()
     for handle in open_handles():
-        if request and handle.request == request:
+        beside = not same_run and handle.thread is not here and handle.thread.is_alive()
+        if request and handle.request == request and not beside:
             handle.detach()
             _log.warning(
                 "tdbg-lab: the capture into %s was still attached; it is detached now.", handle.run_path

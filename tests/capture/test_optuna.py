@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -24,10 +25,10 @@ def _quiet():
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-def states(objective, pruner, trials=1):
+def states(objective, pruner, trials=1, *, jobs=1):
     """How the trials of a study ended."""
     study = optuna.create_study(pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(objective, n_trials=trials, catch=(ZeroDivisionError,))
+    study.optimize(objective, n_trials=trials, n_jobs=jobs, catch=(ZeroDivisionError,))
     gc.collect()
     return [trial.state.name for trial in study.trials]
 
@@ -54,6 +55,26 @@ def test_each_trial_is_a_run(attach, tmp_path, pruner, trial, status, error):
     runs = [tdbg.open_run(tmp_path / name) for name in ("run", "run-2")]
     assert [(str(run.status), run.info.error) for run in runs] == [(status, error)] * 2
     assert {run.last_step for run in runs} == {0 if error else 1}
+
+
+def test_trials_side_by_side_are_runs_of_their_own(attach, tmp_path):
+    first, together = threading.Event(), threading.Barrier(2, timeout=60)
+
+    def objective(trial):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=trial.suggest_float("lr", 0.01, 0.1))
+        if trial.number:
+            assert first.wait(60)
+        with attach(model, optimizer=optimizer, hyperparameters=trial.params):
+            first.set()
+            together.wait()
+            train(model, optimizer, 3)
+        return 0.5
+
+    assert states(objective, EVERYTHING, 2, jobs=2) == ["COMPLETE"] * 2
+    runs = [tdbg.open_run(tmp_path / name) for name in ("run", "run-2")]
+    assert [(str(run.status), run.steps().tolist()) for run in runs] == [("finished", [0, 1, 2])] * 2
+    assert runs[0].info.hyperparameters != runs[1].info.hyperparameters
 
 
 def break_down(_env):
