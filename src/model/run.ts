@@ -130,6 +130,17 @@ export class RunModel implements IDisposable {
     return this._summary?.name || this.id;
   }
 
+  /** Where it lies, if other runs have its name; else empty. */
+  get where(): string {
+    return this._where;
+  }
+  set where(value: string) {
+    if (value !== this._where) {
+      this._where = value;
+      this._changed.emit();
+    }
+  }
+
   /** Whether anybody shows it. */
   get isRetained(): boolean {
     return this._users > 0;
@@ -291,6 +302,7 @@ export class RunModel implements IDisposable {
   private _users = 0;
   private _version = -1;
   private _versionChanged = new Signal<this, number>(this);
+  private _where = '';
 }
 
 /** Statics of the run. */

@@ -6,6 +6,7 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 import type { IRunSummary } from '../api/wire';
+import { whereabouts } from './whereabouts';
 
 /** All runs under the roots: running ones first, then the youngest first. */
 export class RunsModel implements IDisposable {
@@ -63,6 +64,11 @@ export class RunsModel implements IDisposable {
     return this._byId.get(id);
   }
 
+  /** Where the run lies, if others have its name; else empty. */
+  where(id: string): string {
+    return this._where.get(id) ?? '';
+  }
+
   /** Whether the server has more runs or folders than it looks at: some runs may be missing. */
   get isTruncated(): boolean {
     return this._isTruncated;
@@ -104,6 +110,7 @@ export class RunsModel implements IDisposable {
         b.created_ns - a.created_ns ||
         a.path.localeCompare(b.path)
     );
+    this._where = whereabouts(this._all);
     const words = this._filter.toLowerCase().split(/\s+/).filter(Boolean);
     this._visible =
       words.length === 0
@@ -134,4 +141,5 @@ export class RunsModel implements IDisposable {
   private _isTruncated = false;
   private _renaming: string | null = null;
   private _visible: ReadonlyArray<IRunSummary> = [];
+  private _where: ReadonlyMap<string, string> = new Map();
 }

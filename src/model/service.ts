@@ -54,6 +54,7 @@ export class TdbgService implements ITdbgService {
     this._stream.stateChanged.connect(this._onStreamState, this);
     this._stream.message.connect(this._onMessage, this);
     this.settings.changed.connect(this._onSettings, this);
+    this.runs.changed.connect(this._onRuns, this);
   }
 
   readonly client: ITdbgClient;
@@ -106,6 +107,7 @@ export class TdbgService implements ITdbgService {
       if (summary) {
         run.setSummary(summary);
       }
+      run.where = this.runs.where(id);
       run.retainedChanged.connect(this._watch, this);
       this._makeRoom();
       this._opened.set(id, run);
@@ -346,6 +348,13 @@ export class TdbgService implements ITdbgService {
   private _watch(): void {
     const shown = [...this._opened.values()].filter(run => run.isRetained);
     this._stream.watch(shown.map(run => run.id));
+  }
+
+  /** A run that came, or has another name now, may be called as others are. */
+  private _onRuns(): void {
+    for (const [id, run] of this._opened) {
+      run.where = this.runs.where(id);
+    }
   }
 
   private _onSettings(): void {

@@ -10,7 +10,16 @@ export function runName(run: RunModel, trans: TranslationBundle): string {
   if (run.state === 'missing' && !run.summary?.name) {
     return missingRun(run, trans);
   }
-  return run.name;
+  return nameAt(run.name, run.where, trans);
+}
+
+/** A name, and where the run lies if other runs are called the same. */
+export function nameAt(
+  name: string,
+  where: string,
+  trans: TranslationBundle
+): string {
+  return where ? trans.__('%1 (%2)', isolated(name), isolated(where)) : name;
 }
 
 /** Letters of scripts that are written from right to left. */

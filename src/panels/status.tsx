@@ -10,7 +10,7 @@ import * as React from 'react';
 import { formatRate } from '../model/format';
 import { SEVERITIES, byWeight } from '../model/rules';
 import type { ITdbgService } from '../tokens';
-import { isolated } from './name';
+import { isolated, runName } from './name';
 import { useSignals } from './signals';
 import {
   FindingBadges,
@@ -87,13 +87,13 @@ function Status(props: IStatusProps): JSX.Element | null {
         className="jp-TdbgStatusItem-button"
         title={trans.__(
           'Tensor Debugger: %1 is %2',
-          isolated(run.name),
+          isolated(runName(run, trans)),
           runStatusWord(summary.status, trans)
         )}
         onClick={onClick}
       >
         <RunStatusIcon status={summary.status} />
-        <bdi className="jp-TdbgStatusItem-name">{run.name}</bdi>
+        <bdi className="jp-TdbgStatusItem-name">{runName(run, trans)}</bdi>
         <span>{lastStepWords(summary, trans)}</span>
         {rate && <span>{rate}</span>}
       </button>

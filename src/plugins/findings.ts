@@ -12,7 +12,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { IFinding, Severity } from '../api/wire';
 import { CommandIDs } from '../commands';
 import type { RunModel } from '../model/run';
-import { isolated } from '../panels/name';
+import { isolated, nameAt } from '../panels/name';
 import { showFinding } from '../panels/rules/show';
 import type { IFindingEvent } from '../tokens';
 import { ITdbgService } from '../tokens';
@@ -46,7 +46,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         finding.cause !== '' && told.has(`${run}/${finding.cause}`);
       if (service.settings.announces(finding.severity) && !isKnown) {
         told.add(`${run}/${finding.id}`);
-        const name = await nameOf(service, run);
+        const name = await nameOf(service, run, trans);
         const isLong = name.length > MOST_OF_NAME;
         const short = isLong ? `${name.slice(0, MOST_OF_NAME)}…` : name;
         Notification.emit(
@@ -63,10 +63,14 @@ const plugin: JupyterFrontEndPlugin<void> = {
 };
 
 /** What a run is called, also before the list of runs is there. */
-async function nameOf(service: ITdbgService, run: string): Promise<string> {
+async function nameOf(
+  service: ITdbgService,
+  run: string,
+  trans: TranslationBundle
+): Promise<string> {
   const known = service.runs.get(run);
   return known
-    ? known.name
+    ? nameAt(known.name, service.runs.where(run), trans)
     : service.client.run(run).then(
         ({ name }) => name,
         () => run

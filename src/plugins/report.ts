@@ -14,7 +14,7 @@ import { CommandIDs } from '../commands';
 import { logoIcon } from '../icons';
 import type { ReportModel } from '../model/report';
 import type { RunModel } from '../model/run';
-import { isolated } from '../panels/name';
+import { isolated, runName } from '../panels/name';
 import { ReportPage, savePage } from '../panels/report';
 import { ITdbgService } from '../tokens';
 import { RUN_ARGS, attempt, targetRun } from './target';
@@ -79,7 +79,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           if (!run) {
             return;
           }
-          const label = trans.__('Report on %1', isolated(run.name));
+          const label = trans.__('Report on %1', isolated(runName(run, trans)));
           const content = new ReportPage(await run.report.page(), label);
           const tab = new MainAreaWidget({ content });
           tab.title.label = label;

@@ -27,7 +27,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { IRunSummary } from '../api/wire';
 import { CommandIDs } from '../commands';
-import { isolated } from '../panels/name';
+import { isolated, nameAt } from '../panels/name';
 import { ITdbgService } from '../tokens';
 import { RUN_ARGS, attempt, targetRun } from './target';
 
@@ -142,12 +142,22 @@ function addOpenCommands(
   });
 }
 
+/** What the user is to take the run for, where a dialog asks about it. */
+function calledBy(
+  service: ITdbgService,
+  trans: TranslationBundle
+): (run: IRunSummary) => string {
+  return ({ id, name }) =>
+    isolated(nameAt(name, service.runs.where(id), trans));
+}
+
 function addEditCommands(
   add: AddRunCommand,
   service: ITdbgService,
   trans: TranslationBundle,
   showSidebar: () => Promise<void>
 ): void {
+  const called = calledBy(service, trans);
   add(CommandIDs.renameRun, {
     label: trans.__('Rename Run'),
     caption: trans.__('Give the run another name'),
@@ -182,7 +192,7 @@ function addEditCommands(
     execute: run =>
       ask(
         {
-          title: trans.__('Tags of %1', isolated(run.name)),
+          title: trans.__('Tags of %1', called(run)),
           label: trans.__('Separated by commas'),
           text: run.tags.join(', ')
         },
@@ -194,7 +204,7 @@ function addEditCommands(
     caption: trans.__('Change the note of the run'),
     execute: run =>
       ask(
-        { title: trans.__('Note on %1', isolated(run.name)), text: run.notes },
+        { title: trans.__('Note on %1', called(run)), text: run.notes },
         notes => service.edit(run.id, { notes })
       )
   });
@@ -211,6 +221,7 @@ function addEndCommands(
   service: ITdbgService,
   trans: TranslationBundle
 ): void {
+  const called = calledBy(service, trans);
   add(CommandIDs.profileRun, {
     label: trans.__('Profile the Next Steps'),
     caption: trans.__(
@@ -232,7 +243,7 @@ function addEndCommands(
     suits: run => run.status === 'running',
     execute: async run => {
       const answer = await InputDialog.getText({
-        title: trans.__('Stop %1?', isolated(run.name)),
+        title: trans.__('Stop %1?', called(run)),
         label: trans.__(
           'The training ends after the present step; what was saved stays. Reason (optional):'
         ),
@@ -241,12 +252,9 @@ function addEndCommands(
       if (answer.button.accept) {
         await attempt(async () => {
           await service.stop(run.id, answer.value ?? '');
-          Notification.info(
-            trans.__('%1 was asked to stop.', isolated(run.name)),
-            {
-              autoClose: 4000
-            }
-          );
+          Notification.info(trans.__('%1 was asked to stop.', called(run)), {
+            autoClose: 4000
+          });
         });
       }
     }
@@ -258,7 +266,7 @@ function addEndCommands(
     suits: run => run.status !== 'running',
     execute: async run => {
       const answer = await showDialog({
-        title: trans.__('Delete %1?', isolated(run.name)),
+        title: trans.__('Delete %1?', called(run)),
         body: trans.__(
           'The directory %1 and everything in it will be deleted. This cannot be undone.',
           isolated(run.path)

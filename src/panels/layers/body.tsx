@@ -20,7 +20,7 @@ import type { ITreeNode, ITreeRow } from '../../model/tree';
 import { buildTree, parentRow, visibleRows } from '../../model/tree';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
-import { isolated, missingRun } from '../name';
+import { isolated, missingRun, runName } from '../name';
 import { useSignals } from '../signals';
 import { WindowedRows } from '../window/rows';
 import { FindingBadge, severityWord } from '../words';
@@ -166,7 +166,7 @@ function Layers(props: ILayersProps & { readonly run: RunModel }): JSX.Element {
           rowHeight={ROW_HEIGHT}
           keyOf={row => row.node.id}
           role="tree"
-          label={trans.__('Layers of %1', isolated(run.name))}
+          label={trans.__('Layers of %1', isolated(runName(run, trans)))}
           onActivate={activate}
           onKey={onKey}
           textOf={row => row.node.label}

@@ -19,7 +19,7 @@ import type { RunModel } from '../../model/run';
 import type { ITdbgService } from '../../tokens';
 import { LongCost } from '../cost';
 import { EmptyState } from '../empty';
-import { missingRun } from '../name';
+import { missingRun, runName } from '../name';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import {
@@ -107,7 +107,7 @@ function RunHead(props: { readonly run: RunModel } & IRunProps): JSX.Element {
     <div className="jp-TdbgRun-head">
       {summary && <RunStatusIcon status={summary.status} />}
       <bdi className="jp-TdbgRun-name" title={summary?.path}>
-        {run.name}
+        {runName(run, trans)}
       </bdi>
       <span className="jp-TdbgRun-state">
         {summary && runStatusWord(summary.status, trans)}

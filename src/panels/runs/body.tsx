@@ -12,7 +12,7 @@ import { dashboardIcon } from '../../icons';
 import { formatRate } from '../../model/format';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
-import { isolated } from '../name';
+import { isolated, nameAt } from '../name';
 import { useSignals } from '../signals';
 import { Sparkline } from '../sparkline';
 import { WindowedRows } from '../window/rows';
@@ -140,7 +140,9 @@ function RunRow(
         {service.runs.renaming === run.id ? (
           <NameInput {...props} />
         ) : (
-          <bdi className="jp-TdbgRuns-name">{run.name}</bdi>
+          <bdi className="jp-TdbgRuns-name">
+            {nameAt(run.name, service.runs.where(run.id), trans)}
+          </bdi>
         )}
         <FindingBadges counts={run.findings} trans={trans} />
         <button

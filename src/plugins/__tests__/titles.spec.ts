@@ -74,4 +74,18 @@ describe('titles of tabs', () => {
     show(other);
     expect(one.title.label).toBe('Rules');
   });
+
+  it('tell where runs lie that have the same name', async () => {
+    const [one, other] = [rules('a'), rules('b')];
+    show(one, other);
+    service.runs.setAll([
+      summary({ id: 'a', name: 'cnn', path: 'monday/cnn' }),
+      summary({ id: 'b', name: 'cnn', path: 'tuesday/cnn' })
+    ]);
+    service.runs.all.forEach(run => service.open(run.id).setSummary(run));
+    expect(one.title.label).toBe('cnn (monday) · Rules');
+    expect(other.title.caption).toBe('Rules of cnn (tuesday)');
+    service.runs.remove('a');
+    expect(other.title.label).toBe('cnn · Rules');
+  });
 });
