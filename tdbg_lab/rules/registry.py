@@ -11,7 +11,7 @@ from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.rules.base import Rule
 from tdbg_lab.rules.choice import as_mapping, choice_of
-from tdbg_lab.rules.thresholds import type_of
+from tdbg_lab.rules.thresholds import type_of, type_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -291,5 +291,5 @@ def _parsed(where: str, value: Any, annotation: str) -> Any:
         if "float" in annotation:
             return float(text)
     except (ValueError, KeyError):
-        raise ConfigError(f"{where} is {text!r}; expected {annotation}.") from None
+        raise ConfigError(f"{where} is {text!r}; expected {type_words(annotation)}.") from None
     return text

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.rules.base import Rule
 
-__all__ = ["check_range", "check_types", "type_of"]
+__all__ = ["check_range", "check_types", "type_of", "type_words"]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -24,6 +24,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "None": (type(None),),
 }
+
+_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
 
 
 def type_of(field: Field[Any]) -> str:
@@ -35,6 +37,12 @@ def type_of(field: Field[Any]) -> str:
     return " | ".join(
         "None" if one is NoneType else one.__name__ if type(one) is type else str(one) for one in parts
     )
+
+
+def type_words(annotation: str) -> str:
+    """What a threshold of that type is set to, in words: ``a number or None``."""
+    kinds = [part.strip() for part in annotation.split("|")]
+    return " or ".join(_WORDS.get(kind, kind) for kind in kinds)
 
 
 def check_types(rule: Rule) -> None:
@@ -53,8 +61,7 @@ def check_types(rule: Rule) -> None:
         where = f"{rule.name}.{one.name}"
         allowed = {cls for kind in kinds for cls in _TYPES[kind]}
         if type(value) not in allowed or (isinstance(value, float) and math.isnan(value)):
-            expected = " or ".join("a number" if kind == "float" else kind for kind in kinds)
-            raise ConfigError(f"{where} is {value!r}; expected {expected}.")
+            raise ConfigError(f"{where} is {value!r}; expected {type_words(type_of(one))}.")
         if one.name.endswith("regex") and isinstance(value, str):
             _compile(where, value)
 

@@ -50,7 +50,7 @@ def test_thresholds_come_from_options_and_files(made, capsys, tmp_path):
     ("arguments", "sentence"),
     [
         (["first", "--param", "dead_relu"], "--param 'dead_relu' is not of the form rule.name=value."),
-        (["first", "--param", "dead_relu.patience=x"], "dead_relu.patience is 'x'; expected int."),
+        (["first", "--param", "dead_relu.patience=x"], "dead_relu.patience is 'x'; expected a whole number."),
         (["first", "--rule", "dead_rely"], "Did you mean 'dead_relu'?"),
         (["explain", "dead_rely"], "Did you mean 'dead_relu'?"),
         (["first", "--rule", "dead_relu", "--config", __file__], "Give --rule or --config, not both."),

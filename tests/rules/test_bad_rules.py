@@ -175,8 +175,8 @@ def test_two_rules_of_one_name_are_told() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"patience": "ten"}, "dead_relu.patience is 'ten'; expected int."),
-        ({"patience": 2.5}, "dead_relu.patience is 2.5; expected int."),
+        ({"patience": "ten"}, "dead_relu.patience is 'ten'; expected a whole number."),
+        ({"patience": 2.5}, "dead_relu.patience is 2.5; expected a whole number."),
         ({"threshold_layer": [50]}, r"dead_relu.threshold_layer is \[50\]; expected a number."),
         ({"regex": "("}, "not a regular expression"),
         ({"patients": 3}, "no parameter 'patients'"),
@@ -191,9 +191,9 @@ def test_wrong_thresholds_are_told(values: dict[str, Any], sentence: str) -> Non
     ("annotation", "told"),
     [
         (float, "a number"),
-        (int, "int"),
+        (int, "a whole number"),
         (float | None, "a number or None"),
-        (Union[int, None], "int or None"),  # noqa: UP007
+        (Union[int, None], "a whole number or None"),  # noqa: UP007
     ],
 )
 def test_types_are_told_where_annotations_are_not_postponed(annotation: Any, told: str) -> None:
@@ -201,7 +201,9 @@ def test_types_are_told_where_annotations_are_not_postponed(annotation: Any, tol
     cls = make_dataclass("Mine", [limit], bases=(Rule,), frozen=True, kw_only=True)
     with pytest.raises(ConfigError, match=f"mine.limit is 'a'; expected {told}."):
         cls(limit="a")
-    assert thresholds_of(cls)[0].type == told.replace("a number", "float").replace("or", "|")
+    assert thresholds_of(cls)[0].type == told.replace("a whole number", "int").replace(
+        "a number", "float"
+    ).replace("or", "|")
 
 
 def test_rule_needs_kind_of_its_own(made: Made) -> None:

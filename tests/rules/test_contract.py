@@ -175,11 +175,11 @@ def test_facts_are_bounded(made: Made) -> None:
         ({"limit": True}, "above.limit is True; expected a number."),
         ({"limit": float("nan")}, "above.limit is nan; expected a number."),
         ({"limit": 100}, "above.limit is 100; expected a number at least 0 and below 100."),
-        ({"warm_up": 1.5}, "above.warm_up is 1.5; expected int."),
+        ({"warm_up": 1.5}, "above.warm_up is 1.5; expected a whole number."),
         ({"warm_up": -1}, "above.warm_up is -1; expected a number at least 0."),
         ({"confirmations": 0}, "above.confirmations is 0; expected a number at least 1."),
         ({"regex": "("}, "above.regex is '(', which is not a regular expression"),
-        ({"regex": 1}, "above.regex is 1; expected str or None."),
+        ({"regex": 1}, "above.regex is 1; expected a text or None."),
     ],
 )
 def test_wrong_threshold_is_told(values: dict[str, Any], sentence: str) -> None:

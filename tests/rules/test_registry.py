@@ -52,7 +52,7 @@ def test_parameters_are_read_by_their_type() -> None:
     ("rules", "parameters", "word"),
     [
         ("dead_relu", {"dead_relu": {"thresold": "1"}}, "no parameter 'thresold'"),
-        ("dead_relu", {"dead_relu": {"patience": "many"}}, "expected int"),
+        ("dead_relu", {"dead_relu": {"patience": "many"}}, "expected a whole number"),
         ("dead_relu", {"other": {"a": "1"}}, "does not run"),
         ("dead_relu", {"dead_relu": {"actions": "x"}}, "no parameter 'actions'"),
         (["dead_relu", DeadRelu()], {}, "more than once"),

@@ -59,7 +59,7 @@ async def test_stricter_threshold_finds_what_a_looser_one_does_not(tdbg_fetch, r
     [
         ("no_such_rule", {}, 404, "rules of a notebook or script"),
         ("dead_relu", {"nonsense": 1}, 400, "has no parameter 'nonsense'"),
-        ("dead_relu", {"threshold_layer": "many"}, 400, "expected float"),
+        ("dead_relu", {"threshold_layer": "many"}, 400, "expected a number"),
         ("dead_relu", {"threshold_layer": [1]}, 400, "is not a number"),
         ("dead_relu", {"actions": 1}, 400, "has no parameter 'actions'"),
     ],

@@ -74,7 +74,7 @@ function Recheck(props: IRulesProps): JSX.Element | null {
         recheck={recheck}
         trans={trans}
       />
-      <Answer {...props} row={row} recheck={recheck} />
+      <Answer {...props} row={row} thresholds={thresholds} recheck={recheck} />
     </details>
   );
 }
@@ -89,6 +89,7 @@ function Form(props: {
   const { row, thresholds, recheck, trans } = props;
   const [changed, setChanged] = React.useState<IThresholds>({});
   const id = React.useId();
+  const refused = refusedOf(row, thresholds, recheck)?.name;
   return (
     <form
       className="jp-TdbgRecheck-form"
@@ -102,23 +103,29 @@ function Form(props: {
         void recheck.start(row.rule, { ...now, ...changed });
       }}
     >
-      {thresholds.map(one => (
-        <React.Fragment key={one.name}>
-          <label htmlFor={`${id}-${one.name}`} title={one.help}>
-            {humanize(one.name)}
-          </label>
-          <Field
-            id={`${id}-${one.name}`}
-            threshold={one}
-            value={changed[one.name] ?? valueOf(row, one.name)}
-            onChange={value => setChanged({ ...changed, [one.name]: value })}
-            trans={trans}
-          />
-          <span className="jp-TdbgRecheck-help" id={`${id}-${one.name}-help`}>
-            {one.help}
-          </span>
-        </React.Fragment>
-      ))}
+      {thresholds.map(one => {
+        const value = changed[one.name] ?? valueOf(row, one.name);
+        return (
+          <React.Fragment key={one.name}>
+            <label htmlFor={`${id}-${one.name}`} title={one.help}>
+              {humanize(one.name)}
+            </label>
+            <Field
+              id={`${id}-${one.name}`}
+              threshold={one}
+              value={value}
+              isRefused={
+                one.name === refused && value === recheck.thresholds[one.name]
+              }
+              onChange={value => setChanged({ ...changed, [one.name]: value })}
+              trans={trans}
+            />
+            <span className="jp-TdbgRecheck-help" id={`${id}-${one.name}-help`}>
+              {one.help}
+            </span>
+          </React.Fragment>
+        );
+      })}
       <div className="jp-TdbgRecheck-buttons">
         <button
           type="submit"
@@ -155,10 +162,12 @@ function Field(props: {
   readonly id: string;
   readonly threshold: IThreshold;
   readonly value: WireNumber | boolean;
+  /** Whether it is what the server did not take. */
+  readonly isRefused: boolean;
   readonly onChange: (value: WireNumber | boolean) => void;
   readonly trans: TranslationBundle;
 }): JSX.Element {
-  const { id, threshold, value, onChange, trans } = props;
+  const { id, threshold, value, isRefused, onChange, trans } = props;
   const common = { id, 'aria-describedby': `${id}-help` };
   if (threshold.type.includes('bool')) {
     return (
@@ -175,6 +184,7 @@ function Field(props: {
     <input
       {...common}
       type="text"
+      aria-invalid={isRefused}
       inputMode={isNumber ? 'decimal' : 'text'}
       className="jp-TdbgInput"
       spellCheck={false}
@@ -189,10 +199,11 @@ function Field(props: {
 function Answer(
   props: IRulesProps & {
     readonly row: IRuleRow;
+    readonly thresholds: ReadonlyArray<IThreshold>;
     readonly recheck: RecheckModel;
   }
 ): JSX.Element | null {
-  const { row, recheck, model, trans } = props;
+  const { row, thresholds, recheck, model, trans } = props;
   const { result } = recheck;
   if (recheck.isBusy) {
     return (
@@ -208,7 +219,7 @@ function Answer(
   if (recheck.state === 'failed') {
     return (
       <p role="alert" className="jp-TdbgRules-problem">
-        {recheck.message}
+        {refusalOf(row, thresholds, recheck)}
       </p>
     );
   }
@@ -293,6 +304,39 @@ function thresholdsOf(
   return (info?.thresholds ?? []).filter(
     ({ name }) => given.length === 0 || given.includes(name)
   );
+}
+
+/** The threshold that the server did not take, if that is why it did not check. */
+function refusedOf(
+  row: IRuleRow,
+  thresholds: ReadonlyArray<IThreshold>,
+  recheck: RecheckModel
+): IThreshold | undefined {
+  return recheck.state === 'failed'
+    ? thresholds.find(({ name }) =>
+        recheck.message.startsWith(parameter(row, name))
+      )
+    : undefined;
+}
+
+/** Why there was no check, with a threshold called as its field is. */
+function refusalOf(
+  row: IRuleRow,
+  thresholds: ReadonlyArray<IThreshold>,
+  recheck: RecheckModel
+): string {
+  const refused = refusedOf(row, thresholds, recheck);
+  return refused
+    ? recheck.message.replace(
+        parameter(row, refused.name),
+        () => `${humanize(refused.name)} `
+      )
+    : recheck.message;
+}
+
+/** How the server begins what it says of a threshold. */
+function parameter(row: IRuleRow, name: string): string {
+  return `${row.rule}.${name} `;
 }
 
 /** The value of a threshold in force. */
