@@ -54,7 +54,6 @@ export class FigureWidget extends Widget {
     this._settings = options.settings;
     this._plot = document.createElement('div') as IPlotElement;
     this._plot.className = 'jp-TdbgFigure-plot';
-    this._plot.setAttribute('role', 'img');
     this.node.appendChild(this._plot);
     this._line = new CursorLine({
       host: this.node,
@@ -206,10 +205,7 @@ export class FigureWidget extends Widget {
         this._checkRoom();
       }
       const { meta } = this._model;
-      this._plot.setAttribute(
-        'aria-label',
-        meta.caption || this._model.view.title
-      );
+      this._tell(meta.caption || this._model.view.title);
       this._line.axes = meta.axis === 'step' ? meta.xAxes : [];
     } catch (error) {
       console.error('The figure could not be drawn', error);
@@ -236,6 +232,15 @@ export class FigureWidget extends Widget {
         this._applyRange();
       }
     }
+  }
+
+  /** The picture as one image; the buttons that Plotly puts over it stand beside the image, not in it. */
+  private _tell(label: string): void {
+    const [picture, ...others] = this._plot.querySelectorAll('.main-svg');
+    picture?.setAttribute('role', 'img');
+    picture?.setAttribute('aria-label', label);
+    // Legend, labels and what the mouse points at are layers of their own.
+    others.forEach(layer => layer.setAttribute('aria-hidden', 'true'));
   }
 
   /** Longer labels need more room. */

@@ -18,7 +18,7 @@ export class BarredPanel<T extends Widget> extends MainAreaWidget<T> {
     super({ content: options.content, toolbar: new Toolbar() });
     this.toolbar.hide();
     this.node.tabIndex = -1;
-    this.node.setAttribute('role', 'region');
+    soleLandmark(this);
     const { bar } = options;
     bar.addClass('jp-TdbgBar');
     bar.node.setAttribute('role', 'toolbar');
@@ -33,6 +33,13 @@ export class BarredPanel<T extends Widget> extends MainAreaWidget<T> {
     }
     this.content.activate();
   }
+}
+
+/** Make a panel one region: JupyterLab makes its content another, and calls that of all panels the same. */
+export function soleLandmark({ node, content }: MainAreaWidget): void {
+  node.setAttribute('role', 'region');
+  content.node.removeAttribute('role');
+  content.node.removeAttribute('aria-label');
 }
 
 /** Statics of the widget. */

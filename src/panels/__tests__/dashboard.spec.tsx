@@ -64,6 +64,14 @@ describe('Dashboard', () => {
     expect(onDisposed).toHaveBeenCalledOnce();
   });
 
+  it('is one landmark: what it holds is called the same in every panel', () => {
+    const dashboard = create();
+    expect(dashboard.node.getAttribute('role')).toBe('region');
+    expect(dashboard.content.node.hasAttribute('role')).toBe(false);
+    expect(dashboard.content.node.hasAttribute('aria-label')).toBe(false);
+    dashboard.dispose();
+  });
+
   it('takes its pictures along when it is closed', async () => {
     const dashboard = create();
     await dashboard.fill(null);

@@ -4,9 +4,34 @@ import { Widget } from '@lumino/widgets';
 import { act } from 'react';
 import { expect, it } from 'vitest';
 
-import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
+import {
+  FakeServer,
+  FakeStream,
+  settle,
+  summary
+} from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
 import { RunsBody } from '../runs/body';
+
+it('has no control within the row of a run, which is one itself', async () => {
+  const client = new FakeServer();
+  client.list = [summary()];
+  const service = new TdbgService({ client, stream: new FakeStream() });
+  const body = new RunsBody({
+    service,
+    commands: new CommandRegistry(),
+    trans: nullTranslator.load('tdbg_lab')
+  });
+  await act(async () => {
+    Widget.attach(body, document.body);
+    await service.refresh();
+    await settle();
+  });
+  const rows = [...body.node.querySelectorAll('[role="option"]')];
+  expect(rows.map(row => row.querySelectorAll('button').length)).toEqual([0]);
+  await act(async () => body.dispose());
+  service.dispose();
+});
 
 it.each([true, false])(
   'says that runs may be missing where the server does not look at all folders: %s',

@@ -10,6 +10,7 @@ import { Panel } from '@lumino/widgets';
 import { rulesIcon } from '../../icons';
 import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, ITdbgService } from '../../tokens';
+import { soleLandmark } from '../barred';
 import { isolated, panelTitle, runName } from '../name';
 import { RuleDetail } from './detail';
 import { EvidencePanel } from './evidence';
@@ -32,7 +33,7 @@ export class RulesPanel extends MainAreaWidget<Panel> {
     this.toolbar.hide();
     this.title.closable = true;
     this.title.icon = rulesIcon;
-    this.node.setAttribute('role', 'region');
+    soleLandmark(this);
     const { _model: model } = this;
     const side = new Panel();
     side.addClass('jp-TdbgRules-side');

@@ -145,9 +145,8 @@ function RunRow(
           </bdi>
         )}
         <FindingBadges counts={run.findings} trans={trans} />
-        <button
+        <span
           className="jp-TdbgRuns-open jp-Button jp-mod-minimal"
-          tabIndex={-1}
           title={trans.__('Open dashboard')}
           aria-hidden="true"
           onClick={event => {
@@ -156,7 +155,7 @@ function RunRow(
           }}
         >
           <dashboardIcon.react tag="span" width="14px" height="14px" />
-        </button>
+        </span>
       </div>
       <div className="jp-TdbgRuns-line jp-mod-secondary">
         <span className={`jp-TdbgRuns-state jp-mod-${run.status}`}>
