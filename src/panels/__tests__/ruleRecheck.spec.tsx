@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 
 import {
   FakeServer,
@@ -13,7 +13,11 @@ import { TdbgService } from '../../model/service';
 import { RulesModel } from '../rules/model';
 import { RuleRecheck } from '../rules/recheck';
 
-it('calls a threshold that the server does not take as its field does, and marks the field', async () => {
+it('calls thresholds as their fields are called, marks one that the server does not take, and brings the answer into sight', async () => {
+  const scrolledTo: Element[] = [];
+  Element.prototype.scrollIntoView = function (this: Element) {
+    scrolledTo.push(this);
+  };
   const client = new FakeServer();
   client.ruleList = { ...client.ruleList, findings: [finding()] };
   client.catalogue = [
@@ -26,7 +30,7 @@ it('calls a threshold that the server does not take as its field does, and marks
         name,
         type: 'float',
         default: 1,
-        help: ''
+        help: 'Less than `threshold_layer`, as `lr` is.'
       }))
     }
   ];
@@ -47,13 +51,15 @@ it('calls a threshold that the server does not take as its field does, and marks
   });
   await act(async () => {
     Widget.attach(body, document.body);
-    await settle();
+    await vi.waitFor(() => expect(model.isCatalogueKnown).toBe(true));
   });
+  const helps = body.node.querySelectorAll('.jp-TdbgRecheck-help');
+  expect(helps[1]?.textContent).toBe('Less than Threshold layer, as `lr` is.');
   await act(async () => {
     body.node.querySelector('form')?.requestSubmit();
-    await settle();
+    await vi.waitFor(() => expect(model.recheck.state).toBe('failed'));
   });
-  expect(body.node.querySelector('[role="alert"]')?.textContent).toBe(
+  expect(scrolledTo.pop()?.textContent).toBe(
     'Threshold layer is 5.0; expected a number at most 1.'
   );
   const marked = [...body.node.querySelectorAll('[aria-invalid="true"]')];

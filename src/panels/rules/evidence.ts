@@ -64,7 +64,8 @@ export class EvidencePanel extends Panel {
   private _figure: Widget | null = null;
   private _model: RulesModel;
   private _panels: IPanelRegistry;
-  private _shown = JSON.stringify(null);
+  /** The picture shown, as JSON; null before the first look. */
+  private _shown: string | null = null;
 }
 
 /** Statics of the panel. */

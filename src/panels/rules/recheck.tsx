@@ -5,23 +5,14 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
-import type {
-  IFinding,
-  IThresholds,
-  IThreshold,
-  WireNumber
-} from '../../api/wire';
-import { formatStep } from '../../model/format';
+import type { IThresholds, IThreshold, WireNumber } from '../../api/wire';
 import { humanize } from '../../model/params';
 import type { RecheckModel } from '../../model/recheck';
 import type { IRuleRow } from '../../model/rules';
 import { useSignals } from '../signals';
-import { SeverityIcon, severityWord } from '../words';
+import { RecheckAnswer } from './recheckAnswer';
+import { refusedOf } from './refusal';
 import type { IRulesProps } from './table';
-import { Trend } from './trend';
-
-/** Most findings listed of each side. */
-const MOST_LISTED = 20;
 
 /** The widget that holds form and comparison. */
 export class RuleRecheck extends ReactWidget {
@@ -74,7 +65,12 @@ function Recheck(props: IRulesProps): JSX.Element | null {
         recheck={recheck}
         trans={trans}
       />
-      <Answer {...props} row={row} thresholds={thresholds} recheck={recheck} />
+      <RecheckAnswer
+        {...props}
+        row={row}
+        thresholds={thresholds}
+        recheck={recheck}
+      />
     </details>
   );
 }
@@ -121,7 +117,7 @@ function Form(props: {
               trans={trans}
             />
             <span className="jp-TdbgRecheck-help" id={`${id}-${one.name}-help`}>
-              {one.help}
+              {helpOf(one, thresholds)}
             </span>
           </React.Fragment>
         );
@@ -195,103 +191,13 @@ function Field(props: {
   );
 }
 
-/** Where the check stands, and what it found beside what is found now. */
-function Answer(
-  props: IRulesProps & {
-    readonly row: IRuleRow;
-    readonly thresholds: ReadonlyArray<IThreshold>;
-    readonly recheck: RecheckModel;
-  }
-): JSX.Element | null {
-  const { row, thresholds, recheck, model, trans } = props;
-  const { result } = recheck;
-  if (recheck.isBusy) {
-    return (
-      <div className="jp-TdbgRecheck-progress" role="status">
-        <progress
-          value={recheck.progress}
-          aria-label={trans.__('Progress of the check')}
-        />
-        <span>{recheck.message}</span>
-      </div>
-    );
-  }
-  if (recheck.state === 'failed') {
-    return (
-      <p role="alert" className="jp-TdbgRules-problem">
-        {refusalOf(row, thresholds, recheck)}
-      </p>
-    );
-  }
-  if (recheck.state === 'cancelled') {
-    return <p role="status">{trans.__('The check was cancelled.')}</p>;
-  }
-  if (!result) {
-    return null;
-  }
-  const sides = [
-    {
-      title: trans.__('Now'),
-      findings: row.findings,
-      found: row.findings.length,
-      checked: row.state?.step_checked ?? -1
-    },
-    {
-      title: trans.__('With the changed thresholds'),
-      findings: result.findings,
-      found: result.found,
-      checked: result.state.step_checked
-    }
-  ];
-  return (
-    <div className="jp-TdbgRecheck-sides">
-      {sides.map(side => (
-        <Side
-          key={side.title}
-          {...side}
-          lastStep={model.run.summary?.last_step ?? -1}
-          trans={trans}
-        />
-      ))}
-    </div>
-  );
-}
-
-/** One side of the comparison. */
-function Side(props: {
-  readonly title: string;
-  readonly findings: ReadonlyArray<IFinding>;
-  readonly found: number;
-  readonly checked: number;
-  readonly lastStep: number;
-  readonly trans: TranslationBundle;
-}): JSX.Element {
-  const { title, findings, found, trans } = props;
-  return (
-    <section aria-label={title}>
-      <h4>
-        {title}: {trans._n('%1 finding', '%1 findings', found)}
-      </h4>
-      <Trend {...props} />
-      <ul>
-        {findings.slice(0, MOST_LISTED).map((finding, i) => (
-          <li key={finding.id || i} title={finding.message}>
-            <SeverityIcon severity={finding.severity} />
-            {severityWord(finding.severity, trans)}
-            {' · '}
-            {trans.__(
-              'steps %1 to %2',
-              formatStep(finding.step_first),
-              formatStep(finding.step_last)
-            )}
-            {finding.tensor && ` · ${finding.tensor}`}
-          </li>
-        ))}
-      </ul>
-      {found > MOST_LISTED && (
-        <p>{trans.__('… and %1 more', String(found - MOST_LISTED))}</p>
-      )}
-    </section>
+/** What a threshold means; others are called in it as their fields are. */
+function helpOf(
+  { help }: IThreshold,
+  thresholds: ReadonlyArray<IThreshold>
+): string {
+  return help.replace(/`(\w+)`/g, (code: string, name: string) =>
+    thresholds.some(one => one.name === name) ? humanize(name) : code
   );
 }
 
@@ -304,39 +210,6 @@ function thresholdsOf(
   return (info?.thresholds ?? []).filter(
     ({ name }) => given.length === 0 || given.includes(name)
   );
-}
-
-/** The threshold that the server did not take, if that is why it did not check. */
-function refusedOf(
-  row: IRuleRow,
-  thresholds: ReadonlyArray<IThreshold>,
-  recheck: RecheckModel
-): IThreshold | undefined {
-  return recheck.state === 'failed'
-    ? thresholds.find(({ name }) =>
-        recheck.message.startsWith(parameter(row, name))
-      )
-    : undefined;
-}
-
-/** Why there was no check, with a threshold called as its field is. */
-function refusalOf(
-  row: IRuleRow,
-  thresholds: ReadonlyArray<IThreshold>,
-  recheck: RecheckModel
-): string {
-  const refused = refusedOf(row, thresholds, recheck);
-  return refused
-    ? recheck.message.replace(
-        parameter(row, refused.name),
-        () => `${humanize(refused.name)} `
-      )
-    : recheck.message;
-}
-
-/** How the server begins what it says of a threshold. */
-function parameter(row: IRuleRow, name: string): string {
-  return `${row.rule}.${name} `;
 }
 
 /** The value of a threshold in force. */
