@@ -65,6 +65,8 @@ export class FigureWidget extends Widget {
     }
     this._model.changed.connect(this._onModel, this);
     this._model.run.cursor.rangeChanged.connect(this._applyRange, this);
+    this._isLinked = this._settings.linkRanges;
+    this._settings.changed.connect(this._onSettings, this);
   }
 
   override dispose(): void {
@@ -74,6 +76,7 @@ export class FigureWidget extends Widget {
     this._model.isActive = false;
     this._model.changed.disconnect(this._onModel, this);
     this._model.run.cursor.rangeChanged.disconnect(this._applyRange, this);
+    this._settings.changed.disconnect(this._onSettings, this);
     this._line.dispose();
     this._plotly?.purge(this._plot);
     super.dispose();
@@ -294,6 +297,15 @@ export class FigureWidget extends Widget {
     }
   }
 
+  /** Pictures that zoom together again show the same steps from now on. */
+  private _onSettings(): void {
+    const { linkRanges } = this._settings;
+    if (linkRanges !== this._isLinked) {
+      this._isLinked = linkRanges;
+      this._applyRange();
+    }
+  }
+
   /** Another picture was zoomed. */
   private _applyRange(): void {
     const { meta, run } = this._model;
@@ -331,6 +343,8 @@ export class FigureWidget extends Widget {
   private _drawn: FigureModel['figure'] = null;
   private _isAgain = false;
   private _isDrawing = false;
+  /** Whether pictures zoomed together when it was last looked at. */
+  private _isLinked: boolean;
   private _isLinking = false;
   private _isListening = false;
   private _isResized = false;

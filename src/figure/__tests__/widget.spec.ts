@@ -1,14 +1,19 @@
+import type { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
+import type { FigureModel } from '../../model/figure';
 import { TdbgService } from '../../model/service';
 import type { IPlotly } from '../plotly';
 import { PlotlyLoader } from '../plotly';
 import { FigureWidget } from '../widget';
 
-/** Layers and buttons, nested as those of Plotly are. */
+/** Layers, buttons and an axis, as those of Plotly are. */
 class FakePlotly extends PlotlyLoader {
+  readonly relayout = vi.fn(async () => undefined);
+
   override load(): Promise<IPlotly> {
     return Promise.resolve({
       react: async node => {
@@ -16,43 +21,80 @@ class FakePlotly extends PlotlyLoader {
           <svg class="main-svg"></svg>
           <div class="modebar-container"><button>Pan</button></div>
           <svg class="main-svg"><text>Legend</text></svg>`;
+        const xaxis = {
+          _offset: 0,
+          _length: 100,
+          type: 'linear',
+          d2p: Number,
+          p2d: Number,
+          range: [0, 100]
+        };
+        Object.assign(node, { _fullLayout: { xaxis } });
       },
-      relayout: async () => undefined,
+      relayout: this.relayout,
       purge: () => undefined,
       downloadImage: async () => undefined
     });
   }
 }
 
-it('is one image that tells the caption, with the buttons of Plotly beside it', async () => {
-  const client = new FakeServer();
-  const service = new TdbgService({ client, stream: new FakeStream() });
-  const model = await service.figure('a', 'histogram', {});
-  const hold = model.run.retain();
-  const widget = new FigureWidget({
-    model,
-    loader: new FakePlotly(),
-    settings: service.settings
+describe('FigureWidget', () => {
+  let service: TdbgService;
+  let model: FigureModel;
+  let hold: { dispose(): void };
+  let plotly: FakePlotly;
+  let widget: FigureWidget;
+
+  beforeEach(async () => {
+    const client = new FakeServer();
+    service = new TdbgService({ client, stream: new FakeStream() });
+    model = await service.figure('a', 'histogram', {});
+    hold = model.run.retain();
+    plotly = new FakePlotly();
+    const { settings } = service;
+    widget = new FigureWidget({ model, loader: plotly, settings });
+    Widget.attach(widget, document.body);
+    await vi.waitFor(() => expect(client.figures.length).toBe(1));
+    client.figures[0].resolve({
+      figure: { data: [], layout: {} },
+      version: 1,
+      pending: null,
+      ms: 1
+    });
+    await vi.waitFor(() =>
+      expect(widget.node.querySelector('svg')).not.toBeNull()
+    );
+    await settle();
   });
-  Widget.attach(widget, document.body);
-  await expect.poll(() => client.figures.length).toBe(1);
-  client.figures[0].resolve({
-    figure: { data: [], layout: {} },
-    version: 1,
-    pending: null,
-    ms: 1
+  afterEach(() => {
+    widget.dispose();
+    model.dispose();
+    hold.dispose();
+    service.dispose();
   });
-  await expect
-    .poll(() => widget.node.querySelectorAll('svg').length)
-    .toBeGreaterThan(0);
-  await settle();
-  const image = widget.node.querySelector('[role="img"]');
-  expect(image?.getAttribute('aria-label')).toBe('Histogram');
-  expect(widget.node.querySelector('button')?.closest('[role]')).toBeNull();
-  const text = widget.node.querySelector('text');
-  expect(text?.closest('[aria-hidden="true"]')).not.toBeNull();
-  widget.dispose();
-  model.dispose();
-  hold.dispose();
-  service.dispose();
+
+  it('is one image that tells the caption, with the buttons of Plotly beside it', () => {
+    const image = widget.node.querySelector('[role="img"]');
+    expect(image?.getAttribute('aria-label')).toBe('Histogram');
+    expect(widget.node.querySelector('button')?.closest('[role]')).toBeNull();
+    const text = widget.node.querySelector('text');
+    expect(text?.closest('[aria-hidden="true"]')).not.toBeNull();
+  });
+
+  it('shows the steps that the other pictures show as soon as it is to zoom with them', () => {
+    const set = (linkRanges: boolean): void =>
+      service.settings.attach({
+        composite: { linkRanges },
+        changed: new Signal({})
+      } as unknown as ISettingRegistry.ISettings);
+    set(false);
+    model.run.cursor.range = [10, 20];
+    expect(plotly.relayout).not.toHaveBeenCalled();
+    set(true);
+    expect(plotly.relayout).toHaveBeenCalledExactlyOnceWith(expect.anything(), {
+      'xaxis.range': [10, 20]
+    });
+    set(true);
+    expect(plotly.relayout).toHaveBeenCalledOnce();
+  });
 });
