@@ -32,7 +32,6 @@ export class CursorLine implements IDisposable {
     this._cursor = options.cursor;
     this._cursor.changed.connect(this.place, this);
     this._plot.addEventListener('pointerdown', this, true);
-    this._plot.addEventListener('dblclick', this, true);
   }
 
   get isDisposed(): boolean {
@@ -103,9 +102,6 @@ export class CursorLine implements IDisposable {
       case 'pointercancel':
         this._end();
         break;
-      case 'dblclick':
-        clearTimeout(this._clickTimer);
-        break;
     }
   }
 
@@ -114,12 +110,11 @@ export class CursorLine implements IDisposable {
       return;
     }
     this._isDisposed = true;
-    clearTimeout(this._clickTimer);
+    this._forgetClick();
     cancelAnimationFrame(this._frame);
     this._end();
     this._cursor.changed.disconnect(this.place, this);
     this._plot.removeEventListener('pointerdown', this, true);
-    this._plot.removeEventListener('dblclick', this, true);
     this._lines.forEach(line => line.remove());
   }
 
@@ -142,7 +137,10 @@ export class CursorLine implements IDisposable {
       event.stopPropagation();
       this._dragging = this._axes[index];
     } else {
-      this._pressed = [event.clientX, event.clientY];
+      // The browser tells of no double click: Plotly covers the page while the button is down.
+      const isSecond = this._clickTimer !== undefined;
+      this._forgetClick();
+      this._pressed = isSecond ? null : [event.clientX, event.clientY];
     }
     document.addEventListener('pointermove', this, true);
     document.addEventListener('pointerup', this, true);
@@ -165,14 +163,18 @@ export class CursorLine implements IDisposable {
       );
       const name = far < CLICK_DISTANCE ? this._axisAt(event) : undefined;
       if (name !== undefined) {
-        clearTimeout(this._clickTimer);
-        this._clickTimer = setTimeout(
-          () => this._setFrom(event, name),
-          DOUBLE_CLICK_MS
-        );
+        this._clickTimer = setTimeout(() => {
+          this._clickTimer = undefined;
+          this._setFrom(event, name);
+        }, DOUBLE_CLICK_MS);
       }
     }
     this._end();
+  }
+
+  private _forgetClick(): void {
+    clearTimeout(this._clickTimer);
+    this._clickTimer = undefined;
   }
 
   private _end(): void {
