@@ -12,6 +12,7 @@ import type { IRunStream } from '../api/stream';
 import type {
   IFinding,
   IRunEdit,
+  IRunList,
   IRunSummary,
   StreamMessage,
   ViewParams
@@ -116,17 +117,13 @@ export class TdbgService implements ITdbgService {
   }
 
   async isGone(id: string): Promise<boolean> {
-    try {
-      await this.client.run(id);
-      return false;
-    } catch (error) {
-      if (httpStatus(error) !== 404) {
-        return false;
-      }
-    }
-    // Without the extension there is no run either, and every one may come back with it.
-    return this.client.status().then(
-      () => true,
+    // One question for all restored panels; to ask for a run that is gone is an error in the browser's console.
+    this._asked ??= this.client.runs().finally(() => {
+      this._asked = null;
+    });
+    return this._asked.then(
+      ({ runs }) => runs.every(run => run.id !== id),
+      // Without the extension there is no run either, and every one may come back with it.
       () => false
     );
   }
@@ -367,6 +364,7 @@ export class TdbgService implements ITdbgService {
   /** A question nobody waits for failed: the connection state says so already. */
   private _onBackground = (): void => undefined;
 
+  private _asked: Promise<IRunList> | null = null;
   private _announced = new Set<string>();
   private _current: RunModel | null = null;
   private _currentChanged = new Signal<this, RunModel | null>(this);
