@@ -5,7 +5,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ILayoutRestorer } from '@jupyterlab/application';
+import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { refreshIcon } from '@jupyterlab/ui-components';
@@ -21,13 +21,14 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Adds the side bar with the runs and their layers.',
   autoStart: true,
   requires: [ITdbgService],
-  optional: [ITranslator, ICommandPalette, ILayoutRestorer],
+  optional: [ITranslator, ICommandPalette, ILayoutRestorer, ILabShell],
   activate: (
     app: JupyterFrontEnd,
     service: ITdbgService,
     translator: ITranslator | null,
     palette: ICommandPalette | null,
-    restorer: ILayoutRestorer | null
+    restorer: ILayoutRestorer | null,
+    labShell: ILabShell | null
   ): void => {
     const { commands, shell } = app;
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
@@ -51,7 +52,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
     });
     if (palette) {
       const category = trans.__('Tensor Debugger');
-      palette.addItem({ command: CommandIDs.showSidebar, category });
+      if (labShell) {
+        // Elsewhere the application has this item for each side bar.
+        palette.addItem({ command: CommandIDs.showSidebar, category });
+      }
       palette.addItem({ command: CommandIDs.refresh, category });
     }
   }
