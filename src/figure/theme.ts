@@ -37,8 +37,14 @@ const COMPACT = { width: 300, height: 190 };
 /** Below this, a colour bar leaves too little room for the picture and the names beside it, px. */
 const NARROW = 240;
 
+/** Below this, a colour bar has no room for its labels, and the title of the x axis takes it from the picture, px. */
+const LOW = 110;
+
 /** Width of a letter of an axis title, px. */
 const LETTER = 6.2;
+
+/** How far the middle of an x axis is from that of the frame, twice, px: labels stand on the left. */
+const ASIDE = 48;
 
 /** Read the theme in force at `node`. */
 export function readTheme(node: Element = document.body): IFigureTheme {
@@ -138,13 +144,17 @@ export function themed(
     // that comes and goes (an empty picture has one) would stay for good: Plotly takes it for a zoom.
     const kind = own['range'] === undefined ? '' : ' with a range';
     patched[name] = { ...own, uirevision: frame.revision + kind };
-    if (name.startsWith('y')) {
-      const length = axisLength(own, frame.height);
-      patched[name] = {
-        ...withoutOverlap(object(patched[name]), length),
-        ...(titleFits(own, length) ? {} : { title: { text: '' } })
-      };
-    }
+    const isVertical = name.startsWith('y');
+    const length = axisLength(own, frame.height);
+    const hasRoom = isVertical
+      ? titleFits(own, length)
+      : frame.height >= LOW && titleFits(own, frame.width - ASIDE);
+    patched[name] = {
+      ...(isVertical
+        ? withoutOverlap(object(patched[name]), length)
+        : object(patched[name])),
+      ...(hasRoom ? {} : { title: { text: '' } })
+    };
   }
   const compact = frame.width < COMPACT.width || frame.height < COMPACT.height;
   const kept: JSONObject = { ...layout };
@@ -156,7 +166,7 @@ export function themed(
   delete kept['title'];
   return {
     data: figure.data.map(trace =>
-      frame.width < NARROW
+      frame.width < NARROW || frame.height < LOW
         ? withoutColorbar(trace)
         : themedTrace(trace, colorbar)
     ),
@@ -176,7 +186,7 @@ export function themed(
         ...object(layout['legend']),
         font: { size: theme.fontSize - 1 }
       },
-      margin: tight(object(layout['margin'])),
+      margin: tight(object(layout['margin']), frame.height < LOW),
       modebar: {
         bgcolor: theme.background,
         color: theme.muted,
@@ -230,7 +240,7 @@ function axisLength(axis: JSONObject, height: number): number {
     Array.isArray(domain) && domain.length === 2
       ? Number(domain[1]) - Number(domain[0])
       : 1;
-  return share * (height - 60);
+  return share * (height - (height < LOW ? 40 : 60));
 }
 
 /** Whether the title of an axis is no longer than the axis. */
@@ -241,12 +251,12 @@ function titleFits(axis: JSONObject, length: number): boolean {
 }
 
 /** Room for what has no room of its own: axes, legends and colour bars push further by themselves. */
-function tight(margin: JSONObject): JSONObject {
+function tight(margin: JSONObject, isLow: boolean): JSONObject {
   const most: { readonly [side: string]: number } = {
     l: 44,
     r: 12,
-    t: 14,
-    b: 32
+    t: isLow ? 6 : 14,
+    b: isLow ? 20 : 32
   };
   const kept: JSONObject = { ...margin };
   for (const side of Object.keys(most)) {

@@ -10,10 +10,16 @@ const LABEL_HEIGHT = 11;
 /** Number of labels that Plotly chooses at least. */
 const LEAST_CHOSEN = 5;
 
+/** Below this, two labels lie over each other, px. */
+const ROOM_FOR_TWO = 1.5 * LABEL_HEIGHT;
+
 /** `axis` without the labels that would lie over others where it is `length` px long. */
 export function withoutOverlap(axis: JSONObject, length: number): JSONObject {
   const { tickvals, ticktext, range, type } = axis;
   if (!Array.isArray(tickvals) || !Array.isArray(ticktext)) {
+    if (length < ROOM_FOR_TWO) {
+      return { showticklabels: false, ticks: '', ...axis };
+    }
     const most = Math.floor(length / (2 * LABEL_HEIGHT));
     return most < LEAST_CHOSEN ? { nticks: Math.max(most, 2), ...axis } : axis;
   }

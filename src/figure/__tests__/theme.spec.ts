@@ -63,7 +63,7 @@ describe('themed()', () => {
         height
       }).layout['yaxis'];
     expect(drawn(400)).toMatchObject(names);
-    expect(drawn(90)).toMatchObject({ tickvals: [3, 1] });
+    expect(drawn(70)).toMatchObject({ tickvals: [3, 1] });
   });
 
   it('breaks the words of an empty picture to fit, and no annotation of others', () => {
@@ -155,6 +155,38 @@ describe('themed()', () => {
     expect(small['yaxis']).toMatchObject({ title: { text: 'Loss' } });
     expect(small['yaxis2']).toMatchObject({ title: { text: '' } });
     expect(layout).not.toHaveProperty('showlegend');
+  });
+
+  it('leaves a low frame to the picture: no colour bar, no title below it, no labels over each other', () => {
+    const { data: traces, layout: low } = themed(
+      {
+        data: [{ type: 'heatmap', z: [[1]] }],
+        layout: {
+          xaxis: { title: { text: 'Step' } },
+          yaxis: { domain: [0.7, 1] },
+          yaxis2: { domain: [0, 0.6] }
+        }
+      } as unknown as IFigureJson,
+      THEME,
+      { revision: '', width: 400, height: 75 }
+    );
+    expect(traces[0]['showscale']).toBe(false);
+    expect(low['margin']).toMatchObject({ t: 6, b: 20 });
+    expect(low['xaxis']).toMatchObject({ title: { text: '' } });
+    expect(low['yaxis']).toMatchObject({ showticklabels: false });
+    expect(low['yaxis2']).toMatchObject({ nticks: 2 });
+  });
+
+  it('leaves out the title of an x axis that is longer than the frame is wide', () => {
+    const xaxis = { title: { text: 'Time since start (s)' } };
+    const drawn = (width: number) =>
+      themed({ data: [], layout: { xaxis } } as IFigureJson, THEME, {
+        revision: '',
+        width,
+        height: 400
+      }).layout['xaxis'];
+    expect(drawn(138)).toMatchObject({ title: { text: '' } });
+    expect(drawn(200)).toMatchObject(xaxis);
   });
 
   it('has no colour bar in a narrow frame, where names need the room', () => {

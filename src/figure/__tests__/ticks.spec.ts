@@ -27,8 +27,15 @@ describe('withoutOverlap()', () => {
   it('asks for few labels where there is little room, unless the view says how many', () => {
     const axis = { title: { text: 'Loss' } };
     expect(withoutOverlap(axis, 70)).toEqual({ ...axis, nticks: 3 });
-    expect(withoutOverlap(axis, -5)).toEqual({ ...axis, nticks: 2 });
+    expect(withoutOverlap(axis, 20)).toEqual({ ...axis, nticks: 2 });
     expect(withoutOverlap({ nticks: 4 }, 20)).toEqual({ nticks: 4 });
+  });
+
+  it('shows no labels where two have no room', () => {
+    const axis = { title: { text: 'Loss' } };
+    const bare = { ...axis, showticklabels: false, ticks: '' };
+    expect(withoutOverlap(axis, 12)).toEqual(bare);
+    expect(withoutOverlap(axis, -5)).toEqual(bare);
   });
 
   it('leaves other axes alone', () => {
