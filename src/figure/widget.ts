@@ -206,6 +206,7 @@ export class FigureWidget extends Widget {
         this._afterDraw(revision);
         this._drawn = figure;
         this._checkRoom();
+        this._checkLegend(layout['showlegend'] !== false);
       }
       const { meta } = this._model;
       this._tell(meta.caption || this._model.view.title);
@@ -249,6 +250,15 @@ export class FigureWidget extends Widget {
   /** Longer labels need more room. */
   private _checkRoom(): void {
     if (!this._room.check(this._plot)) {
+      this._redraw();
+    }
+  }
+
+  /** Plotly puts a legend that comes back over the picture, and beside it only in the next drawing. */
+  private _checkLegend(hasLegend: boolean): void {
+    const isBack = hasLegend && !this._hadLegend;
+    this._hadLegend = hasLegend;
+    if (isBack) {
       this._redraw();
     }
   }
@@ -341,6 +351,7 @@ export class FigureWidget extends Widget {
   }
 
   private _drawn: FigureModel['figure'] = null;
+  private _hadLegend = true;
   private _isAgain = false;
   private _isDrawing = false;
   /** Whether pictures zoomed together when it was last looked at. */

@@ -1,4 +1,5 @@
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { MessageLoop } from '@lumino/messaging';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -13,10 +14,13 @@ import { FigureWidget } from '../widget';
 /** Layers, buttons and an axis, as those of Plotly are. */
 class FakePlotly extends PlotlyLoader {
   readonly relayout = vi.fn(async () => undefined);
+  /** For each drawing, whether the legend was left out. */
+  readonly withoutLegend: boolean[] = [];
 
   override load(): Promise<IPlotly> {
     return Promise.resolve({
-      react: async node => {
+      react: async (node, _, layout) => {
+        this.withoutLegend.push(layout['showlegend'] === false);
         node.innerHTML = `
           <svg class="main-svg"></svg>
           <div class="modebar-container"><button>Pan</button></div>
@@ -79,6 +83,25 @@ describe('FigureWidget', () => {
     expect(widget.node.querySelector('button')?.closest('[role]')).toBeNull();
     const text = widget.node.querySelector('text');
     expect(text?.closest('[aria-hidden="true"]')).not.toBeNull();
+  });
+
+  it('draws a legend that comes back twice: at first it lies over the picture', async () => {
+    const resize = async (size: number, drawings: number): Promise<void> => {
+      Object.defineProperties(widget.node, {
+        clientWidth: { value: size, configurable: true },
+        clientHeight: { value: size, configurable: true }
+      });
+      const before = plotly.withoutLegend.length;
+      MessageLoop.sendMessage(widget, Widget.ResizeMessage.UnknownSize);
+      await vi.waitFor(() =>
+        expect(plotly.withoutLegend.length).toBe(before + drawings)
+      );
+    };
+    await resize(150, 1);
+    await resize(600, 2);
+    await resize(700, 1);
+    const [small, ...large] = plotly.withoutLegend.slice(-4);
+    expect([small, ...large]).toEqual([true, false, false, false]);
   });
 
   it('shows the steps that the other pictures show as soon as it is to zoom with them', () => {
