@@ -277,5 +277,8 @@ export function httpStatus(error: unknown): number | null {
 
 /** One sentence about `error` for people. */
 export function describeError(error: unknown): string {
+  if (error instanceof ServerConnection.NetworkError) {
+    return 'The server does not answer.';
+  }
   return error instanceof Error ? error.message : String(error);
 }

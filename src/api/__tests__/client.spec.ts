@@ -33,6 +33,16 @@ function fakeClient(answer: () => Response) {
 const json = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status });
 
+describe('describeError()', () => {
+  it('says of a server that is not reached that it does not answer, whatever the browser calls that', async () => {
+    const { client } = fakeClient(() => {
+      throw new TypeError('Failed to fetch');
+    });
+    const error: unknown = await client.runs().catch((told: unknown) => told);
+    expect(describeError(error)).toBe('The server does not answer.');
+  });
+});
+
 describe('TdbgClient', () => {
   let answer: () => Response;
   beforeEach(() => {
