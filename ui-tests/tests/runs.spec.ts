@@ -77,6 +77,16 @@ test('a killed run reads as crashed', async ({ page }) => {
   await expect(row.getByText('live')).toBeVisible({ timeout: SLOW });
   victim.kill('SIGKILL');
   await expect(row.getByText('crashed')).toBeVisible({ timeout: SLOW });
+
+  // Beside that, a tag is told whole where others have no room.
+  const id = await row.getAttribute('data-tdbg-run');
+  const tags = ['slow', 'with the batches of monday', 'again'];
+  await page.request.patch(`/tdbg/runs/${id}`, { data: { tags } });
+  const tag = row.getByText('slow', { exact: true });
+  await expect(tag).toBeInViewport({ ratio: 1 });
+  expect(await tag.evaluate(node => node.scrollWidth - node.clientWidth)).toBe(
+    0
+  );
 });
 
 test('a run deleted under the panel is taken away with a word', async ({

@@ -26,6 +26,9 @@ import {
 /** Height of a row, px. */
 const ROW_HEIGHT = 44;
 
+/** More tags than this have no room in a row. */
+const MOST_TAGS = 8;
+
 /** What the list needs. */
 export interface IRunsProps {
   readonly service: ITdbgService;
@@ -163,12 +166,13 @@ function RunRow(
         </span>
         <span>{lastStepWords(run, trans)}</span>
         {rate && <span>{rate}</span>}
-        {run.tags.slice(0, 2).map(tag => (
-          <bdi key={tag} className="jp-TdbgTag">
-            {tag}
-          </bdi>
-        ))}
-        <span className="jp-TdbgRuns-spacer" />
+        <span className="jp-TdbgRuns-tags">
+          {run.tags.slice(0, MOST_TAGS).map(tag => (
+            <bdi key={tag} className="jp-TdbgTag">
+              {tag}
+            </bdi>
+          ))}
+        </span>
         <Sparkline points={run.loss} label={trans.__('Loss over steps')} />
       </div>
     </>
