@@ -8,6 +8,7 @@ import numpy as np
 
 from tdbg_lab.views.labels import safe, short
 from tdbg_lab.views.palette import SEVERITY, SEVERITY_SYMBOLS
+from tdbg_lab.views.rule_titles import rule_title
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, Severity
@@ -56,7 +57,7 @@ def _marks(severity: Severity, found: list[tuple[float, Finding]]) -> dict[str, 
         "y": [_ROW] * len(found),
         "yaxis": "y",
         "customdata": [one.step_first for _, one in found],
-        "text": [f"{safe(one.rule)}: {short(one.message, _MOST_CHARS)}" for _, one in found],
+        "text": [f"{safe(rule_title(one.rule))}: {short(one.message, _MOST_CHARS)}" for _, one in found],
         "name": str(severity),
         "showlegend": False,
         "cliponaxis": False,

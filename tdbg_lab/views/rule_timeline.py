@@ -13,6 +13,7 @@ from tdbg_lab.views.labels import count, full, short
 from tdbg_lab.views.palette import MUTED, SEVERITY, SEVERITY_SYMBOLS, faded
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
+from tdbg_lab.views.rule_titles import rule_title
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _code(severity: Severity) -> int:
 
 
 def _row_name(state: RuleState, *, muted: bool) -> str:
-    name = short(state.rule.replace("_", " ").capitalize(), 64)
+    name = short(rule_title(state.rule), 64)
     return f"{name} (muted)" if muted else name
 
 
@@ -245,5 +246,5 @@ def _caption(findings: Sequence[Finding], rules: int, hidden: int) -> str:
     worst = max(findings, key=lambda each: (_code(each.severity), -each.step_first))
     first = findings[0]
     text += f", {count(len(findings), 'finding')}"
-    text += f"; first: {first.rule.replace('_', ' ')} at step {first.step_first:,}"
+    text += f"; first: {rule_title(first.rule)} at step {first.step_first:,}"
     return f"{text}; worst: {worst.message}"

@@ -9,6 +9,7 @@ from tdbg_lab.views.common import STEP
 from tdbg_lab.views.labels import count, full, safe, short
 from tdbg_lab.views.palette import MUTED, SEVERITY, STATUS, faded
 from tdbg_lab.views.registry import view
+from tdbg_lab.views.rule_titles import rule_title
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _row_name(state: RuleState, between: str) -> str:
     words = _WORDS[RuleStatus(state.status)]
     if state.findings > 1:
         words += f" ({state.findings:,})"
-    name = short(state.rule.replace("_", " ").capitalize(), 40)
+    name = short(rule_title(state.rule), 40)
     colour = STATUS[RuleStatus(state.status)]
     return f'<b>{name}</b>{between}<span style="color:{colour}">\N{BLACK CIRCLE}</span> {words}'
 

@@ -11,6 +11,7 @@ from tdbg_lab.errors import NotFoundError
 from tdbg_lab.rules import find_rule
 from tdbg_lab.views.html_page import Table
 from tdbg_lab.views.labels import count, number, percent
+from tdbg_lab.views.rule_titles import rule_title
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,7 +36,7 @@ def rule_headline(run: Run) -> str:
         return ""
     if not states[0].findings:
         return f"{count(len(states), 'rule')} found nothing."
-    return f"{_title(states[0].rule)} found most: {count(states[0].findings, 'finding')}."
+    return f"{rule_title(states[0].rule)} found most: {count(states[0].findings, 'finding')}."
 
 
 def rule_table(run: Run) -> Table:
@@ -44,7 +45,7 @@ def rule_table(run: Run) -> Table:
     states = sorted(run.rule_states(), key=lambda one: (-one.findings, one.rule))
     rows = [
         (
-            _title(one.rule),
+            rule_title(one.rule),
             _about(one.rule),
             " ".join(advice[one.rule].advice[:2]) if one.rule in advice else "",
             f"{one.findings:,}",
@@ -142,13 +143,6 @@ def _kinds(run: Run) -> dict[str, float]:
 
 def _by_phase(frame: DataFrame) -> dict[str, float]:
     return {str(name): float(time) for name, time in frame.groupby("phase")["time"].sum().items()}
-
-
-def _title(name: str) -> str:
-    try:
-        return find_rule(name).title or name
-    except NotFoundError:  # a rule of the user's own, not loaded here
-        return name
 
 
 def _about(name: str) -> str:

@@ -87,6 +87,17 @@ def test_finding_of_a_rule_without_a_state_is_shown(told):
     assert list(cells.y) == ["Early", "Late"]
 
 
+def test_rules_are_called_as_in_their_panel(told):
+    run = told([found("dead_relu", Severity.WARNING, 3, 5), found("my_own", Severity.NOTICE, 9, 9)])
+    for view, titles in (
+        ("rule_timeline", ["Dead ReLU", "My own"]),
+        ("rules", ["<b>My own</b>", "<b>Dead ReLU</b>"]),
+    ):
+        rows = call_view(run, view).layout.yaxis.categoryarray
+        assert all(any(title in row for row in rows) for title in titles), rows
+    assert "first: Dead ReLU at step 3" in call_view(run, "rule_timeline").layout.meta["tdbg"]["caption"]
+
+
 def test_muted_rule_says_so(told):
     run = told(FINDINGS, STATES)
     run.edit(muted=["late"])

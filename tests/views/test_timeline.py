@@ -37,7 +37,7 @@ def test_timeline_marks_findings_where_their_first_step_was(plain):
     seconds = dict(map(tuple, figure.layout.meta["tdbg"]["step_seconds"]))
     assert (marks.name, list(marks.customdata)) == ("warning", [20])
     assert marks.x[0] == pytest.approx(seconds[20], abs=1e-3)
-    assert marks.text[0].startswith("dead_relu: ")
+    assert marks.text[0].startswith("Dead ReLU: ")
     row = figure.layout.yaxis.tickvals[figure.layout.yaxis.ticktext.index("findings")]
     assert list(marks.y) == [row]
     before = call_view(plain, "timeline", {"range": [0, seconds[20] - 0.01]})
@@ -161,7 +161,7 @@ def test_timeline_draws_a_track_as_one_picture(plain):
 def test_rules_say_status_and_severity_in_words(plain):
     figure = call_view(plain, "rules")
     rows = list(figure.layout.yaxis.categoryarray)
-    assert any("Dead relu" in row and "issue found" in row for row in rows)
+    assert any("Dead ReLU" in row and "issue found" in row for row in rows)
     assert any("Vanishing gradient" in row and "no issue" in row for row in rows)
     warning = next(trace for trace in figure.data if trace.name == "warning")
     assert warning.base[0] == 20
