@@ -119,7 +119,8 @@ test('what breaks is told live, shown, muted, put right, and checked again with 
   await expect(now).toContainText('1 finding');
   await patience.fill('a while');
   await panel.getByRole('button', { name: 'Run again' }).click();
-  await expect(panel.getByRole('alert')).toContainText("patience is 'a while'");
+  await expect(panel.getByRole('alert')).toContainText("Patience is 'a while'");
+  await expect(patience).toHaveAttribute('aria-invalid', 'true');
 
   // A finding that knows its remedy: applied to the running training, it is gone.
   const fast = panel.getByRole('row').filter({ hasText: 'Too fast' });
