@@ -45,6 +45,8 @@ export interface IRunList {
   readonly runs: ReadonlyArray<IRunSummary>;
   /** Whether there are more runs or folders than are looked at. */
   readonly truncated: boolean;
+  /** Names of run roots that cannot be read: not there yet, or not mounted at the moment. */
+  readonly unread: ReadonlyArray<string>;
 }
 
 /** One line of the list of runs. */

@@ -5,7 +5,7 @@ import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-import type { IRunSummary } from '../api/wire';
+import type { IRunList, IRunSummary } from '../api/wire';
 import { whereabouts } from './whereabouts';
 
 /** All runs under the roots: running ones first, then the youngest first. */
@@ -74,10 +74,16 @@ export class RunsModel implements IDisposable {
     return this._isTruncated;
   }
 
-  /** Replace the list. */
-  setAll(runs: ReadonlyArray<IRunSummary>, isTruncated = false): void {
+  /** Names of the run roots that the server cannot read at the moment. */
+  get unread(): ReadonlyArray<string> {
+    return this._unread;
+  }
+
+  /** Replace the list, and what is said of it. */
+  setAll(runs: ReadonlyArray<IRunSummary>, said: Partial<IRunList> = {}): void {
     this._isLoaded = true;
-    this._isTruncated = isTruncated;
+    this._isTruncated = said.truncated ?? false;
+    this._unread = said.unread ?? [];
     this._byId = new Map(runs.map(run => [run.id, run]));
     this._update();
   }
@@ -140,6 +146,7 @@ export class RunsModel implements IDisposable {
   private _isLoaded = false;
   private _isTruncated = false;
   private _renaming: string | null = null;
+  private _unread: ReadonlyArray<string> = [];
   private _visible: ReadonlyArray<IRunSummary> = [];
   private _where: ReadonlyMap<string, string> = new Map();
 }

@@ -122,7 +122,9 @@ export class TdbgService implements ITdbgService {
       this._asked = null;
     });
     return this._asked.then(
-      ({ runs }) => runs.every(run => run.id !== id),
+      // A folder that is not mounted may bring it back, too.
+      ({ runs, unread }) =>
+        unread.length === 0 && runs.every(run => run.id !== id),
       // Without the extension there is no run either, and every one may come back with it.
       () => false
     );
@@ -223,12 +225,12 @@ export class TdbgService implements ITdbgService {
   }
 
   private async _fetchList(): Promise<void> {
-    const { runs, truncated } = await this.client.runs();
+    const list = await this.client.runs();
     if (this.isDisposed) {
       return;
     }
     this.connection.heard();
-    this.runs.setAll(runs, truncated);
+    this.runs.setAll(list.runs, list);
     for (const [id, run] of this._opened) {
       const summary = this.runs.get(id);
       if (summary) {

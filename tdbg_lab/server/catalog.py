@@ -42,6 +42,8 @@ class Snapshot:
     """Where new runs will appear, nearest to a root first."""
     truncated: bool
     """Whether a bound was hit, so that runs may be missing."""
+    unread: tuple[str, ...] = ()
+    """Names of roots that could not be read: not there yet, or not mounted at the moment."""
 
 
 class Catalog:
@@ -120,7 +122,7 @@ class Catalog:
         )
         if self._snapshot is before:  # else a scan came in between and knows better
             after = {**before.lines, **lines}
-            self._set(Snapshot(before.entries, after, before.folders, truncated=before.truncated))
+            self._set(replace(before, lines=after))
 
     async def reread(self, found: Entry) -> None:
         """Look again at one run: it was edited."""
@@ -128,7 +130,7 @@ class Catalog:
         before = self._snapshot
         if found.id in before.entries:  # else it was deleted meanwhile
             after = {**before.lines, **lines}
-            self._snapshot = Snapshot(before.entries, after, before.folders, truncated=before.truncated)
+            self._snapshot = replace(before, lines=after)
 
     def listen(self, tail: RunTail) -> None:
         """Leave out a run whose directory is gone, before anybody who is told so asks for the list."""
@@ -140,7 +142,7 @@ class Catalog:
         before = self._snapshot
         entries = {key: each for key, each in before.entries.items() if key != run_id}
         lines = {key: each for key, each in before.lines.items() if key != run_id}
-        self._set(Snapshot(entries, lines, before.folders, truncated=before.truncated))
+        self._set(replace(before, entries=entries, lines=lines))
         self._scanned_s = float("-inf")
 
     def expire(self) -> None:
@@ -172,6 +174,7 @@ class Catalog:
     def _read(self, known: Mapping[str, Line]) -> Snapshot:
         entries: dict[str, Entry] = {}
         folders: list[Path] = []
+        unread: list[str] = []
         truncated = False
         for root in self.roots:
             if root.remote is not None:
@@ -179,10 +182,12 @@ class Catalog:
             found = scan(root, depth=self._depth, max_runs=self._max_runs - len(entries))
             entries.update((each.id, each) for each in (entry(root, path) for path in found.runs))
             folders.extend(found.folders)
+            if not (found.runs or found.folders) and root.remote is None:
+                unread.append(root.name)
             truncated = truncated or found.truncated
         lines = _read_lines(list(entries.values()), known)
         readable = {run_id: each for run_id, each in entries.items() if run_id in lines}
-        return Snapshot(readable, lines, tuple(folders), truncated=truncated)
+        return Snapshot(readable, lines, tuple(folders), truncated=truncated, unread=tuple(unread))
 
 
 def _differ(before: Mapping[str, Line], after: Mapping[str, Line]) -> bool:

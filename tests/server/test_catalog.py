@@ -70,6 +70,21 @@ def test_folder_that_is_not_ours_to_look_into_hides_nothing_else(scene, tmp_path
     assert scene(act) == ["mine"]
 
 
+def test_root_that_is_not_there_is_named_until_it_is(tmp_path):
+    folder = tmp_path / "mounted"
+
+    async def act():
+        with ThreadPoolExecutor(2) as pool:
+            catalog = Catalog(make_roots([str(folder), str(tmp_path)], "/"), pool=pool, depth=0, max_runs=100)
+            await catalog.scan()
+            before = catalog.snapshot.unread
+            fake_run(folder / "first", steps=1)
+            await catalog.scan()
+            return before, catalog.snapshot.unread
+
+    assert asyncio.run(act()) == (("mounted",), ())
+
+
 def test_run_that_is_deleted_while_its_edits_are_read_is_gone(scene, tmp_path, monkeypatch):
     fake_run(tmp_path / "run", steps=1)
     read, reading, go_on = module._read_lines, threading.Event(), threading.Event()

@@ -41,7 +41,7 @@ async def test_run_that_ended_before_its_first_step_has_none(tdbg_fetch, root):
 
 
 async def test_list_is_empty_without_runs(tdbg_fetch):
-    assert await tdbg_fetch("runs") == (200, {"runs": [], "truncated": False})
+    assert await tdbg_fetch("runs") == (200, {"runs": [], "truncated": False, "unread": []})
 
 
 async def test_detail_tells_what_the_run_says(tdbg_fetch, run_id):

@@ -158,6 +158,7 @@ export function host(over: Partial<IHost> = {}): IHost & { type: 'host' } {
 export class FakeServer implements ITdbgClient {
   list: IRunSummary[] = [summary()];
   isTruncated = false;
+  unread: ReadonlyArray<string> = [];
   tensorList: ITensorInfo[] = [tensor()];
   stepList: number[] = [0, 10, 20, 99];
   viewList: IViewInfo[] = [view()];
@@ -194,7 +195,8 @@ export class FakeServer implements ITdbgClient {
   runs(): Promise<IRunList> {
     return this._answer('runs', {
       runs: [...this.list],
-      truncated: this.isTruncated
+      truncated: this.isTruncated,
+      unread: this.unread
     });
   }
 

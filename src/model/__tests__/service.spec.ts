@@ -73,6 +73,9 @@ describe('TdbgService', () => {
     expect(asked).not.toHaveBeenCalled();
     server.list = [];
     expect(await service.isGone('a')).toBe(true);
+    server.unread = ['mounted']; // it may come back with that folder
+    expect(await service.isGone('a')).toBe(false);
+    server.unread = [];
     server.failure = notFound; // the whole extension is not there
     expect(await service.isGone('a')).toBe(false);
     server.failure = new TypeError('network');

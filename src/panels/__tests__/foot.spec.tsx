@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 import { FakeServer, FakeStream, settle } from '../../api/__tests__/fake';
 import { TdbgService } from '../../model/service';
-import { ViewFoot } from '../view/foot';
+import { ViewFoot, ViewOverlay } from '../view/foot';
 
 it('says why the picture is not the one that was asked for', async () => {
   const client = new FakeServer();
@@ -44,6 +44,30 @@ it('says why the picture is not the one that was asked for', async () => {
   expect(alert?.textContent).toBe('There is no scale like that.');
   expect(foot.node.textContent).not.toContain('All of it.');
   foot.dispose();
+  model.dispose();
+  service.dispose();
+});
+
+it('says that the folder of a run that is not found may not be there now', async () => {
+  const client = new FakeServer();
+  const service = new TdbgService({ client, stream: new FakeStream() });
+  const model = await service.figure('a', 'histogram', {});
+  const overlay = new ViewOverlay({
+    model,
+    service,
+    trans: nullTranslator.load('tdbg_lab')
+  });
+  await act(async () => {
+    Widget.attach(overlay, document.body);
+    model.run.setMissing();
+    await settle();
+  });
+  expect(overlay.node.textContent).toContain('choose another run');
+  await act(async () => service.runs.setAll([], { unread: ['mounted'] }));
+  expect(overlay.node.textContent).toContain(
+    'cannot read this folder of runs now: mounted'
+  );
+  await act(async () => overlay.dispose());
   model.dispose();
   service.dispose();
 });

@@ -117,16 +117,22 @@ function Job(props: IViewFootProps): JSX.Element | null {
 }
 
 function Overlay(props: IViewFootProps): JSX.Element | null {
-  const { model, trans } = props;
+  const { model, service, trans } = props;
   const { run } = model;
-  useSignals(model.changed, run.changed);
+  const { unread } = service.runs;
+  useSignals(model.changed, run.changed, service.runs.changed);
   if (model.figure) {
     return null;
   }
   if (run.state === 'missing') {
     return (
       <EmptyState title={missingRun(run, trans)}>
-        {trans.__('Close this panel, or choose another run.')}
+        {unread.length > 0 && !run.summary
+          ? trans.__(
+              'The server cannot read this folder of runs now: %1. If the run is there, its picture comes with the folder.',
+              unread.join(', ')
+            )
+          : trans.__('Close this panel, or choose another run.')}
       </EmptyState>
     );
   }

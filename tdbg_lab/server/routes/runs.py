@@ -22,7 +22,7 @@ class RunsHandler(TdbgHandler):
         snapshot = await self.services.catalog.fresh()
         runs = await self.in_thread(self.services.summaries.all)
         self.services.backfill.start()
-        self.answer({"runs": runs, "truncated": snapshot.truncated})
+        self.answer({"runs": runs, "truncated": snapshot.truncated, "unread": snapshot.unread})
 
 
 class RunHandler(TdbgHandler):
