@@ -56,3 +56,25 @@ it.each([true, false])(
     service.dispose();
   }
 );
+
+it('names a folder of runs that the server cannot read', async () => {
+  const client = new FakeServer();
+  const service = new TdbgService({ client, stream: new FakeStream() });
+  const body = new RunsBody({
+    service,
+    commands: new CommandRegistry(),
+    trans: nullTranslator.load('tdbg_lab')
+  });
+  const note = (): string =>
+    body.node.querySelector('.jp-TdbgRuns-note')?.textContent ?? '';
+  await act(async () => {
+    Widget.attach(body, document.body);
+    await service.refresh();
+    await settle();
+  });
+  expect(note()).toBe('');
+  await act(async () => service.runs.setAll([], { unread: ['mounted'] }));
+  expect(note()).toContain('TdbgApp.run_roots cannot be read now: mounted.');
+  await act(async () => body.dispose());
+  service.dispose();
+});

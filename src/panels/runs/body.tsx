@@ -119,6 +119,16 @@ function Runs(props: IRunsProps): JSX.Element {
           render={run => <RunRow {...props} run={run} />}
         />
       )}
+      {runs.unread.length > 0 && (
+        <p className="jp-TdbgRuns-note">
+          {trans._n(
+            "A folder of the server's setting TdbgApp.run_roots cannot be read now: %2. It is not there yet, or not mounted.",
+            "%1 folders of the server's setting TdbgApp.run_roots cannot be read now: %2. They are not there yet, or not mounted.",
+            runs.unread.length,
+            runs.unread.join(', ')
+          )}
+        </p>
+      )}
       {runs.isTruncated && (
         <p className="jp-TdbgRuns-note">
           {trans.__(
