@@ -84,4 +84,17 @@ def trajectory(attach: Attach) -> None:
     fit(attach, model, loss_of, adam(model, 1e-3))
 
 
-EQUATIONS = (density, oscillator, trajectory)
+def polynomial(attach: Attach) -> None:
+    """A sine by powers of x: the cube begins a hundred times too large, and comes down step by step."""
+    x = torch.linspace(-math.pi, math.pi, 500)
+    powers, wanted = torch.stack([x, x**2, x**3], 1), torch.sin(x)
+    model, criterion = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0, 1)), nn.MSELoss(reduction="sum")
+    nn.init.constant_(model[0].weight, 0.3)
+
+    def loss_of(_: int) -> torch.Tensor:
+        return criterion(model(powers), wanted)
+
+    fit(attach, model, loss_of, torch.optim.RMSprop(model.parameters(), 1e-3), loss=criterion, steps=500)
+
+
+EQUATIONS = (density, oscillator, trajectory, polynomial)

@@ -23,6 +23,8 @@ _HARDLY, _TOLD = 0.5, 0.3
 """Correlation up to which predictions hardly go with numbers; of classes, share of what chance leaves."""
 _SUMMED = 0.5
 """First loss, over the entropy times the samples, from which it is a sum over them and no mean."""
+_SOON = 2.0
+"""Times as many saved steps as there were so far, within which what falls is to have come down."""
 
 
 class Worse(NamedTuple):
@@ -65,6 +67,8 @@ def worse_than_nothing(run: RunView, loss: str, points: int, times: float) -> Wo
     sizes = told / wanted
     if not (float(sizes.min()) > times and float(going.max()) < _HARDLY):
         return None
+    if _comes_down_soon(sizes, len(facts_of(run, name, "prediction_size"))):
+        return None
     return Worse(
         f"is given predictions {np.median(sizes):.3g} times as large as the labels, with which they hardly "
         f"go (correlation {np.median(going):.2f}): to tell zero would be better",
@@ -74,6 +78,16 @@ def worse_than_nothing(run: RunView, loss: str, points: int, times: float) -> Wo
             "saved_steps_count": points,
         },
     )
+
+
+def _comes_down_soon(sizes: np.ndarray, passed: int) -> bool:
+    """Whether predictions become smaller at a pace that makes them as small as the labels before long.
+
+    So do those of a polynomial whose terms begin far apart, and which is learnt all the same.
+    """
+    half = len(sizes) // 2
+    pace = float(np.median(sizes[:half]) - np.median(sizes[-half:])) / (len(sizes) - half) if half else 0.0
+    return pace > 0 and float(np.median(sizes[-half:])) - 1.0 < _SOON * passed * pace
 
 
 def _of_classes(run: RunView, loss: str, name: str, points: int, times: float) -> Worse | None:

@@ -226,6 +226,15 @@ def test_a_loss_that_falls_and_is_worse_than_that_of_knowing_nothing_is_found(ma
     assert [found in one.message and one.step_first >= 100 for one in findings] == [True] * bool(found)
 
 
+@pytest.mark.parametrize(("least", "found"), [(0.0, False), (3.0, True)])
+def test_predictions_that_are_too_large_still_are_left_alone_while_they_come_down(made, least, found):
+    for step in range(200):
+        size = max(least, 6.0 - step / 40)
+        facts = {"kind": 7.0, **_APART, "prediction_size": size}
+        made.step(step, {"loss/x": size**2, **{f"check/loss/x/{name}": one for name, one in facts.items()}})
+    assert bool(made.check(LossNotDecreasing())[0]) is found
+
+
 def test_task_that_becomes_harder_again_and_again_is_left_alone(made: Made) -> None:
     """The loss jumps up, and comes down slowly."""
     write(made, lambda step: 0.3 + 2 * np.exp(-(step % 500) / 100), steps=2000)
