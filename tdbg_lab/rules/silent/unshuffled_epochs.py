@@ -26,6 +26,8 @@ _APART = 0.75
 batches in turn, real and made ones, are 4/7 at most."""
 _LEAST_SAMPLES = 8
 """Labels of a batch from which its range holds the middle of all labels, but for one chance in a hundred."""
+_LEAST_OF_A_CLASS = 4
+"""Labels of a batch from which it is no chance that all are of one class: a single one always is."""
 
 
 @rule("unshuffled_epochs", title="Same order each epoch")
@@ -79,6 +81,9 @@ class UnshuffledEpochs(BatchRule):
                 run.scalars(base + fact).values for fact in ("majority", "target_min", "target_max")
             )
             if not len(most) == len(least) == len(largest) or len(most) < self.batches:
+                continue
+            samples = run.scalars(base + "samples").values[-self.batches :]
+            if len(samples) and samples.min() < _LEAST_OF_A_CLASS:
                 continue
             pure = least[-2 * self.batches :][(least == largest)[-2 * self.batches :]]
             if float(np.median(most[-self.batches :])) < self.majority or len(np.unique(pure)) < self.classes:

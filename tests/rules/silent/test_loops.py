@@ -150,3 +150,13 @@ def test_data_sorted_by_class_are_found(tmp_path, rows_each, severity):
 
     found = run_rules(Sorted().run(tmp_path / "run"), ["unshuffled_epochs"])
     assert [one.severity for one in found if one.severity is not Severity.NOTICE] == severity
+
+
+def test_batches_of_one_row_tell_nothing_of_the_order(tmp_path):
+    class Single(Loop):
+        steps, save_every = 60, 2
+
+        def judge(self, told, wanted):
+            return self.loss(told[:1], wanted[:1])
+
+    assert run_rules(Single().run(tmp_path / "run"), ["unshuffled_epochs"]) == []
