@@ -117,6 +117,35 @@ def test_players_of_a_game_have_a_loss_each(attach):
         assert losses_of(handle.run, f"{LOSS}/{player}") == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("with_player", [False, True])
+def test_a_critic_that_is_trained_by_gradients_of_one_and_minus_one_loses_their_difference(
+    attach, with_player
+):
+    """As programs of Wasserstein GANs have it: ``real.backward(minus_one)``, ``made.backward(one)``."""
+    critic, optimizer = made()
+    player = nn.Linear(4, 4)
+    others = {"player": torch.optim.SGD(player.parameters(), lr=0.1)} if with_player else {}
+    one, losses = torch.tensor(1.0), []
+    with attach(
+        {"critic": critic, "player": player} if with_player else critic,
+        optimizer={"critic": optimizer, **others},
+    ) as handle:
+        for _ in range(3):
+            optimizer.zero_grad()
+            real = critic(batch()[0]).mean()
+            real.backward(-one)
+            faked = critic(player(batch()[0]).detach()).mean()
+            faked.backward(gradient=one)
+            optimizer.step()
+            losses.append(faked.item() - real.item())
+            for other in others.values():
+                other.zero_grad()
+                critic(player(batch()[0])).mean().backward(-one)
+                other.step()
+    name, passes = (f"{LOSS}/critic", 1) if with_player else (LOSS, 2)
+    assert losses_of(handle.run, name) == pytest.approx([loss / passes for loss in losses], rel=1e-5)
+
+
 def test_who_takes_turns_is_worked_out_again_when_an_optimizer_is_given_more(attach):
     """Two that move the same parameters have one loss, and no turns."""
     one, two = nn.Linear(4, 1), nn.Linear(4, 1)

@@ -152,7 +152,7 @@ class TorchFinder:
     last_active_ns = -1
     """Of no model of its own."""
 
-    def begin_backward(self, objective: torch.Tensor) -> None:
+    def begin_backward(self, objective: torch.Tensor, weight: Any) -> None:
         """Sessions record it."""
 
     def end_backward(self, *, own: bool) -> None:  # noqa: ARG002 - of a `Follower`

@@ -30,8 +30,11 @@ class Follower(Protocol):
     def last_active_ns(self) -> int:
         """When its training was seen last in this thread, by `time.perf_counter_ns`; -1 without one."""
 
-    def begin_backward(self, objective: torch.Tensor) -> None:
-        """``backward`` is called on a number in a thread that was last seen at this one's training."""
+    def begin_backward(self, objective: torch.Tensor, weight: Any) -> None:
+        """``backward`` is called on a number in a thread that was last seen at this one's training.
+
+        `weight` is the gradient that it is given to begin with, as in ``loss.backward(torch.tensor(-1.0))``.
+        """
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says whether `begin_backward` was called of it."""
@@ -59,7 +62,7 @@ def _telling(original: Callable[..., Any], followers: Listeners[Follower]) -> Ca
         if told and isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
             own = told[0] if len(told) == 1 else latest(told)
             if own is not None:
-                own.begin_backward(tensors)
+                own.begin_backward(tensors, args[0] if args else kwargs.get("grad_tensors"))
         original(tensors, *args, **kwargs)
         for follower in told:
             follower.end_backward(own=follower is own)

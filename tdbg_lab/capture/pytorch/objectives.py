@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.scaled import ScaledLosses
@@ -13,8 +15,6 @@ from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
-
-    import torch
 
     from tdbg_lab.capture.engine import Engine
 
@@ -123,17 +123,24 @@ class Objectives:
         only_own = self._own_visit == engine.visit != engine.last_loss_visit
         return not (only_own and self._trains_own is False)
 
-    def take(self, objective: torch.Tensor, *, several: bool) -> None:
-        """``backward`` is called on `objective`; `several` says whether there are several optimizers."""
+    def take(self, objective: torch.Tensor, weight: Any, *, several: bool) -> None:
+        """``backward`` is called on `objective`; `several` says whether there are several optimizers.
+
+        What is made small is the objective times `weight`: critics are trained by ``backward(minus_one)``.
+        """
         engine, seen = self._engine, self._seen
         if several and engine.recorder.mode is Mode.TRAIN:
-            self._hold(self._scaled.plain(objective), seen=seen)
+            self._hold(self._plain(objective, weight), seen=seen)
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
-            self._probes[_NAME].add(self._scaled.plain(objective))
+            self._probes[_NAME].add(self._plain(objective, weight))
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
+
+    def _plain(self, objective: torch.Tensor, weight: Any) -> torch.Tensor:
+        value = self._scaled.plain(objective)
+        return value * weight.detach() if isinstance(weight, torch.Tensor) else value
 
     def end_backward(self) -> None:
         """A backward is over, be it of this training or not."""

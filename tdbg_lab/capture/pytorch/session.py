@@ -393,7 +393,7 @@ class TorchSession:
         engine = self.engine
         return engine.last_active_ns if engine.open and engine.trains_here else -1
 
-    def begin_backward(self, objective: torch.Tensor) -> None:
+    def begin_backward(self, objective: torch.Tensor, weight: Any) -> None:
         """What is recorded of it, and that Python is free from now on."""
         engine = self.engine
         if engine.open:
@@ -401,10 +401,10 @@ class TorchSession:
                 engine.begin_backward()
             except Exception as error:  # noqa: BLE001
                 engine.guard.failed("backward", error)
-            self._take_objective(objective)
+            self._take_objective(objective, weight)
             engine.recorder.calm(now=True)
 
-    def _take_objective(self, objective: torch.Tensor) -> None:
+    def _take_objective(self, objective: torch.Tensor, weight: Any) -> None:
         """Record what ``backward`` is called on, where no loss is seen otherwise or optimizers take turns."""
         engine, watch = self.engine, self.watch
         objectives = watch.objectives
@@ -418,7 +418,7 @@ class TorchSession:
         for hook in self._losses:
             if hook.compiled:
                 return  # their values, which are seen on saved steps only, stay the one series
-        engine.guard.run("loss/objective", objectives.take, objective, several=several)
+        engine.guard.run("loss/objective", objectives.take, objective, weight, several=several)
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
