@@ -302,7 +302,7 @@ class LossNotDecreasing(Rule):
         rise = float(last.mean()) / trend.start if trend.start > 0 else 1.0
         since = values[int(np.flatnonzero(values <= limit)[-1]) + 1 :]
         if (
-            _comes_down(since[-max(len(last), len(since) // 2) :])
+            _comes_down(since[-max(len(last), 3 * len(since) // 4) :])
             or targets_explain(run, name, rise)
             or keeps_labels(run, name)
         ):

@@ -241,6 +241,19 @@ def test_task_that_becomes_harder_again_and_again_is_left_alone(made: Made) -> N
     assert made.check(LossNotDecreasing())[0] == []
 
 
+def test_loss_that_comes_down_again_ever_more_slowly_is_left_alone(made: Made) -> None:
+    """Another task from step 376 on, and a penalty that holds what was learnt of the first one."""
+
+    def loss(step: float) -> float:
+        passed = step - 376
+        if passed < 0:
+            return 0.4 + 1.9 * np.exp(-step / 120)
+        return 1.2 - 0.003 * passed + 2.2 * np.exp(-passed / 15)
+
+    write(made, loss, steps=500, noise=0.15)
+    assert made.check(LossNotDecreasing())[0] == []
+
+
 def test_small_fall_that_noise_hides_is_no_stuck_loss(made: Made) -> None:
     write(made, lambda step: 1.2 - 0.15 * (1 - np.exp(-step / 300)), steps=1500, noise=0.1)
     assert made.check(LossNotDecreasing())[0] == []
