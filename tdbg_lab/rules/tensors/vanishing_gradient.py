@@ -32,7 +32,7 @@ _LEAST_SCALE = 0.01
 """Size of weights over the median of all, below which their strength is no measure for others: that of a part
 which begins at zero on purpose is boundless."""
 _ASKING = re.compile(
-    r"(?:^|[._])(?:(?:q|k|query|key)(?:_?(?:proj|lin|linear|layer|dense))?|wq|wk|to_q|to_k)\.weight$"
+    r"(?:^|[._/])(?:(?:q|k|query|key)(?:_?(?:proj|lin|linear|layer|dense))?|wq|wk|to_q|to_k)[./](?:weight|kernel)$"
 )
 """Projections of queries and keys, by the names that libraries of transformers give them."""
 
@@ -237,7 +237,7 @@ def _strengths(
     Gradients that are not finite do not count; |w| is 1 where it is not known.
     """
     block = frame.block
-    rows = frame.layout.matrices(Kind.GRADIENT)
+    rows = _of_weights(frame.layout)
     count = block.count[rows]
     sound = (block.finite_count[rows] == count) & (count > 0)
     if not sound.all():
@@ -259,7 +259,17 @@ def _players(frame: Frame, rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 @remembered
+def _of_weights(layout: Layout) -> NDArray[np.int64]:
+    """Rows of the gradients of weights with two or more dimensions, in order.
+
+    Biases of attention in Keras have an axis for heads: they begin at zero, and those of keys get nothing.
+    """
+    rows = layout.matrices(Kind.GRADIENT)
+    return rows[[not layout.keys[row].name.endswith("/bias") for row in rows.tolist()]]
+
+
+@remembered
 def _weights_of(layout: Layout, weights: Layout) -> NDArray[np.int64]:
     """Row of the weight that each gradient with two or more dimensions belongs to; -1 where there is none."""
-    names = [layout.keys[row].name.removeprefix("gradient/") for row in layout.matrices(Kind.GRADIENT)]
+    names = [layout.keys[row].name.removeprefix("gradient/") for row in _of_weights(layout)]
     return np.array([weights.index.get(name, -1) for name in names], np.int64)

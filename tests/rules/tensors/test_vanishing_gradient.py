@@ -145,6 +145,23 @@ def test_queries_and_keys_are_left_alone_while_a_layer_before_them_has_a_gradien
     assert [one.evidence["layers_count"] for one in findings] == ([] if early == 1.0 else [3])
 
 
+@pytest.mark.parametrize("early", [1.0, 1e-6])
+def test_so_are_those_of_keras_whose_biases_have_an_axis_for_the_heads(made: Made, early: float) -> None:
+    weight = np.random.default_rng(0).normal(size=(8, 8))
+    names = {"embed/embeddings": early, "mha/query/kernel": 1e-6, "mha/key/kernel": 1e-6, "dense/kernel": 1.0}
+    biases = {
+        "mha/key/bias": 1e-12,
+        "mha/value/bias": 10.0,
+    }  # the second begins at zero: it is strong beyond measure
+    for step in range(40):
+        noise = np.random.default_rng(step).normal(size=(8, 8))
+        tensors = dict.fromkeys(names, weight) | dict.fromkeys(biases, 0.01 * weight)
+        tensors |= {f"gradient/{name}": noise * factor for name, factor in (names | biases).items()}
+        made.step(step, tensors | {"loss/x": 2.3 + noise[0, 0] * 0.01})
+    findings, _ = made.check(VanishingGradient())
+    assert [one.evidence["layers_count"] for one in findings] == ([] if early == 1.0 else [3])
+
+
 @pytest.mark.parametrize(("early", "found"), [(1e-6, False), (1e-12, True)], ids=["small", "vanished"])
 def test_a_policy_is_compared_with_itself_and_not_with_its_critic(
     made: Made, early: float, *, found: bool
