@@ -528,14 +528,19 @@ def few_rows(attach: Attach) -> None:
     fit(attach, model, lambda _: criterion(model(x[:20]), y[:20]), loss=criterion)
 
 
-def game(attach: Attach, optimizers: tuple[str, str] = ("made", "told")) -> None:
+def game(
+    attach: Attach,
+    optimizers: tuple[str, str] = ("made", "told"),
+    made: nn.Module | None = None,
+    after: Callable[[int], object] = lambda step: None,
+) -> None:
     """Two nets against each other: one's loss is the other's gain."""
-    made, told = mlp(4, 2, 24), mlp(2, 1, 24, nn.ELU)
+    made, told = made or mlp(4, 2, 24), mlp(2, 1, 24, nn.ELU)
     slow, fast = (torch.optim.Adam(one.parameters(), 1e-3, betas=(0.5, 0.9)) for one in (made, told))
     criterion = nn.BCEWithLogitsLoss()
     named = dict(zip(optimizers, (slow, fast), strict=True))
     with attach({"made": made, "told": told}, optimizer=named, loss=criterion):
-        for _ in range(STEPS):
+        for step in range(STEPS):
             real = torch.randn(64, 2) * torch.tensor([1.0, 0.2]) + torch.tensor([2.0, 0.0])
             fake = made(torch.randn(64, 4))
             fast.zero_grad()
@@ -545,6 +550,20 @@ def game(attach: Attach, optimizers: tuple[str, str] = ("made", "told")) -> None
             slow.zero_grad()
             criterion(told(fake), torch.ones(64, 1)).backward()
             slow.step()
+            after(step)
+
+
+def game_that_is_looked_at(attach: Attach) -> None:
+    """What it makes of the same numbers is shown now and then, in train mode, as programs of GANs do."""
+    made = nn.Sequential(nn.Linear(4, 24), nn.BatchNorm1d(24), nn.ReLU(), nn.Linear(24, 2))
+    numbers = torch.randn(16, 4)
+
+    def show(step: int) -> None:
+        if step % 30 == 29:
+            with torch.no_grad():
+                made(numbers)
+
+    game(attach, made=made, after=show)
 
 
 def game_of_other_names(attach: Attach) -> None:
@@ -718,6 +737,6 @@ WAYS = (
     metric_learning, self_distillation, contrastive, annealed_divergence, noise_prediction,
     mixture_of_experts, sparse_embeddings, adversarial, large_batch, cyclic_rate, one_cycle, smoothed_labels,
     focal, connectionist, quantiles, counts, survival, heavy_tails, far_targets, followed, parity,
-    tuned_gently, thawed, few_rows, game, game_of_other_names, distillation,
+    tuned_gently, thawed, few_rows, game, game_of_other_names, game_that_is_looked_at, distillation,
     scaled_from_zero, next_token, several_tasks, ranking, signs_only, energy, frozen_addition,
 )  # fmt: skip

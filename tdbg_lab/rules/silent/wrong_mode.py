@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tdbg_lab.records import Severity, ViewRef
+from tdbg_lab.rules.losses.state import is_game
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.silent.loop import LoopRule, fact, facts_below
 
@@ -22,7 +23,8 @@ class EvaluationInTrainMode(LoopRule):
     """The model is evaluated while its dropout or batch normalisation still behave as in training.
 
     Seen by a forward pass without gradients (``torch.no_grad``) in train mode, or by a part that trains
-    while its model evaluates. The results are noisy, and evaluation data move running statistics.
+    while its model evaluates. The results are noisy, and evaluation data move running statistics. In a game
+    it is a notice: programs of GANs show what is made of the same numbers so, and it costs them nothing.
     """
 
     passes: int = 1
@@ -49,9 +51,11 @@ class EvaluationInTrainMode(LoopRule):
             text = f"{parts[0]} was in train mode while its model was evaluated."
         else:
             text = f"The model was evaluated in train mode: its {layers} were active without gradients."
+        shown = not parts and is_game(run)
         return self.finding(
             step,
             text,
+            severity=Severity.NOTICE if shown else Severity.WARNING,
             tensor=f"activation/{parts[0]}" if parts else "",
             evidence={
                 "passes_in_train_mode_count": passes,
