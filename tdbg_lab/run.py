@@ -280,7 +280,7 @@ class Run(Requests):
                 return Tensor(self._reader, names.keys[names.ids[name]])
             if name in self._reader.raw.names():
                 return Tensor(self._reader, TensorKey(name, Kind.CUSTOM))
-            known = [*names.ids, *self._reader.raw.names()]
+            known = [*names.meant_by(str(name)), *self._reader.raw.names()]
         hint = did_you_mean(str(name), known, most=3)
         raise NotFoundError(f"There is no tensor {str(name)[:200]!r} in run {self.info.name}.{hint}")
 

@@ -159,6 +159,11 @@ class Names:
         self.ids: dict[str, int] = {}
         self._described: dict[bytes, NDArray[np.int64]] = {}
 
+    def meant_by(self, name: str) -> list[str]:
+        """Names that somebody may have meant by an unknown one; facts for rules if it begins like theirs."""
+        facts = name.startswith("check/")
+        return [key.name for key in self.keys if facts or key.kind is not Kind.CHECK]
+
     def seen(self, ids: NDArray[np.int64], modes: int) -> None:
         """The tensors `ids` have rows in `modes`."""
         for i in ids.tolist():

@@ -286,7 +286,7 @@ class Reader:
         ids = self.state.names.ids
         for name in names:
             if name not in ids:
-                hint = did_you_mean(name, ids, most=3)
+                hint = did_you_mean(name, self.state.names.meant_by(name), most=3)
                 raise NotFoundError(f"There is no tensor {name[:200]!r} in this run.{hint}")
         first, last = steps if steps is not None else (None, None)
         return Query(

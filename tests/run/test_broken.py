@@ -12,6 +12,7 @@ from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store import RunFolder
 from tdbg_lab.testing import fake_run
+from tests.rules.made import Made
 
 GARBAGE = {
     "stats-000005.arrows": b"garbage " * 50,
@@ -138,6 +139,18 @@ def test_what_a_run_says_of_itself_counts_its_tensors_by_name(tmp_path):
     assert repr(run) == f"<Run run: finished, {len(run.tensor_names())} tensors, step 2>"
     with pytest.raises(NotFoundError, match="There is no tensor '3'"):
         run.tensor(3)
+
+
+def test_facts_for_rules_are_not_offered_for_a_name_that_is_none_of_theirs(tmp_path):
+    made = Made(tmp_path / "run")
+    made.step(0, {"loss/x": 1.0, "check/x": 1.0})
+    made.end()
+    run = open_run(tmp_path / "run")
+    for ask in (run.tensor, run.scalars):
+        with pytest.raises(NotFoundError, match=r"Did you mean 'loss/x'\?$"):
+            ask("x")
+        with pytest.raises(NotFoundError, match="Did you mean 'check/x'"):
+            ask("check/xx")
 
 
 def test_a_name_that_is_nearly_one_of_the_run_is_answered_with_it(tmp_path):
