@@ -247,12 +247,14 @@ class Run(Requests):
         return [key.name for key in keys if here is None or key.name in here]
 
     def steps(self, *, mode: Mode | str | None = None, tensor: str | None = None) -> NDArray[np.int64]:
-        """Steps with rows, ascending, shape ``(S,)``.
+        """Steps with rows, ascending, shape ``(S,)``, int64; of train mode, if there is any, or of `mode`.
 
         Raises
         ------
         NotFoundError
             If there is no such tensor.
+        ConfigError
+            If there is no such mode.
         """
         code = self._reader.code(mode, tensor)
         if tensor is not None:
@@ -285,12 +287,14 @@ class Run(Requests):
         raise NotFoundError(f"There is no tensor {str(name)[:200]!r} in run {self.info.name}.{hint}")
 
     def scalars(self, name: str, *, mode: Mode | str | None = None, rank: int | None = None) -> Series:
-        """A scalar over steps.
+        """A scalar over steps; of a tensor with more elements, its mean.
 
         Raises
         ------
         NotFoundError
             If there is no such tensor.
+        ConfigError
+            If there is no such mode.
         """
         code = self._reader.code(mode, name)
         part = self._reader.part([name], code, needed(["value", "time_ns"]), rank=rank)
@@ -319,7 +323,7 @@ class Run(Requests):
         NotFoundError
             If there is no such tensor.
         ConfigError
-            If there is no such column.
+            If there is no such column or mode.
         """
         names = [names] if isinstance(names, str) else list(names)
         columns = [columns] if isinstance(columns, str) else list(columns)
@@ -334,7 +338,13 @@ class Run(Requests):
         mode: Mode | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Statistics of all tensors that match, in all modes unless one is given, as `stats`."""
+        """Statistics of all tensors that match, in all modes unless one is given, as `stats`.
+
+        Raises
+        ------
+        ConfigError
+            If `regex` is not a regular expression, or there is no such kind, mode or column.
+        """
         import pandas as pd
 
         wanted = list(_DEFAULT_COLUMNS if columns is None else columns)
@@ -372,7 +382,11 @@ class Run(Requests):
     def spans(
         self, *, start_ns: int | None = None, end_ns: int | None = None, phases: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """Spans that start between, by start: columns of the spans table and ``rank``."""
+        """Spans that start between, by start.
+
+        Columns: ``name``, ``phase``, ``start_ns`` (ns since 1970), ``duration_ns``, ``step`` (-1: not known),
+        ``device``, ``thread`` and ``rank``.
+        """
         return _only(self._reader.events("spans", start_ns, end_ns), phase=phases)
 
     def samples(
@@ -383,7 +397,10 @@ class Run(Requests):
         start_ns: int | None = None,
         end_ns: int | None = None,
     ) -> pd.DataFrame:
-        """Samples of system metrics, by time: ``time_ns``, ``metric``, ``device``, ``value``, ``rank``."""
+        """Samples of system metrics, by time.
+
+        Columns: ``time_ns`` (ns since 1970), ``metric``, ``device``, ``value`` (in its unit), ``rank``.
+        """
         return _only(self._reader.events("system", start_ns, end_ns), metric=metrics, device=devices)
 
     def sample_series(

@@ -125,6 +125,8 @@ def attach(
         There is no rule of a name that was given.
     CaptureError
         The model, loss or optimizer cannot be attached to; or another rank did not make the run.
+    ConflictError
+        There is such a run already, and `if_exists` is ``"error"``.
     StoreError
         The run directory cannot be made, or an object store refuses it.
     MissingDependencyError

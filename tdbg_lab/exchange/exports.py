@@ -90,7 +90,7 @@ def export(
     ConflictError
         Something is there already.
     NotFoundError
-        There is no run.
+        There is no run, or it holds nothing of that: ``safetensors`` needs raw values.
     StoreError
         It cannot be written.
     """
