@@ -50,7 +50,7 @@ class EvaluationInTrainMode(LoopRule):
         if parts:
             text = f"{parts[0]} was in train mode while its model was evaluated."
         else:
-            text = f"The model was evaluated in train mode: its {layers} were active without gradients."
+            text = f"The model was evaluated in train mode: its {layers} behaved as in training."
         shown = not parts and is_game(run)
         return self.finding(
             step,
