@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.actions.base import Action
 from tdbg_lab.actions.message import body_of
-from tdbg_lab.errors import TdbgError
+from tdbg_lab.errors import ConfigError, TdbgError
+from tdbg_lab.store.jsonable import jsonable
 
 if TYPE_CHECKING:
     from tdbg_lab.actions.base import ActionContext
@@ -36,6 +37,13 @@ class RunCallable(Action):
 
     function: Callable[[Finding, ActionContext], Any]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.function):
+            raise ConfigError(
+                f"function of RunCallable is a {type(self.function).__name__}; expected a function."
+            )
+
     def perform(self, finding: Finding, context: ActionContext) -> None:
         """Call the function; its result is not used."""
         self.function(finding, context)
@@ -55,6 +63,14 @@ class RunCommand(Action):
     timeout_s: float = 30.0
     """After this time the command and what it started is ended and counts as failed, s."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        command: object = self.command
+        if not isinstance(command, str) or not command.strip() or "\0" in command:
+            raise ConfigError(
+                f"command of RunCommand is {str(command)[:80]!r}; expected a line for the shell."
+            )
+
     def perform(self, finding: Finding, context: ActionContext) -> None:
         """Run it and wait; raises `CommandError` with the end of its output when it fails."""
         facts = {
@@ -64,7 +80,7 @@ class RunCommand(Action):
             "TDBG_STEP": str(finding.step_last),
             "TDBG_MESSAGE": finding.message,
             "TDBG_RUN": str(context.run_path),
-            "TDBG_EVIDENCE": json.dumps(dict(finding.evidence), default=str),
+            "TDBG_EVIDENCE": json.dumps(jsonable(finding.evidence), allow_nan=False),
         }
         process = subprocess.Popen(  # noqa: S602 - the user's own command, from the user's own process
             self.command,

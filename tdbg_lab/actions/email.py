@@ -7,11 +7,12 @@ import ssl
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tdbg_lab.actions.base import Message
 from tdbg_lab.actions.message import body_of, title_of
 from tdbg_lab.actions.notify import NotifyError
+from tdbg_lab.actions.texts import texts
 from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,24 +54,29 @@ class Email(Message):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: Any = self.to
-        object.__setattr__(self, "to", (given,) if isinstance(given, str) else tuple(given))
+        object.__setattr__(self, "to", texts(self.to, "to of Email", "an address, or several"))
         for address in (*self.to, *((self.sender,) if self.sender else ())):
             _check_address(address)
         if not self.to:
             raise ConfigError("Email has no one to go to: give to='me@example.org'.")
-        if self.security not in _PORTS:
+        if self.security not in tuple(_PORTS):  # by comparing: what is given may be of any type
             raise ConfigError(f"security of Email is {self.security!r}; expected {', '.join(_PORTS)}.")
+        for name in ("user", "password"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(
+                    f"{name} of Email is not a text; leave it out where the server asks for none."
+                )
         if self.password and self.security == "none":
             raise ConfigError("Email would send the password in the clear: use security='starttls' or 'tls'.")
         self._place()
 
     def _place(self) -> tuple[str, int]:
-        host, colon, port = (
-            self.server.rpartition(":") if self.server.count(":") == 1 else (self.server, "", "")
-        )
-        if not host or any(one.isspace() or one == "/" for one in host) or (colon and not port.isdecimal()):
-            raise ConfigError(f"server of Email is {self.server!r}; expected a host, or host:port.")
+        given: object = self.server
+        text = given if isinstance(given, str) else ""
+        host, colon, port = text.rpartition(":") if text.count(":") == 1 else (text, "", "")
+        is_port = port.isdecimal() and 0 < int(port[:8]) < 2**16
+        if not host or any(one.isspace() or one == "/" for one in host) or (colon and not is_port):
+            raise ConfigError(f"server of Email is {given!r}; expected a host, or host:port.")
         return host, int(port) if colon else _PORTS[self.security]
 
     def perform(self, finding: Finding, context: ActionContext) -> None:

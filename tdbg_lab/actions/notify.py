@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.actions.base import Message
 from tdbg_lab.actions.message import body_of, title_of
+from tdbg_lab.actions.texts import texts
 from tdbg_lab.errors import ConfigError, MissingDependencyError, TdbgError
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ class Notify(Message):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: Any = self.urls
-        object.__setattr__(self, "urls", (given,) if isinstance(given, str) else tuple(given))
+        object.__setattr__(self, "urls", texts(self.urls, "urls of Notify", "a URL, or several"))
         if not self.urls:
             raise ConfigError("Notify has no urls: give at least one, like 'slack://token/#channel'.")
         self._courier()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tdbg_lab.actions.texts import texts
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.records import Severity
 
@@ -69,9 +70,7 @@ class Pattern:
             raise ConfigError(
                 f"within_steps of a Pattern is {within!r}; expected a number of steps, or None."
             )
-        given: Any = self.all_of
-        names = (given,) if isinstance(given, str) else tuple(given)
-        object.__setattr__(self, "all_of", names)
+        object.__setattr__(self, "all_of", texts(self.all_of, "all_of of a Pattern", "names of rules"))
 
     def fits(self, finding: Finding) -> bool:
         """Whether a finding is one that counts."""

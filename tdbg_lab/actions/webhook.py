@@ -6,7 +6,7 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Mapping  # noqa: TC003 - a field's type, read by tools
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from tdbg_lab.actions.base import Message
 from tdbg_lab.actions.message import body_of, title_of
 from tdbg_lab.actions.notify import NotifyError
 from tdbg_lab.errors import ConfigError
+from tdbg_lab.store.jsonable import jsonable
 
 if TYPE_CHECKING:
     from tdbg_lab.actions.base import ActionContext
@@ -36,11 +37,12 @@ class Webhook(Message):
 
     The body is JSON: ``{"title", "text", "run": {"name", "path"}, "finding": {"rule", "severity",
     "step_first", "step_last", "message", "tensor", "module", "evidence", "advice", "fix", "id", ...}}``.
+    Numbers that JSON does not know are ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
 
     Raises
     ------
     ConfigError
-        It is not an ``http://`` or ``https://`` URL.
+        It is not an ``http://`` or ``https://`` URL, or a header is wrong.
     """
 
     url: str = field(repr=False)
@@ -51,11 +53,13 @@ class Webhook(Message):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: Any = self.url
-        parts = urlsplit(given) if isinstance(given, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _is_web_address(self.url):
             raise ConfigError("url of Webhook is not a URL that begins with http:// or https://.")
-        headers: dict[Any, Any] = dict(self.headers)
+        headers: Any = self.headers
+        if not isinstance(headers, Mapping):
+            raise ConfigError(
+                f"headers of Webhook is a {type(headers).__name__}; expected names with values."
+            )
         for name, value in headers.items():
             if not all(isinstance(one, str) and one.isprintable() for one in (name, value)):
                 raise ConfigError(f"header {str(name)[:40]!r} of Webhook is not text of one line.")
@@ -64,7 +68,7 @@ class Webhook(Message):
         """Post it; raises `NotifyError` unless the answer is 2xx."""
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             self.url,
-            data=json.dumps(_body(finding, context), default=str).encode(),
+            data=json.dumps(jsonable(_body(finding, context)), allow_nan=False).encode(),
             headers={"Content-Type": "application/json", "User-Agent": "tdbg-lab", **self.headers},
             method="POST",
         )
@@ -77,6 +81,15 @@ class Webhook(Message):
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or type(error).__name__
             raise NotifyError(f"The webhook cannot be reached: {reason}.") from None
+
+
+def _is_web_address(url: object) -> bool:
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        _ = parts and parts.port  # read to be checked: a wrong one raises
+    except ValueError:
+        return False
+    return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _body(finding: Finding, context: ActionContext) -> dict[str, Any]:

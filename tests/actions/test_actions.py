@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import json
+import math
 import os
 import socket
 import ssl
@@ -116,7 +117,8 @@ def webhook() -> Iterator[tuple[list[dict[str, Any]], int, list[int]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            text = self.rfile.read(int(self.headers["Content-Length"]))
+            posted.append(json.loads(text, parse_constant=pytest.fail))
             self.send_response(status[0])
             self.end_headers()
 
@@ -254,7 +256,13 @@ def test_mail_to_nobody_there_says_so(context: ActionContext) -> None:
         ({"to": "me"}, "'me' is not an e-mail address"),
         ({"to": "me@example.org\nBcc: all@example.org"}, "is not an e-mail address"),
         ({"to": ()}, "no one to go to"),
+        ({"to": None}, "to of Email is None; expected an address, or several"),
         ({"to": "me@example.org", "server": "http://host"}, "expected a host, or host:port"),
+        ({"to": "me@example.org", "server": "host:99999"}, "expected a host, or host:port"),
+        ({"to": "me@example.org", "server": None}, "server of Email is None; expected a host"),
+        ({"to": "me@example.org", "user": 5}, "user of Email is not a text"),
+        ({"to": "me@example.org", "password": None}, "password of Email is not a text"),
+        ({"to": "me@example.org", "security": ["tls"]}, "expected starttls, tls, none"),
         ({"to": "me@example.org", "security": "none", "password": "x"}, "in the clear"),
         ({"to": "me@example.org", "cooldown_s": -1}, "cooldown_s of Email is -1; expected seconds"),
         ({"to": "me@example.org", "when": "critical"}, "when of Email is a str; expected a Pattern"),
@@ -285,10 +293,26 @@ def test_webhook_that_does_not_accept_is_an_error_without_the_url(webhook, statu
     assert "secret" not in f"{error.value} {action!r}"
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "example.org", "", None])
+def test_webhook_gets_json_also_of_numbers_that_json_does_not_know(webhook, context: ActionContext) -> None:
+    posted, port, _ = webhook
+    finding = replace(FINDING, evidence={"loss": math.nan, "least": -math.inf, "share": 0.5})
+    Webhook(f"http://127.0.0.1:{port}/hook").perform(finding, context)
+    assert posted[0]["finding"]["evidence"] == {"loss": "NaN", "least": "-Infinity", "share": 0.5}
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "example.org", "", None, "http://[::1", "http://host:99999/hook"]
+)
 def test_webhook_to_what_is_no_web_address_is_a_wrong_setting(url: Any) -> None:
     with pytest.raises(ConfigError, match="http"):
         Webhook(url)
+
+
+def test_headers_of_a_webhook_are_names_with_values() -> None:
+    headers: Any = "Authorization: Bearer x"
+    with pytest.raises(ConfigError, match="headers of Webhook is a str") as error:
+        Webhook("https://example.org", headers=headers)
+    assert "Bearer" not in str(error.value)
 
 
 def test_change_of_a_setting_is_asked_for_with_the_finding_behind_it(context: ActionContext) -> None:
@@ -334,6 +358,27 @@ def test_command_gets_the_finding_by_environment_and_input_only(context: ActionC
     assert first == f"dead_relu|90|{FINDING.message}"
     assert "- Lower the learning rate." in rest
     assert not (context.run_path / "hacked").exists()
+
+
+def test_command_gets_evidence_as_json_whatever_the_numbers_are(context: ActionContext) -> None:
+    out = context.run_path / "evidence.json"
+    finding = replace(FINDING, evidence={"loss": math.nan})
+    RunCommand(command=f'printf "%s" "$TDBG_EVIDENCE" > {out}').perform(finding, context)
+    assert out.read_text() == '{"loss": "NaN"}'
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: RunCommand(command=None), "command of RunCommand is 'None'; expected a line for the shell"),
+        (lambda: RunCommand(command=" "), "command of RunCommand is ' '"),
+        (lambda: RunCallable(function="notify"), "function of RunCallable is a str; expected a function"),
+        (lambda: Notify(None), "urls of Notify is None; expected a URL, or several"),
+    ],
+)
+def test_action_without_what_it_is_to_do_is_a_wrong_setting_at_once(make: Any, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        make()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names of files are Unicode there")

@@ -43,6 +43,7 @@ def test_pattern_is_met_by_what_it_says(pattern: Pattern, findings: list[Finding
         ({"rule": "("}, "rule of a Pattern is not a regular expression"),
         ({"count": 0}, "count of a Pattern is 0; expected a whole number, at least 1."),
         ({"within_steps": -1}, "within_steps of a Pattern is -1"),
+        ({"all_of": 5}, "all_of of a Pattern is 5; expected names of rules"),
     ],
 )
 def test_pattern_that_makes_no_sense_is_told(given, sentence: str) -> None:
