@@ -8,13 +8,25 @@ import time
 import uuid
 from collections.abc import Mapping  # noqa: TC003 - a field's type, read by tools
 from dataclasses import dataclass, field
+from heapq import nlargest
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
-from tdbg_lab.store.layout import entries, make_subfolder, read_json, subfolder, write_json
+from tdbg_lab.store.layout import (
+    CLOCK_GRAIN_NS,
+    entries,
+    make_subfolder,
+    modified_ns,
+    read_json,
+    subfolder,
+    write_json,
+)
 from tdbg_lab.store.limits import MAX_NAME_CHARS, MAX_REQUESTS, MAX_TEXT_CHARS
 from tdbg_lab.store.source import is_foreign
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 CONTROL = "control"
 """The folder of requests in a run directory."""
@@ -90,19 +102,28 @@ def request(
 
 
 def requests(run_path: str | Path) -> list[Request]:
-    """All requests, oldest first; what cannot be read is left out."""
-    found: list[Request] = []
-    directory = subfolder(Path(run_path), CONTROL)
-    if directory is None:
-        return []
-    for entry in entries(directory):
-        identity, dot, ending = entry.name.partition(".")
-        if dot and ending == "json" and _ID.fullmatch(identity) and len(found) < MAX_REQUESTS:
-            try:
-                found.append(_parse(identity, read_json(Path(entry.path), _MAX_FILE_BYTES)))
-            except (OSError, ValueError):
-                continue
+    """The latest `MAX_REQUESTS` requests, oldest first; what cannot be read is left out."""
+    found = [request for path in _files(Path(run_path)) if (request := _read(path)) is not None]
     return sorted(found, key=lambda request: (request.created_ns, request.id))
+
+
+def _files(run_path: Path, *, without: Container[str] = ()) -> list[Path]:
+    """Files of the latest `MAX_REQUESTS` requests; those of the ids in `without` are left out."""
+    directory = subfolder(run_path, CONTROL)
+    found = []
+    for entry in entries(directory) if directory is not None else ():
+        identity, _, ending = entry.name.partition(".")
+        if ending == "json" and _ID.fullmatch(identity) and identity not in without:
+            found.append(Path(entry.path))
+    return nlargest(MAX_REQUESTS, found, modified_ns) if len(found) > MAX_REQUESTS else found
+
+
+def _read(path: Path) -> Request | None:
+    """A request; None when it cannot be read."""
+    try:
+        return _parse(path.stem, read_json(path, _MAX_FILE_BYTES))
+    except (OSError, ValueError):
+        return None
 
 
 def pending(run_path: str | Path) -> list[Request]:
@@ -111,11 +132,16 @@ def pending(run_path: str | Path) -> list[Request]:
 
 
 class ControlPoll:
-    """Pending requests for one `stat` a call while nothing changes."""
+    """Pending requests for one `stat` a call while nothing changes.
+
+    What was answered stays so: a run that is asked for something every minute reads what is new only.
+    """
 
     def __init__(self, run_path: str | Path) -> None:
         self._path = Path(run_path)
         self._seen: int | None = None
+        self._look_until_s = 0.0
+        self._answered: set[str] = set()
         self._pending: list[Request] = []
 
     def __call__(self) -> list[Request]:
@@ -124,11 +150,24 @@ class ControlPoll:
             changed_ns = (self._path / CONTROL).lstat().st_mtime_ns
         except OSError:  # nobody asked anything yet
             return []
-        # A change within the clock's grain of the last look would go unseen: look again for a while.
-        if changed_ns != self._seen or time.time_ns() - changed_ns < 10**8:
+        now_s = time.monotonic()
+        if changed_ns != self._seen:
             self._seen = changed_ns
-            self._pending = pending(self._path)
+            # A change within the clock's grain of this one would go unseen: look again for a while.
+            self._look_until_s = now_s + CLOCK_GRAIN_NS / 1e9
+        elif now_s > self._look_until_s:
+            return self._pending
+        self._pending = self._look()
         return self._pending
+
+    def _look(self) -> list[Request]:
+        found = [
+            one for path in _files(self._path, without=self._answered) if (one := _read(path)) is not None
+        ]
+        self._answered.update(one.id for one in found if one.state != "pending")
+        return sorted(
+            (one for one in found if one.state == "pending"), key=lambda one: (one.created_ns, one.id)
+        )
 
 
 def answer(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
 from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
 from tdbg_lab.run import open_run
 from tdbg_lab.store import ControlPoll, answer, create_run, pending, request, requests
+from tdbg_lab.store.layout import CLOCK_GRAIN_NS
+from tdbg_lab.store.limits import MAX_REQUESTS
 
 
 @pytest.fixture
@@ -28,18 +31,57 @@ def test_request_is_pending_until_it_is_answered(path):
     assert found.answered_ns >= found.created_ns
 
 
-def test_poll_sees_a_request_and_looks_only_when_something_changed(path, monkeypatch):
-    from tdbg_lab.store import control
-
+@pytest.mark.parametrize("changed_s", [10**9, 4 * 10**9], ids=["past", "future"])
+def test_poll_sees_a_request_and_looks_only_when_something_changed(path, changed_s):
+    """Whatever the clock says meanwhile: it may have been set back."""
     poll = ControlPoll(path)
     assert poll() == []
-    request(path, "stop")
-    assert len(poll()) == 1
-    old = 10**18
-    os.utime(path / "control", ns=(old, old))
-    assert len(poll()) == 1
-    monkeypatch.setattr(control, "pending", lambda _: pytest.fail("looked though nothing changed"))
-    assert len(poll()) == 1
+    identity = request(path, "stop")
+    assert [one.id for one in poll()] == [identity]
+    os.utime(path / "control", (changed_s, changed_s))
+    assert [one.id for one in poll()] == [identity]
+    time.sleep(2 * CLOCK_GRAIN_NS / 1e9)
+    (path / "control" / f"{identity}.json").write_text("{}")  # the folder does not change by that
+    assert [one.id for one in poll()] == [identity], "looked though nothing changed"
+    request(path, "profile")
+    assert [one.kind for one in poll()] == ["profile"]
+
+
+def test_poll_hears_a_request_after_thousands_were_answered(path):
+    poll = ControlPoll(path)
+    _answered(path, MAX_REQUESTS + 500)
+    for kind in ("stop", "set", "profile"):
+        identity = request(path, kind)
+        assert [one.id for one in poll()] == [identity]
+        answer(path, identity, "done")
+        assert poll() == []
+
+
+def test_poll_reads_no_request_again_that_was_answered(path):
+    poll = ControlPoll(path)
+    _answered(path, 1)
+    assert poll() == []
+    (first,) = requests(path)
+    (path / "control" / f"{first.id}.json").write_text(json.dumps({"kind": "stop", "state": "pending"}))
+    identity = request(path, "stop")
+    assert [one.id for one in poll()] == [identity]
+
+
+def test_the_latest_of_thousands_of_requests_are_told(path):
+    _answered(path, MAX_REQUESTS + 500)
+    identity = request(path, "stop")
+    found = requests(path)
+    assert len(found) == MAX_REQUESTS
+    assert found[-1].id == identity
+    assert [one.id for one in pending(path)] == [identity]
+
+
+def _answered(path, count):
+    """Requests that were made and answered some time ago."""
+    for number in range(count):
+        file = path / "control" / f"{number:032x}.json"
+        file.write_text(json.dumps({"kind": "set", "state": "done", "created_ns": number}))
+        os.utime(file, (10**9 + number, 10**9 + number))
 
 
 def test_requests_come_oldest_first(path):
