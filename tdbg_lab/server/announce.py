@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.clock import since_boot_ns
 from tdbg_lab.server.digest import heard
 from tdbg_lab.server.jsonable import jsonable
 
@@ -48,15 +49,18 @@ class _Said:
     """Id and severity: trouble that gets worse is announced again."""
     counts: tuple[int, ...] = (0, 0, 0, 0)
     """Findings by severity, and those of muted rules."""
+    is_followed: bool = False
+    """Whether its findings were looked at before: what comes then is new, whatever the clock says."""
 
 
 class Announcer:
     """Listens to every tail. What happened before the server started is not announced."""
 
-    def __init__(self, logger: EventLogger, hub: Hub, *, since_ns: int | None = None) -> None:
+    def __init__(self, logger: EventLogger, hub: Hub) -> None:
         self._logger = logger
         self._hub = hub
-        self._since_ns = time.time_ns() if since_ns is None else since_ns
+        self._since_ns = time.time_ns()
+        self._since_boot_ns = since_boot_ns()
         self._said: OrderedDict[str, _Said] = OrderedDict()
 
     def listen(self, tail: RunTail) -> None:
@@ -74,11 +78,12 @@ class Announcer:
         if counts != said.counts:
             said.counts = counts
             self._findings(tail, run, said)
+        said.is_followed = True
 
     def _status(self, tail: RunTail, created_ns: int, said: _Said, status: RunStatus) -> None:
         before, said.status = said.status, status
         first_seen = before is None
-        if first_seen and created_ns < self._since_ns:
+        if first_seen and not self._is_recent(created_ns):
             return
         self._emit(RUN_SCHEMA, {**_name(tail), "status": str(status)})
 
@@ -86,7 +91,7 @@ class Announcer:
         fresh = [each for each in run.findings() if (each.id, str(each.severity)) not in said.findings]
         said.findings.update((each.id, str(each.severity)) for each in fresh)
         # What a muted rule finds counts as said: it is not told later, when the rule is heard again.
-        told = [each for each in heard(run, fresh) if each.time_ns >= self._since_ns]
+        told = [each for each in heard(run, fresh) if said.is_followed or self._is_recent(each.time_ns)]
         for finding in told[-MAX_AT_ONCE:]:
             self._hub.broadcast(
                 f"finding/{tail.entry.id}/{finding.id}",
@@ -105,6 +110,14 @@ class Announcer:
                     "step_last": int(finding.step_last),
                 },
             )
+
+    def _is_recent(self, time_ns: int) -> bool:
+        """Whether something happened since the server started: later, or not longer ago than that.
+
+        The second holds where the clock was set back meanwhile.
+        """
+        ago_ns = time.time_ns() - time_ns
+        return time_ns >= self._since_ns or 0 <= ago_ns <= since_boot_ns() - self._since_boot_ns
 
     def _emit(self, schema: str, data: dict[str, Any]) -> None:
         try:

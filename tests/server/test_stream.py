@@ -94,6 +94,47 @@ async def test_finding_is_told_to_everybody(tdbg_socket, root, run_path, tdbg_fe
         training.end()
 
 
+async def test_finding_is_told_also_after_the_clock_was_set_back(tdbg_socket, root):
+    training = FakeTraining(root / "live", layers=2)
+    training.step()
+    async with tdbg_socket() as client:
+        await client.until(lambda m: m["type"] == "runs")
+        await asyncio.sleep(0.5)
+        training._start_ns -= 3600 * 10**9
+        training.find()
+        message = await client.until(lambda m: m["type"] == "finding")
+        assert message["finding"]["rule"] == "dead_relu"
+        training.end()
+
+
+async def test_new_run_is_told_with_its_findings_also_after_the_clock_was_set_back(
+    tdbg_socket, root, jp_serverapp
+):
+    services = jp_serverapp.web_app.settings["tdbg_services"]
+    services.announcer._since_ns += 3600 * 10**9  # the clock was ahead by an hour when the server started
+    path = fake_run(root / "live", steps=1, layers=2, status="running", findings=True)
+    assert path.is_dir()
+    async with tdbg_socket() as client:
+        message = await client.until(lambda m: m["type"] == "finding")
+        assert message["finding"]["rule"] == "dead_relu"
+
+
+async def test_finding_from_before_the_server_started_is_told_to_nobody(tdbg_socket, root):
+    training = FakeTraining(root / "live", layers=2)
+    training._start_ns -= 3600 * 10**9
+    training.step()
+    training.find()
+    async with tdbg_socket() as client:
+        await client.until(lambda m: m["type"] == "runs")
+        await asyncio.sleep(0.5)
+        training.end("finished")
+        await client.send(type="ping")
+        messages = [await client.receive()]
+        while messages[-1]["type"] != "pong":
+            messages.append(await client.receive())
+        assert all(message["type"] != "finding" for message in messages)
+
+
 async def test_two_runs_are_told_apart(tdbg_socket, run_id, root, writer):
     processes = [writer(root / name) for name in ("one", "two")]
     ids = [await run_id(name) for name in ("one", "two")]
