@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.records import Kind, Mode
@@ -48,6 +49,8 @@ class RunView:
     """
 
     def __init__(self, keep: int = 64, *, per_rank: bool = False, raw: RawValues | None = None) -> None:
+        self.opened_ns = time.time_ns()
+        """When it was made, by the clock of the wall."""
         self.step = -1
         """The step that is checked."""
         self.active: Finding | None = None

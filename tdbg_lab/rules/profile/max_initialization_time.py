@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,7 +54,9 @@ class MaxInitializationTime(ActivityRule):
         """Live: look at the time without a first step."""
         if run.step >= 0 or not run.info.created_ns:
             return None
-        took_min = max((time.time_ns() - run.info.created_ns) / _NS, quiet_s) / 60
+        # The clock of the wall is asked once, and not again: it may be set while nothing comes.
+        before_s = max(0.0, (run.opened_ns - run.info.created_ns) / _NS)
+        took_min = (before_s + quiet_s) / 60
         return self._found(0, took_min, over=False) if took_min > self.threshold else None
 
     def _found(self, step: int, took_min: float, *, over: bool) -> Finding:

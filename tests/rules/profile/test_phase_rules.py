@@ -266,6 +266,25 @@ def test_long_initialization_is_told_before_the_first_step(tmp_path: Path) -> No
     runner.close()
 
 
+def test_initialization_is_not_long_because_the_clock_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Recorded(tmp_path / "run")
+    runner = Runner(made.path, [MaxInitializationTime(threshold=2.0)])
+    now_s, now_ns = time.monotonic() + 5.0, time.time_ns()
+    runner._feed._clock = lambda: now_s
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns + 3600 * 10**9)
+    runner.work()
+    assert runner.findings == []
+    now_s += 120.0
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns - 3600 * 10**9)
+    runner._idle_ns = 0
+    runner.work()
+    (finding,) = runner.findings
+    assert finding.evidence["initialization_min"] == pytest.approx(2.1, abs=0.1)
+    runner.close()
+
+
 CORES = {("cpu", "cpu"): [20.0] * 30, **{("cpu", f"cpu{core}"): [20.0] * 30 for core in range(4)}}
 
 
