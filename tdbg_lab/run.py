@@ -25,7 +25,7 @@ from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 from tdbg_lab.requests import Requests
 from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
 from tdbg_lab.store.info import RunInfo, write_edits
-from tdbg_lab.store.listing import RunSummary, find_runs
+from tdbg_lab.store.listing import RunSummary, find_runs, is_set_up
 from tdbg_lab.store.loaders import read_loaders
 from tdbg_lab.store.machines import read_machines
 from tdbg_lab.store.profiles import list_profiles
@@ -184,7 +184,7 @@ class Run(Requests):
 
     @property
     def last_step(self) -> int:
-        """Last step of any mode; -1 when there is none."""
+        """Last step of any mode with rows; -1 when there is none."""
         return int(self._steps()[:, 1].max(initial=-1))
 
     @property
@@ -479,7 +479,12 @@ class Run(Requests):
 
     def _steps(self) -> NDArray[np.int64]:
         with self._reader.lock:
-            return self._reader.state.steps()
+            table, keys = self._reader.state.steps(), self._reader.state.names.keys
+        # What rules check of a set-up stands at step 0, also in a run that makes no step.
+        only_checks = (
+            len(table) <= len(MODES) and not table[:, 1].any() and is_set_up(key.kind for key in keys)
+        )
+        return table[:0] if only_checks else table
 
     def _pull(self) -> None:
         """Fetch what is new; what is here stays readable when that fails."""

@@ -167,7 +167,8 @@ def _status() -> str:
     except ConfigError:
         return "Nothing is attached, and there is no run yet."
     run = _open(path)
-    return f"Nothing is attached. Newest run: {path} ({run.status}, last step {run.last_step})."
+    where = f"last step {run.last_step}" if run.last_step >= 0 else "no step"
+    return f"Nothing is attached. Newest run: {path} ({run.status}, {where})."
 
 
 def _open(path: Path) -> Run:

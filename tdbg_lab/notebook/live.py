@@ -185,8 +185,15 @@ class LiveView:
         return asked
 
     def _caption(self, figure: go.Figure) -> str:
-        where = f"Run {self.run.info.name}: {self.run.status}, step {max(self.run.last_step, 0)}."
-        return f"{caption_of(figure)} {where}".strip()
+        step = self.run.last_step
+        where = (
+            f"step {step}"
+            if step >= 0
+            else "no step yet"
+            if self.run.status is RunStatus.RUNNING
+            else "no step"
+        )
+        return f"{caption_of(figure)} Run {self.run.info.name}: {self.run.status}, {where}.".strip()
 
     def _say(self, text: str) -> None:
         self._text.value = f"<small>{html.escape(text)}</small>"

@@ -104,7 +104,8 @@ def rules_table(run: Run, findings: Sequence[Finding] | None = None) -> RulesTab
     rows += [_standing(state, muted) for state in states if state.rule not in told]
     counts = [f"{sum(one.severity == level for one in found)} {level}" for level in reversed(_RANK)]
     left = f"; {len(found) - _MAX_FINDINGS} more are not shown" if len(found) > _MAX_FINDINGS else ""
-    caption = f"Run {run.info.name}, step {max(run.last_step, 0)}: {', '.join(counts)}{left}."
+    where = f"step {run.last_step}" if run.last_step >= 0 else "no step"
+    caption = f"Run {run.info.name}, {where}: {', '.join(counts)}{left}."
     return RulesTable(rows, _plain(caption))
 
 

@@ -34,7 +34,7 @@ class Digest:
     version: int
     status: RunStatus
     last_step: int
-    """-1 when there is none, or none that was made: what rules check of a set-up stands at step 0."""
+    """-1 when there is none."""
     last_write_ns: int | None
     steps_per_second: float | None
     loss: tuple[tuple[int, float], ...] | None
@@ -66,7 +66,7 @@ def digest(run: Run, before: Digest | None = None, *, status: RunStatus | None =
     return Digest(
         version=run.version,
         status=status,
-        last_step=run.last_step if run.tensor_names() else -1,
+        last_step=run.last_step,
         last_write_ns=run.last_time_ns or None,
         steps_per_second=_speed(run, running=status is RunStatus.RUNNING),
         loss=before.loss if before is not None and fresh else _loss(run),

@@ -123,11 +123,8 @@ class Summaries:
 
 
 def _last_step(line: Line, digest: Digest | None) -> int:
-    """The last one of both; a run that ended before its first step says 0 of itself."""
-    if digest is None:
-        return line.last_step
-    last = max(line.last_step, digest.last_step)
-    return last if last > 0 else digest.last_step
+    """The last one of both."""
+    return line.last_step if digest is None else max(line.last_step, digest.last_step)
 
 
 def _latest(*times_ns: int | None) -> int | None:

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tdbg_lab.records import Kind
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segments, modified_ns
 from tdbg_lab.store.limits import MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
 from tdbg_lab.store.parquet import SealedFile
-from tdbg_lab.store.seal import STEPS_KEY
+from tdbg_lab.store.parts import parse_key
+from tdbg_lab.store.seal import KEYS_KEY, STEPS_KEY
 from tdbg_lab.store.source import FOREIGN_NAMES, is_foreign
 from tdbg_lab.store.status import infer_status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tdbg_lab.records import RunStatus
 
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
@@ -29,9 +33,9 @@ class RunSummary:
     status: RunStatus
     """With ``crashed`` inferred."""
     last_step: int
-    """-1 when it is not known cheaply."""
+    """-1 when there is none, or it is not known cheaply."""
     last_write_ns: int
-    """Modification time of the newest segment; of ``run.json`` when there is none."""
+    """When the run ended; until then modification time of the newest segment, or of ``run.json``."""
     url: str = ""
     """Its address, when it is on an object store; `path` is then that of the local copy."""
 
@@ -48,12 +52,12 @@ def summarize_run(path: Path) -> RunSummary:
         return _summarize_foreign(path)
     info = read_info(path)
     last_step = info.last_step
-    if info.ended_ns is not None and last_step >= 0:
+    if info.ended_ns is not None and last_step > 0:
         return RunSummary(path, info, info.status, last_step, info.ended_ns)
     newest, written_ns = _newest(path)
-    if last_step < 0 and newest is not None and newest.sealed:
-        last_step = _last_step(newest)
-    return RunSummary(path, info, infer_status(info, written_ns), last_step, written_ns)
+    if last_step <= 0:  # a run says 0 of itself also when it made none
+        last_step = _last_step(newest) if newest is not None and newest.sealed else -1
+    return RunSummary(path, info, infer_status(info, written_ns), last_step, info.ended_ns or written_ns)
 
 
 def _summarize_foreign(path: Path) -> RunSummary:
@@ -125,7 +129,14 @@ def _newest(path: Path) -> tuple[SegmentFile | None, int]:
 
 def _last_step(segment: SegmentFile) -> int:
     try:
-        steps = SealedFile(segment.path, "stats").array(STEPS_KEY, "<i8", 3)
-    except (OSError, ValueError):
+        file = SealedFile(segment.path, "stats")
+        last = int(file.array(STEPS_KEY, "<i8", 3)[:, 1].max(initial=-1))
+        kinds = [] if last else [parse_key(described[:6]).kind for described in file.json(KEYS_KEY)]
+    except (OSError, ValueError, TypeError, IndexError, KeyError, AttributeError):
         return -1
-    return int(steps[:, 1].max(initial=-1))
+    return -1 if is_set_up(kinds) and not last else last
+
+
+def is_set_up(kinds: Iterable[Kind]) -> bool:
+    """Whether rows of these kinds tell of the set-up of a training only, not of a step."""
+    return all(kind is Kind.CHECK for kind in kinds)

@@ -13,10 +13,11 @@ import psutil
 import pytest
 
 from tdbg_lab.errors import NotFoundError
-from tdbg_lab.records import RunStatus
+from tdbg_lab.records import Kind, Mode, RunStatus, StatsRows, TensorKey
 from tdbg_lab.rules.presence import Presence
 from tdbg_lab.run import list_runs, open_run
-from tdbg_lab.store import create_run
+from tdbg_lab.stats.block import scalar_block
+from tdbg_lab.store import RankWriter, create_run
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.testing import fake_run
 
@@ -104,6 +105,28 @@ def test_list_runs_knows_the_last_step_of_a_sealed_crashed_run(tmp_path):
     fake_run(tmp_path / "run", steps=7, status="crashed")
     (summary,) = list_runs(tmp_path)
     assert (summary.last_step, summary.status) == (6, RunStatus.CRASHED)
+
+
+def test_run_that_made_no_step_has_none(tmp_path):
+    """What rules check of a set-up stands at step 0, and such a run says 0 of itself at its end."""
+    folder = create_run(tmp_path / "run")
+    writer = RankWriter(folder.path)
+    key = TensorKey("check/weights", Kind.CHECK)
+    writer.append(StatsRows(0, Mode.TRAIN, 0, time.time_ns(), (key,), scalar_block([1.0])))
+    writer.close()
+    for _ in range(2):
+        run = open_run(folder.path)
+        (summary,) = list_runs(tmp_path)
+        assert (run.last_step, list(run.steps()), run.modes(), summary.last_step) == (-1, [], [], -1)
+        assert run.scalars("check/weights").values.tolist() == [1.0]
+        folder.set_status("finished", last_step=0)
+
+
+@pytest.mark.parametrize("status", ["crashed", "finished"])
+def test_run_that_made_one_step_has_that(tmp_path, status):
+    path = fake_run(tmp_path / "run", steps=1, status=status)
+    (summary,) = list_runs(tmp_path)
+    assert (open_run(path).last_step, summary.last_step) == (0, 0)
 
 
 def test_list_runs_takes_a_thousand_quickly(tmp_path):
