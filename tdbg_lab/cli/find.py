@@ -32,11 +32,11 @@ def find_run(text: str) -> Run:
 
     if is_url(text) or is_run(Path(text)):
         return open_run(text)
+    for summary in [] if Path(text).is_absolute() else list_runs(Path.cwd()):
+        if text in {summary.info.name, summary.path.name}:  # a name may hold a slash, too
+            return open_run(summary.path)
     if Path(text).is_absolute() or "/" in text:
         raise NotFoundError(f"There is no run in {text!r}: a run directory holds a run.json.")
-    for summary in list_runs(Path.cwd()):
-        if text in {summary.info.name, summary.path.name}:
-            return open_run(summary.path)
     raise NotFoundError(
         f"There is no run {text!r}: give a run's directory, or a name that `tdbg runs` shows here."
     )

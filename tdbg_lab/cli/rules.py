@@ -161,7 +161,7 @@ def _show(findings: Sequence[Finding], states: Sequence[RuleState]) -> None:
             [
                 state.rule,
                 str(state.status).replace("_", " "),
-                str(state.step_checked),
+                str(state.step_checked) if state.step_checked >= 0 else "-",
                 f"{state.cost_ms:.0f} ms",
                 state.reason or "-",
             ]

@@ -66,15 +66,20 @@ def _answer(run: Run, identity: str, wait_s: float) -> str:
     ConfigError
         It refused.
     ConflictError
-        It said nothing in time.
+        It said nothing in time, or before it ended.
     """
+    from tdbg_lab.records import RunStatus
+
     deadline = time.monotonic() + wait_s
     while True:
+        ended = run.status is not RunStatus.RUNNING  # asked first: the last answer is written before that
         record = next((one for one in run.setting_changes() if one.id == identity), None)
         if record is not None and record.state != "pending":
             if record.state == "refused":
                 raise ConfigError(f"The training refused {record.change}: {record.answer}")
             return clean(f"{record.change}: {record.answer}", MAX_LINE_CHARS)
+        if ended:
+            raise ConflictError(f"The run is {run.status}: it did not answer.")
         if time.monotonic() > deadline:
             raise ConflictError(f"The training has not answered within {wait_s:g} s; the request stays.")
         time.sleep(POLL_S)

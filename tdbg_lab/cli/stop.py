@@ -26,7 +26,10 @@ POLL_S = 0.1
     help="Seconds to wait for the training to answer.",
 )
 def command(run: str, reason: str, wait_s: float) -> None:
-    """Ask RUN to stop at the end of its training step."""
+    """Ask RUN to stop at the end of its training step.
+
+    With --wait, the answer is how it ended: it may have finished, failed or crashed meanwhile.
+    """
     from tdbg_lab.records import RunStatus
 
     opened = find_run(run)
@@ -37,7 +40,7 @@ def command(run: str, reason: str, wait_s: float) -> None:
             raise ConflictError(f"The run did not stop within {wait_s:g} s; the request stays.")
         time.sleep(POLL_S)
         opened.refresh()
-    click.echo("stopped" if wait_s else "asked to stop")
+    click.echo(str(opened.status) if wait_s else "asked to stop")
 
 
 def user() -> str:

@@ -17,6 +17,7 @@ from tdbg_lab.run import open_run
 from tdbg_lab.store import FindingsWriter, answer, requests
 from tdbg_lab.store.control import pending
 from tdbg_lab.testing import fake_run
+from tdbg_lab.testing.fake import FakeTraining
 
 
 @pytest.fixture
@@ -82,9 +83,13 @@ def test_nothing_that_a_run_says_drives_the_terminal(folder, capsys):
 
 
 def _answer_with(path, state, text):
+    answer(path, _wait_for_a_request(path).id, state, text)
+
+
+def _wait_for_a_request(path):
     while not (asked := pending(path)):
         time.sleep(0.01)
-    answer(path, asked[0].id, state, text)
+    return asked[0]
 
 
 def test_names_in_other_scripts_are_listed_where_the_output_has_no_such_characters(folder):
@@ -155,6 +160,37 @@ def test_stop_asks_the_training(folder, capsys):
     assert run(["stop", "live", "--reason", "enough"]) == 0
     (request,) = requests(path)
     assert (request.kind, request.reason, request.state) == ("stop", "enough", "pending")
+
+
+def test_stop_that_waits_tells_how_the_run_ended(folder, capsys):
+    training = FakeTraining(folder / "runs" / "live", layers=1)
+    training.step()
+    thread = threading.Thread(target=lambda: _wait_for_a_request(training.path) and training.end("failed"))
+    thread.start()
+    assert run(["stop", "live", "--wait", "20"]) == 0
+    thread.join()
+    assert capsys.readouterr().out == "failed\n"
+
+
+def test_set_does_not_wait_for_a_run_that_has_ended(folder, capsys):
+    training = FakeTraining(folder / "runs" / "live", layers=1)
+    training.step()
+    thread = threading.Thread(target=lambda: _wait_for_a_request(training.path) and training.end("finished"))
+    thread.start()
+    assert run(["set", "live", "lr=0.5", "--wait", "20"]) == 2
+    thread.join()
+    assert "The run is finished: it did not answer" in capsys.readouterr().err
+
+
+def test_run_whose_name_has_a_slash_is_found(folder, capsys):
+    open_run(folder / "runs" / "first").edit(name="warm-up/first")
+    assert run(["set", "warm-up/first"]) == 0
+
+
+def test_rules_say_of_a_run_without_a_step_that_none_was_checked(folder, capsys):
+    fake_run(folder / "runs" / "none", steps=0)
+    assert run(["rules", "none", "--rule", "dead_relu"]) == 0
+    assert "-1" not in capsys.readouterr().out
 
 
 def test_set_asks_the_training_and_shows_what_came_of_it(folder, capsys):
