@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
+from tdbg_lab.server.jsonable import encode
+from tdbg_lab.server.routes import base
 from tdbg_lab.store import layout
 
 N_RUNS = 2000
@@ -28,6 +31,27 @@ async def test_thousands_of_runs_are_listed_and_read_once(tdbg_fetch, many, monk
     _, again = await tdbg_fetch("runs")
     assert len(again["runs"]) == N_RUNS + 1
     assert len(read) < N_RUNS / 100, "runs that did not change are known"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [(), ("tensors",), ("steps",), ("rules",), ("settings",), ("profile",)],
+    ids=lambda parts: "/".join(parts) or "run",
+)
+async def test_answer_is_made_where_it_does_not_hold_up_the_server(tdbg_fetch, run_id, monkeypatch, parts):
+    """A list of 10,000 runs, or the tensors of a large model, take most of a second."""
+    run, threads = await run_id(), []
+
+    def noticed(value):
+        threads.append(threading.current_thread())
+        return encode(value)
+
+    monkeypatch.setattr(base, "encode", noticed)
+    for asked in (("runs",), ("runs", run, *parts)):
+        status, _ = await tdbg_fetch(*asked)
+        assert status == 200
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 async def test_bounds_are_told(many, root):

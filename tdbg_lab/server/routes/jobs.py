@@ -17,7 +17,7 @@ class JobHandler(TdbgHandler):
     @authorized
     async def get(self, job: str) -> None:
         """Answer where a check or a report stands, with its result once it is done."""
-        self.answer(self.services.asked.told(job))
+        await self.answer(self.services.asked.told(job))
 
     @web.authenticated
     @authorized

@@ -23,7 +23,7 @@ class ProfileHandler(TdbgHandler):
     @authorized_to("read")
     async def get(self, run_id: str) -> None:
         """Answer the profiles that were recorded and what became of requests for some, oldest first."""
-        self.answer(await self.read(run_id, _profiling))
+        await self.answer(await self.read(run_id, _profiling))
 
     @web.authenticated
     @authorized_to("execute")
@@ -32,7 +32,7 @@ class ProfileHandler(TdbgHandler):
         window = parse_profile(self.body())
         by = self.current_user.username if self.current_user else ""
         request = await self.read(run_id, lambda run: run.request_profile(by=by, **window))
-        self.answer({"request": request})
+        await self.answer({"request": request})
 
 
 def _profiling(run: Run) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class ReportHandler(TdbgHandler):
         """Begin to write it in a worker process and answer the job."""
         entry = await self.entry(run_id)
         name = await self.read(run_id, lambda run: run.info.name)
-        self.answer(self.services.reports.start(run_id, entry.directory, name))
+        await self.answer(self.services.reports.start(run_id, entry.directory, name))
 
 
 class ReportFileHandler(TdbgHandler):

@@ -33,7 +33,7 @@ class CatalogueHandler(TdbgHandler):
     @authorized
     async def get(self) -> None:
         """Answer each rule with its thresholds."""
-        self.answer({"rules": await self.in_thread(catalogue)})
+        await self.answer({"rules": await self.in_thread(catalogue)})
 
 
 class RulesHandler(TdbgHandler):
@@ -43,7 +43,7 @@ class RulesHandler(TdbgHandler):
     @authorized
     async def get(self, run_id: str) -> None:
         """Answer states and findings."""
-        self.answer(await self.read(run_id, _rules))
+        await self.answer(await self.read(run_id, _rules))
 
 
 class RecheckHandler(TdbgHandler):
@@ -58,7 +58,7 @@ class RecheckHandler(TdbgHandler):
         await self.in_thread(changed_rule, rule, parameters)  # what does not fit is said here, not by a job
         last_step = await self.read(run_id, lambda run: run.last_step)
         task = RecheckTask(entry.directory, rule, parameters, last_step)
-        self.answer(self.services.rechecks.start(run_id, task))
+        await self.answer(self.services.rechecks.start(run_id, task))
 
 
 class FixHandler(TdbgHandler):
@@ -71,7 +71,7 @@ class FixHandler(TdbgHandler):
         wanted = parse_fix(self.body()).finding
         by = self.current_user.username if self.current_user else ""
         request = await self.read(run_id, lambda run: _fix(run, wanted, by))
-        self.answer({"request": request})
+        await self.answer({"request": request})
 
 
 def _rules(run: Run) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class RunsHandler(TdbgHandler):
         snapshot = await self.services.catalog.fresh()
         runs = await self.in_thread(self.services.summaries.all)
         self.services.backfill.start()
-        self.answer({"runs": runs, "truncated": snapshot.truncated, "unread": snapshot.unread})
+        await self.answer({"runs": runs, "truncated": snapshot.truncated, "unread": snapshot.unread})
 
 
 class RunHandler(TdbgHandler):
@@ -35,7 +35,7 @@ class RunHandler(TdbgHandler):
         entry = await self.entry(run_id)
         async with self.services.tails.lease(entry) as tail:
             run = await tail.opened()
-            self.answer(await self.in_thread(self.services.summaries.detail, entry, run))
+            await self.answer(await self.in_thread(self.services.summaries.detail, entry, run))
 
     @web.authenticated
     @authorized
@@ -49,7 +49,7 @@ class RunHandler(TdbgHandler):
             tail.wake()
         await self.services.catalog.reread(entry)
         self.services.hub.runs_changed()
-        self.answer(self.services.summaries.of(entry))
+        await self.answer(self.services.summaries.of(entry))
 
     @web.authenticated
     @authorized

@@ -26,7 +26,7 @@ class SettingsHandler(TdbgHandler):
     @authorized
     async def get(self, run_id: str) -> None:
         """Answer the changes so far."""
-        self.answer({"changes": await self.read(run_id, _changes)})
+        await self.answer({"changes": await self.read(run_id, _changes)})
 
     @web.authenticated
     @authorized_to("execute")
@@ -37,7 +37,7 @@ class SettingsHandler(TdbgHandler):
         request = await self.read(
             run_id, lambda run: run.request_setting(asked.change, reason=asked.reason, by=by)
         )
-        self.answer({"request": request})
+        await self.answer({"request": request})
 
 
 def _changes(run: Run) -> list[Any]:

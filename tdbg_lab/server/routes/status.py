@@ -21,7 +21,7 @@ class StatusHandler(TdbgHandler):
         """Answer the status."""
         gpu = await self.in_thread(gpu_seen)
         roots = [root.name for root in self.services.catalog.roots]
-        self.answer({"version": tdbg_lab.__version__, "roots": roots, "gpu": gpu})
+        await self.answer({"version": tdbg_lab.__version__, "roots": roots, "gpu": gpu})
 
 
 handlers: list[Route] = [(r"/tdbg/status", StatusHandler)]

@@ -20,7 +20,7 @@ class StopHandler(TdbgHandler):
         stop = parse_stop(self.body())
         by = self.current_user.username if self.current_user else ""
         request = await self.read(run_id, lambda run: run.request_stop(reason=stop.reason, by=by))
-        self.answer({"request": request})
+        await self.answer({"request": request})
 
 
 handlers: list[Route] = [(rf"/tdbg/runs/{RUN_ID}/stop", StopHandler)]

@@ -31,7 +31,7 @@ class TensorsHandler(TdbgHandler):
     @authorized
     async def get(self, run_id: str) -> None:
         """Answer tensors in order of first appearance, and the range of steps."""
-        self.answer(await self.read(run_id, _tensors))
+        await self.answer(await self.read(run_id, _tensors))
 
 
 class StepsHandler(TdbgHandler):
@@ -45,7 +45,7 @@ class StepsHandler(TdbgHandler):
         steps = await self.read(run_id, lambda run: run.steps(mode=mode))
         if len(steps) > MAX_STEPS:
             steps = steps[np.linspace(0, len(steps) - 1, MAX_STEPS).astype(np.int64)]
-        self.answer({"steps": steps})
+        await self.answer({"steps": steps})
 
 
 def _mode(text: str) -> Mode | None:

@@ -29,7 +29,7 @@ class ViewsHandler(TdbgHandler):
     @authorized
     async def get(self) -> None:
         """Answer each view with its parameters."""
-        self.answer({"views": await self.in_thread(_views)})
+        await self.answer({"views": await self.in_thread(_views)})
 
 
 class ViewHandler(TdbgHandler):
