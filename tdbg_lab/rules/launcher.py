@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.actions import Action
-from tdbg_lab.errors import ConfigError
+from tdbg_lab.errors import ConfigError, StoreError
 from tdbg_lab.rules.payload import pack
 from tdbg_lab.rules.registry import resolve_rules
+from tdbg_lab.store.findings import announce_runner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +65,8 @@ def launch(
     command = [sys.executable, "-m", "tdbg_lab.rules", str(run_path), "--rules", "none", "--custom-stdin"]
     if stop_on is not None:
         command += ["--stop-on", stop_on]
+    with contextlib.suppress(StoreError):  # what the runner cannot write either, it says itself
+        announce_runner(run_path)
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

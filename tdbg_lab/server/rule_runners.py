@@ -21,12 +21,20 @@ __all__ = ["RuleRunners"]
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 15.0
-"""Time between two looks at whether a run still has its rules: a runner that is gone is replaced."""
+_LOOK_S = 6.0
+"""Time between two looks at whether a run still has its rules: a runner that is gone is replaced. Longer
+than from one sign of life of a runner to the next."""
+
+
+_FORGET_S = 10 * _LOOK_S
+"""A run that is not heard of for so long is a new one."""
 
 
 class RuleRunners:
     """Listens to tails; a running run that nobody's rules look after gets the default ones.
+
+    Nobody's at two looks, that is: a training that has just begun is about to start its own, and a sign of
+    life seems old where the clock was set.
 
     The runner is a process of its own that ends with the run, whatever becomes of this server.
 
@@ -42,6 +50,8 @@ class RuleRunners:
         self._pool = pool
         self._clock = clock
         self._looked_s: dict[str, float] = {}
+        self._missing: set[str] = set()
+        """Runs that had no rules at the last look."""
         self._processes: dict[str, Popen[bytes]] = {}
 
     def listen(self, tail: RunTail) -> None:
@@ -51,7 +61,8 @@ class RuleRunners:
             return
         if now_s - self._looked_s.get(tail.entry.id, -_LOOK_S) < _LOOK_S:
             return
-        self._looked_s = {key: at_s for key, at_s in self._looked_s.items() if now_s - at_s < _LOOK_S}
+        self._looked_s = {key: at_s for key, at_s in self._looked_s.items() if now_s - at_s < _FORGET_S}
+        self._missing.intersection_update(self._looked_s)
         self._looked_s[tail.entry.id] = now_s
         self._pool.submit(self._start, tail.entry.id, run)
 
@@ -61,7 +72,12 @@ class RuleRunners:
 
         self._forget_ended()
         if run_id in self._processes or run.status is not RunStatus.RUNNING or is_attended(run.path):
+            self._missing.discard(run_id)
             return
+        if run_id not in self._missing:
+            self._missing.add(run_id)
+            return
+        self._missing.discard(run_id)
         try:
             process = launch(run.path)
         except (TdbgError, OSError) as error:

@@ -147,6 +147,22 @@ def write_rule_states(run_path: str | Path, states: Sequence[RuleState], **facts
     write_json(directory / _STATUS_FILE, jsonable(value))
 
 
+def announce_runner(run_path: str | Path) -> None:
+    """Say that a rule runner is about to begin, so that nobody else starts one; it takes a second or two.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    try:
+        directory = make_subfolder(Path(run_path), "findings")
+    except OSError as error:
+        raise StoreError(f"Cannot write rule states: {error.strerror}.") from error
+    known = {key: value for key, value in read_rule_status(run_path).items() if key not in {"ended", "pid"}}
+    write_json(directory / _STATUS_FILE, {**known, "heartbeat_ns": time.time_ns()})
+
+
 def read_rule_states(run_path: str | Path) -> list[RuleState]:
     """Where the rules stand; empty when none ran."""
     found = []

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tdbg_lab.records import RunStatus
-from tdbg_lab.rules import resolve_rules
+from tdbg_lab.rules import launch, resolve_rules
 from tdbg_lab.rules.runner import Runner
 from tdbg_lab.run import open_run
 from tdbg_lab.server.rule_runners import RuleRunners
@@ -26,14 +26,20 @@ def made(tmp_path):
     return made
 
 
-def listen(made: Made, **more) -> dict:
-    """What was started for a run after one look."""
-    pool = ThreadPoolExecutor(1)
-    runners = RuleRunners(pool, **more)
-    entry = SimpleNamespace(id="a", root=SimpleNamespace(remote=None))
-    tail = SimpleNamespace(run=open_run(made.path), removed=False, entry=entry)
-    runners.listen(tail)
-    runners.listen(tail)
+def tail_of(made: Made, identity: str = "a") -> SimpleNamespace:
+    entry = SimpleNamespace(id=identity, root=SimpleNamespace(remote=None))
+    return SimpleNamespace(run=open_run(made.path), removed=False, entry=entry)
+
+
+def listen(made: Made, *, looks: int = 2) -> dict:
+    """What was started for a run after some looks at it."""
+    pool, time_s = ThreadPoolExecutor(1), 0.0
+    runners = RuleRunners(pool, clock=lambda: time_s)
+    tail = tail_of(made)
+    for _ in range(looks):
+        time_s += 7.0
+        runners.listen(tail)
+        runners.listen(tail)
     pool.shutdown(wait=True)
     return runners._processes
 
@@ -54,10 +60,9 @@ def test_process_of_a_run_that_has_ended_is_let_go(tmp_path, made):
     """A server that lives for weeks would gather what the system keeps of them."""
     pool, time_s = ThreadPoolExecutor(1), 0.0
     runners = RuleRunners(pool, clock=lambda: time_s)
-    root = SimpleNamespace(remote=None)
-    runners.listen(
-        SimpleNamespace(run=open_run(made.path), removed=False, entry=SimpleNamespace(id="a", root=root))
-    )
+    runners.listen(tail_of(made))
+    time_s = 7.0
+    runners.listen(tail_of(made))
     pool.submit(lambda: None).result(60)
     (process,) = runners._processes.values()
     made.end()
@@ -66,13 +71,23 @@ def test_process_of_a_run_that_has_ended_is_let_go(tmp_path, made):
     other = Made(tmp_path / "other")
     other.end()
     time_s = 3600.0
-    runners.listen(
-        SimpleNamespace(run=open_run(other.path), removed=False, entry=SimpleNamespace(id="b", root=root))
-    )
+    runners.listen(tail_of(other, "b"))
     pool.shutdown(wait=True)
     assert not psutil.pid_exists(process.pid)
     assert runners._processes == {}
     assert list(runners._looked_s) == ["b"]
+
+
+def test_run_that_has_just_begun_may_start_rules_of_its_own(made):
+    assert listen(made, looks=1) == {}
+
+
+def test_run_whose_runner_is_about_to_begin_is_left_alone(made):
+    """Of a training, or of another server on the same folder."""
+    process = launch(made.path)
+    assert listen(made) == {}
+    made.end()
+    assert process.wait(60) == 0
 
 
 def test_run_with_rules_is_left_alone(made):

@@ -5,8 +5,17 @@ from __future__ import annotations
 import math
 
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
+from tdbg_lab.rules.presence import is_attended
 from tdbg_lab.run import open_run
-from tdbg_lab.store import FindingsWriter, create_run, read_findings, read_rule_states, write_rule_states
+from tdbg_lab.store import (
+    FindingsWriter,
+    create_run,
+    read_findings,
+    read_rule_states,
+    read_rule_status,
+    write_rule_states,
+)
+from tdbg_lab.store.findings import announce_runner
 
 FINDING = Finding(
     rule="exploding_tensor",
@@ -101,3 +110,17 @@ def test_findings_behind_a_link_are_not_read(tmp_path):
     (path / "findings").symlink_to(other / "findings")
     assert read_findings(path) == []
     assert read_rule_states(path) == []
+
+
+def test_runner_that_is_about_to_begin_leaves_what_the_last_one_said(tmp_path):
+    path = create_run(tmp_path / "run").path
+    state = RuleState("dead_relu", RuleStatus.NO_ISSUE, step_checked=7)
+    write_rule_states(path, [state], doubted_since={"dead_relu": 5}, ended=True)
+    before = read_rule_status(path)
+    announce_runner(path)
+    after = read_rule_status(path)
+    assert read_rule_states(path) == [state]
+    assert after["doubted_since"] == {"dead_relu": 5}
+    assert after["heartbeat_ns"] > before["heartbeat_ns"]
+    assert not {"ended", "pid"} & set(after)
+    assert is_attended(path)
