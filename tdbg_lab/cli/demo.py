@@ -68,7 +68,9 @@ def _warm_up() -> None:
 
 
 def _start_training(path: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "tdbg_lab.demo.synthetic", str(path)])
+    return subprocess.Popen(
+        [sys.executable, "-m", "tdbg_lab.demo.synthetic", str(path), "--with", str(os.getpid())]
+    )
 
 
 def _jupyter(folder: Path, port: int, *, browser: bool, notebook: bool) -> int:
@@ -85,7 +87,7 @@ def _jupyter(folder: Path, port: int, *, browser: bool, notebook: bool) -> int:
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--ServerApp.allow_root=True")  # in a container there is nobody else
-    jupyter = subprocess.Popen([sys.executable, "-m", "jupyterlab", *options])
+    jupyter = subprocess.Popen([sys.executable, "-m", "tdbg_lab.demo.lab", str(os.getpid()), *options])
     signal.signal(signal.SIGTERM, lambda *_: jupyter.terminate())
     while True:
         try:

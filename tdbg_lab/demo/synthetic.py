@@ -6,6 +6,7 @@ import argparse
 import signal
 import time
 
+from tdbg_lab.demo.tether import end_with
 from tdbg_lab.store import pending
 from tdbg_lab.store.control import answer
 from tdbg_lab.testing.fake import FakeTraining
@@ -22,8 +23,11 @@ def main() -> None:
     parser.add_argument("directory")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rate", type=float, default=STEPS_PER_SECOND, help="steps a second")
+    parser.add_argument("--with", dest="pid", type=int, help="end with the process of this number")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupt)
+    if options.pid is not None:
+        end_with(options.pid)
     training = FakeTraining(options.directory, layers=6, modes=("train", "eval"), name="synthetic")
     status = "stopped"
     try:

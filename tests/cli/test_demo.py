@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 
 from tdbg_lab.cli import demo, run
@@ -61,8 +64,6 @@ def test_demo_without_torch_says_what_to_do(tmp_path, monkeypatch, started, caps
 
 
 def test_synthetic_demo_writes_a_live_run_and_ends_it(tmp_path, monkeypatch, capsys):
-    import time
-
     def follow(folder, _port, **_options):
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
@@ -78,6 +79,30 @@ def test_synthetic_demo_writes_a_live_run_and_ends_it(tmp_path, monkeypatch, cap
     monkeypatch.setattr(demo, "_jupyter", follow)
     assert run(["demo", "--synthetic"]) == 0
     assert str(open_run(tmp_path / "tdbg-demo" / "runs" / "synthetic").status) == "stopped"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="what is killed there has no children to be told")
+def test_demo_that_is_killed_leaves_nothing_running(tmp_path):
+    folder = tmp_path / "demo"
+    command = [sys.executable, "-m", "tdbg_lab", "demo", "--synthetic", "--no-browser", "--dir", str(folder)]
+    places = {"JUPYTERLAB_WORKSPACES_DIR": tmp_path / "work", "JUPYTER_RUNTIME_DIR": tmp_path / "runtime"}
+    demo = subprocess.Popen([*command, "--port", "8977"], env={**os.environ, **places})
+    try:
+        while not (folder / "runs" / "synthetic" / "run.json").exists() or not list(
+            tmp_path.glob("runtime/jpserver-*.json")
+        ):
+            assert demo.poll() is None
+            time.sleep(0.1)
+        children = psutil.Process(demo.pid).children()
+        assert len(children) == 2
+    finally:
+        demo.kill()
+        demo.wait()
+    gone, left = psutil.wait_procs(children, timeout=60)
+    for one in left:
+        one.kill()
+    assert len(gone) == 2
+    assert str(open_run(folder / "runs" / "synthetic").status) == "stopped"
 
 
 def test_synthetic_training_stops_when_asked(tmp_path):
