@@ -210,7 +210,8 @@ def _draw(run: Run, view: str, params: Mapping[str, Any], prepared: Any) -> _Dra
     meta = figure.layout.meta if isinstance(figure.layout.meta, dict) else {}
     stands_in = bool(meta.get("tdbg", {}).get("pending", prepared is None))
     incomplete = needs_preparing(run, view, params) and stands_in
-    return _Drawn(figure_json(figure).encode(), incomplete, checked)
+    # What is no Unicode, as in an expression that was asked for, is written as an escape that JSON knows.
+    return _Drawn(figure_json(figure).encode(errors="backslashreplace"), incomplete, checked)
 
 
 def _canonical(params: Mapping[str, Any], *, without: frozenset[str] = frozenset()) -> str:

@@ -58,7 +58,7 @@ class SettingChange:
     """Name of one of several optimizers; ``""`` for all."""
 
     def __post_init__(self) -> None:
-        if self.setting not in _BOUNDS:
+        if self.setting not in tuple(_BOUNDS):  # by comparing: what is asked for may be of any type
             raise ConfigError(
                 f"There is no setting {str(self.setting)[:80]!r} that can be changed while a run goes on; "
                 f"there are: {', '.join(_BOUNDS)}."

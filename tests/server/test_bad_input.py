@@ -53,6 +53,20 @@ async def test_message_with_percent_sign_is_answered_as_it_is(tdbg_fetch, run_id
     assert "100%s" in answer["message"]
 
 
+async def test_setting_that_is_no_word_is_refused(tdbg_fetch, run_id):
+    body = {"setting": ["learning_rate"], "value": 0.1}
+    code, answer = await tdbg_fetch("runs", await run_id(), "settings", method="POST", body=body)
+    assert (code, answer["reason"]) == (400, "ConfigError")
+    assert "There is no setting" in answer["message"]
+
+
+async def test_expression_that_is_no_unicode_is_one_that_fits_nothing(tdbg_fetch, run_id):
+    run, body = await run_id(), rb'{"params": {"regex": "\ud800"}}'
+    code, answer = await tdbg_fetch("runs", run, "views", "scalars", method="POST", body=body)
+    assert code == 200
+    assert answer["figure"]["layout"]["meta"]["tdbg"]["params"]["regex"] == "\ud800"
+
+
 async def test_unexpected_error_tells_no_secrets(tdbg_fetch, run_id, monkeypatch):
     from tdbg_lab.run import Run
 
