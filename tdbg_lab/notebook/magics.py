@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.core.magic import Magics, line_cell_magic, magics_class, output_can_be_silenced
 
 from tdbg_lab.errors import TdbgError, TrainingStopped
 from tdbg_lab.notebook.arguments import help_text, parse
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 class TdbgMagics(Magics):  # type: ignore[misc, unused-ignore]
     """Watch models from notebook cells; what goes wrong is said in one sentence."""
 
+    # A semicolon at the end of a cell hides its value, as in any other cell.
+    @output_can_be_silenced  # type: ignore[untyped-decorator, unused-ignore]
     @line_cell_magic  # type: ignore[untyped-decorator, unused-ignore]
     def tdbg(self, line: str, cell: str | None = None) -> Any:
         """Watch a model while it trains: `%tdbg help`."""

@@ -116,6 +116,12 @@ def model_hooks(model):
     return [hook for part in model.modules() for hook in (*part._forward_hooks, *part._forward_pre_hooks)]
 
 
+def test_semicolon_hides_the_value_of_a_watched_cell_as_of_any_other(shell, namespace):
+    cell = "%%tdbg --store runs/found --no-profiler --rules none\n" + STEPS.format(n=1)
+    assert _ran(shell, cell + "'value'") == "value"
+    assert _ran(shell, cell + "'value';  # not shown") is None
+
+
 def test_cell_without_a_model_finds_what_it_trains(shell, namespace, tmp_path, capsys):
     _ran(shell, "%%tdbg --store runs/found --save-every 1 --no-profiler\n" + STEPS.format(n=3))
     run = open_run(tmp_path / "runs" / "found")
