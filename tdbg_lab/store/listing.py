@@ -55,7 +55,8 @@ def summarize_run(path: Path) -> RunSummary:
     if info.ended_ns is not None and last_step > 0:
         return RunSummary(path, info, info.status, last_step, info.ended_ns)
     newest, written_ns = _newest(path)
-    if last_step <= 0:  # a run says 0 of itself also when it made none
+    # A run says 0 of itself also when it made none; of one on an object store nothing else is here.
+    if last_step <= 0 and list_ranks(path):
         last_step = _last_step(newest) if newest is not None and newest.sealed else -1
     return RunSummary(path, info, infer_status(info, written_ns), last_step, info.ended_ns or written_ns)
 
