@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tdbg_lab.clock import since_boot_ns
 from tdbg_lab.errors import StoreError
 from tdbg_lab.store.findings import read_rule_status
 from tdbg_lab.store.remote.outgoing import walk
@@ -96,7 +97,7 @@ class Service:
     def _pass(self) -> bool:
         """One pass; whether it went well and found nothing to send."""
         try:
-            sent = self._uploader.step(time.time_ns())
+            sent = self._uploader.step(since_boot_ns())
         except (StoreError, OSError) as error:
             self._fail(error)
             return False

@@ -78,6 +78,11 @@ class Uploader:
         ``run.json`` goes last, as it was at the beginning: where it says that the run has ended, all
         of the run is there.
 
+        Parameters
+        ----------
+        now_ns
+            Time by a clock that nobody sets.
+
         Raises
         ------
         RemoteError

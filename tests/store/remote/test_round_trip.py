@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store import pending, requests
 from tdbg_lab.store.control import answer
 from tdbg_lab.store.remote import parse_url
+from tdbg_lab.store.remote import uploader as sending_side
 from tdbg_lab.store.remote.service import Service
 from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import assert_same_run, eventually, fake_training, send, uploader
@@ -53,6 +55,21 @@ def test_live_segment_on_the_object_store_is_an_arrow_stream(bucket):
     stream = b"".join(bucket.read(key) for key in parts)
     with pa.ipc.open_stream(stream) as reader:
         assert [batch["step"][0].as_py() for batch in reader] == [0, 1, 2]
+
+
+def test_sign_of_life_is_sent_also_after_the_clock_was_set_back(bucket, monkeypatch):
+    """Without it the run counts as crashed two minutes later."""
+    training, spooled = fake_training(bucket.url("first"))
+    training.step()
+    service = Service(spooled, uploader(spooled, bucket.options))
+    service._pass()
+    bucket.delete("first/run.json")
+    monkeypatch.setattr(sending_side, "HEARTBEAT_NS", 0)
+    now_ns = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns - 3600 * 10**9)
+    service._pass()
+    assert "first/run.json" in bucket.names()
+    training.end()
 
 
 def test_reader_sees_steps_as_they_are_sent(bucket):
