@@ -23,6 +23,9 @@ __all__ = ["Watch"]
 log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
+"""Least time between two looks for runs."""
+_SHARE = 0.05
+"""Share of a core that looking for runs may take: below a folder with thousands it is done more seldom."""
 
 
 @dataclass(slots=True)
@@ -58,7 +61,7 @@ class Watch:
         self._rules = rules
         self._stop_on = stop_on
         self._clock = clock
-        self._looked_s = -_LOOK_S
+        self._look_due_s = self._clock()
         self._watched: dict[Path, _Watched] = {}
         self._given_up: set[Path] = set()
 
@@ -82,9 +85,8 @@ class Watch:
         self.close()
 
     def work(self) -> list[tuple[Path, Runner]]:
-        """Look for runs, about once a second, and check what is new in each; gives their runners."""
-        if self._clock() - self._looked_s >= _LOOK_S:
-            self._looked_s = self._clock()
+        """Look for runs, as often as `_SHARE` allows, and check what is new in each; gives their runners."""
+        if self._clock() >= self._look_due_s:
             self._find()
         done = [(path, one.runner) for path, one in self._watched.items()]
         for path, one in list(self._watched.items()):
@@ -109,7 +111,10 @@ class Watch:
     def _find(self) -> None:
         from tdbg_lab.run import list_runs
 
-        for summary in list_runs(self._root):
+        began_s = time.thread_time()
+        found = list_runs(self._root)
+        self._look_due_s = self._clock() + max(_LOOK_S, (time.thread_time() - began_s) / _SHARE)
+        for summary in found:
             path = summary.path
             if path in self._watched or path in self._given_up:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,23 @@ def test_every_running_run_is_looked_after_and_let_go_at_its_end(tmp_path: Path,
     assert [one.message for one in read_findings(made[2].path)] == ["2"]
     states = {run.path.name: read_rule_states(run.path)[0].status for run in made}
     assert states == {"0": RuleStatus.STOPPED, "1": RuleStatus.STOPPED, "2": RuleStatus.ISSUE_FOUND}
+
+
+def test_folder_that_takes_long_to_look_through_is_looked_through_more_seldom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+    watch = Watch(tmp_path, lambda: [High()], clock=lambda: now_s)
+    monkeypatch.setattr(time, "thread_time", itertools.count(0.0, 2.0).__next__)
+    watch.work()
+    Made(tmp_path / "run")
+    now_s = 39.0
+    watch.work()
+    assert watch.runs == [], "two seconds of a processor in less than forty"
+    now_s = 41.0
+    watch.work()
+    assert [path.name for path in watch.runs] == ["run"]
+    watch.close()
 
 
 def test_run_with_a_runner_of_its_own_is_left_to_it(tmp_path: Path, watch: Watch) -> None:
