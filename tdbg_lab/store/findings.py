@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
 from tdbg_lab.store.attempts import read_attempts
-from tdbg_lab.store.jsonable import jsonable, number_in
+from tdbg_lab.store.jsonable import int_in, jsonable, number_in
 from tdbg_lab.store.layout import (
     entries,
     make_subfolder,
@@ -194,16 +194,16 @@ def _finding(value: Mapping[str, Any]) -> Finding:
     return Finding(
         rule=_text(value, "rule"),
         severity=Severity(value["severity"]),
-        step_first=int(value["step_first"]),
-        step_last=int(value["step_last"]),
+        step_first=int_in(value["step_first"]),
+        step_last=int_in(value["step_last"]),
         message=_text(value, "message", MAX_TEXT_CHARS),
         tensor=_text(value, "tensor"),
         module=_text(value, "module"),
         evidence=_numbers(value.get("evidence")),
         advice=tuple(str(item)[:MAX_TEXT_CHARS] for item in _list(value.get("advice"))[:100]),
         view=ViewRef(_text(view, "name"), dict(view.get("params") or {})) if isinstance(view, dict) else None,
-        rank=int(rank) if isinstance(rank, int) else None,
-        time_ns=int(value.get("time_ns", 0)),
+        rank=int_in(rank) if isinstance(rank, int) else None,
+        time_ns=int_in(value.get("time_ns", 0)),
         id=_text(value, "id"),
         fix=_numbers(value["fix"]) or None if isinstance(value.get("fix"), dict) else None,
         cause=_text(value, "cause"),
@@ -215,8 +215,8 @@ def _state(value: Mapping[str, Any]) -> RuleState:
         rule=_text(value, "rule"),
         status=RuleStatus(value["status"]),
         reason=_text(value, "reason", MAX_TEXT_CHARS),
-        step_checked=int(value.get("step_checked", -1)),
-        findings=int(value.get("findings", 0)),
+        step_checked=int_in(value.get("step_checked", -1)),
+        findings=int_in(value.get("findings", 0)),
         cost_ms=float(value.get("cost_ms", 0.0)),
         parameters=_numbers(value.get("parameters")),
     )

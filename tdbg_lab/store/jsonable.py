@@ -44,6 +44,30 @@ def number_out(value: float) -> float | str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def float_in(value: Any) -> float | None:
+    """A number of a file as a float; None for what is none, or an integer beyond all floats."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def int_in(value: Any) -> int:
+    """A number of a file as an integer of 64 bits.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    number = float_in(value)
+    if number is None or not abs(number) < 2**63:
+        raise ValueError("not an integer of 64 bits")
+    return int(value)
+
+
 def number_in(value: Any) -> Any:
     """The inverse of `number_out`; anything else as it is."""
     return _NON_FINITE.get(value, value) if isinstance(value, str) else value

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tdbg_lab.store.jsonable import float_in
 from tdbg_lab.store.layout import read_json
 from tdbg_lab.store.profiles import USE
 
@@ -118,7 +119,7 @@ def _count(facts: dict[str, Any], name: str) -> int:
 
 
 def _seconds(facts: dict[str, Any], name: str) -> float:
-    value = facts[name]
-    if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    value = float_in(facts[name])
+    if value is None or not math.isfinite(value) or value < 0:
         raise ValueError(f"{name} is no time")
-    return float(value) / 1e6
+    return value / 1e6

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tdbg_lab.store.jsonable import int_in
 from tdbg_lab.store.layout import entries, list_ranks, read_json, subfolder
 from tdbg_lab.store.limits import MAX_TEXT_CHARS
 
@@ -80,7 +81,7 @@ def list_profiles(run_path: Path) -> list[ProfileInfo]:
             if folder is not None:
                 try:
                     found.append(_info(rank, folder))
-                except (OSError, ValueError, TypeError, AttributeError):
+                except (OSError, ValueError, KeyError):
                     continue
     return sorted(found, key=lambda one: (one.start_ns, one.rank))
 
@@ -104,10 +105,10 @@ def _info(rank: int, folder: Path) -> ProfileInfo:
         rank=rank,
         name=folder.name,
         path=folder,
-        first_step=int(facts["first_step"]),
-        last_step=int(facts["last_step"]),
-        start_ns=int(facts["start_ns"]),
-        duration_ns=int(facts["duration_ns"]),
+        first_step=int_in(facts["first_step"]),
+        last_step=int_in(facts["last_step"]),
+        start_ns=int_in(facts["start_ns"]),
+        duration_ns=int_in(facts["duration_ns"]),
         problems=tuple(str(one)[:MAX_TEXT_CHARS] for one in (problems if isinstance(problems, list) else []))[
             :_MAX_PROBLEMS
         ],

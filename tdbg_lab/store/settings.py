@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.store.control import requests
+from tdbg_lab.store.jsonable import float_in
 from tdbg_lab.store.limits import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
@@ -235,11 +236,10 @@ def _record(request: Request) -> SettingRecord:
 
 
 def _number(value: Mapping[str, Any], name: str) -> float | None:
-    number = value.get(name)
-    return float(number) if isinstance(number, int | float) else None
+    return float_in(value.get(name))
 
 
 def _check(name: str, value: object, least: float, greatest: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not least <= float(value) <= greatest:  # type: ignore[arg-type]
+    if not number or not least <= value <= greatest:  # type: ignore[operator]
         raise ConfigError(f"{name} is {str(value)[:40]}; expected a number from {least:g} to {greatest:g}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.store.jsonable import float_in
 from tdbg_lab.views.labels import count, duration, percent, safe, short
 from tdbg_lab.views.palette import MUTED, SERIES
 from tdbg_lab.views.param import Param
@@ -101,12 +102,12 @@ def _nodes(tree: Any) -> list[_Node]:
         return []
     answer: list[_Node] = []
     for index, (parent, total, own, name) in enumerate(zip(*columns, strict=False)):
-        number_ok = isinstance(total, int | float) and isinstance(own, int | float)
-        if index >= _MOST_NODES or not number_ok or not isinstance(parent, int):
+        whole, alone = float_in(total), float_in(own)
+        if index >= _MOST_NODES or whole is None or alone is None or not isinstance(parent, int):
             break
         if parent >= index or (parent < 0) != (index == 0):
             continue
-        answer.append((index, parent, float(total), float(own), str(name)[:200]))
+        answer.append((index, parent, whole, alone, str(name)[:200]))
     return answer
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.store.jsonable import float_in
 from tdbg_lab.views.labels import count, cut, duration, number, percent, safe, short
 from tdbg_lab.views.palette import GRID
 from tdbg_lab.views.param import Param
@@ -168,8 +170,8 @@ def _rows(value: Any) -> list[dict[str, Any]]:
 
 
 def _number(row: dict[str, Any], key: str) -> float:
-    value = row.get(key)
-    return float(value) if isinstance(value, int | float) else 0.0
+    value = float_in(row.get(key))
+    return value if value is not None and math.isfinite(value) else 0.0
 
 
 def _ms(row: dict[str, Any], key: str) -> str:
