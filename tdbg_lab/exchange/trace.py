@@ -74,22 +74,22 @@ class _Trace:
             if duration >= 0 and len(self) < _MAX_SPANS:
                 self._span(event, start, duration)
         elif kind == "C" and isinstance(event.get("args"), dict) and len(self.samples) < _MAX_SAMPLES:
-            name = str(event.get("name", ""))[:MAX_NAME_CHARS]
+            name = _text(event.get("name", ""))
             for key, value in list(event["args"].items())[:16]:
                 found = _number(value)
                 if found is not None:
-                    self.samples.append((start, name, str(key)[:MAX_NAME_CHARS], found))
+                    self.samples.append((start, name, _text(key), found))
 
     def _span(self, event: dict[str, Any], start: float, duration: float) -> None:
         text = self.texts.number
-        category = str(event.get("cat") or "span")[:64]
+        category = _text(event.get("cat") or "span", 64)
         args = event.get("args")
         device = ""
         if category in _ON_DEVICE and isinstance(args, dict):
-            device = f"gpu{args.get('device', 0)}"[:32]
+            device = _text(f"gpu{args.get('device', 0)}", 32)
         self.start.append(start)
         self.duration.append(duration)
-        self.name.append(text(str(event.get("name", ""))[:MAX_NAME_CHARS]))
+        self.name.append(text(_text(event.get("name", ""))))
         self.phase.append(text(category))
         self.device.append(text(device))
         self.thread.append(_thread(event.get("tid")))
@@ -234,11 +234,16 @@ def _number(value: Any) -> float | None:
     return found if math.isfinite(found) and abs(found) < 2**52 else None
 
 
+def _text(value: Any, limit: int = MAX_NAME_CHARS) -> str:
+    """A text; halves of characters, which JSON can hold and no file of ours, become escapes."""
+    return str(value)[:limit].encode(errors="backslashreplace").decode()[:limit]
+
+
 def _thread(value: Any) -> int:
     """A number for a thread, which may be called by a text."""
     if isinstance(value, int) and abs(value) < 2**62:
         return value
-    text = str(value)
+    text = _text(value)
     digits = re.search(r"\d{1,15}", text)
     return int(digits[0]) if digits else sum(text.encode()[:64])
 

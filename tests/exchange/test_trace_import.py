@@ -177,6 +177,19 @@ def test_strange_values_of_events_are_harmless(tmp_path):
     assert len(run.samples()) == 16
 
 
+def test_halves_of_characters_in_names_are_escapes(tmp_path):
+    half = "a\ud800"
+    span = {"ph": "X", "name": half, "cat": half, "ts": 1, "dur": 2, "tid": half}
+    kernel = {"ph": "X", "name": "k", "cat": "kernel", "ts": 3, "dur": 2, "tid": 1, "args": {"device": half}}
+    counter = {"ph": "C", "name": half, "ts": 4, "args": {half: 1}}
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": [span, kernel, counter]}))
+    run = tdbg.import_run(tmp_path / "trace.json", store=tmp_path / "run")
+    found, samples = run.spans(), run.samples()
+    assert found.name.tolist() == [r"a\ud800", "k"]
+    assert (found.phase[0], found.device[1]) == (r"a\ud800", r"gpua\ud800")
+    assert (samples.metric[0], samples.device[0]) == (r"a\ud800", r"a\ud800")
+
+
 def test_events_stream_without_holding_the_file(tmp_path):
     path = tmp_path / "many.json"
     with path.open("w", encoding="utf-8") as file:
