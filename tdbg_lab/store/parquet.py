@@ -8,6 +8,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from tdbg_lab.store.limits import (
 from tdbg_lab.store.schema import SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -163,8 +164,9 @@ class SealedFile:
                 raise ValueError(f"{self.path.name} is broken") from error
         return table.replace_schema_metadata(None)
 
-    def _open(self, *, coded: bool = False) -> pq.ParquetFile:
-        """The file; its footer is parsed again only when it was forgotten."""
+    @contextmanager
+    def _open(self, *, coded: bool = False) -> Iterator[pq.ParquetFile]:
+        """The file, for a ``with`` block; its footer is parsed again only when it was forgotten."""
         footer = self._footers.get(self._uid) if self._uid else None
         descriptor = open_regular(self.path)
         try:
@@ -172,11 +174,14 @@ class SealedFile:
             file = _parquet(descriptor, footer, texts)
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.path.name} is not a Parquet file") from error
-        if self._uid and footer is None:
-            if file.metadata.num_rows != self.rows:
-                raise OSError(f"{self.path.name} was replaced")
-            self._footers.put(self._uid, file.metadata)
-        return file
+        try:
+            if self._uid and footer is None:
+                if file.metadata.num_rows != self.rows:
+                    raise OSError(f"{self.path.name} was replaced")
+                self._footers.put(self._uid, file.metadata)
+            yield file
+        finally:
+            file.close(force=True)  # by itself it leaves open what it did not open
 
     def _check(self, file: pq.ParquetFile) -> None:
         if not file.schema_arrow.remove_metadata().equals(SCHEMAS[self._stream]):
@@ -190,7 +195,7 @@ class SealedFile:
 
 
 def _parquet(descriptor: int, footer: pq.FileMetaData | None, coded: Sequence[str] = ()) -> pq.ParquetFile:
-    """The file behind a descriptor, which is closed with it, or at once when it is none."""
+    """The file behind a descriptor, which is closed at once when it is none."""
     raw = os.fdopen(descriptor, "rb")
     try:
         if os.fstat(descriptor).st_size > MAX_SEGMENT_FILE_BYTES:

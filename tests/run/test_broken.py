@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -81,6 +82,17 @@ def test_sealed_segment_with_broken_pages_does_not_raise(tmp_path):
     run.overview(kind=None, column="q50")
     run.tensor("layer0.weight").histograms()
     assert run.problems
+
+
+def test_files_are_closed_when_they_are_read(tmp_path):
+    """Not by the collector of garbage, which some interpreters run seldom."""
+    path = fake_run(tmp_path / "run", steps=5, layers=1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        run = open_run(path)
+        run.tensor(run.tensor_names()[0]).history(["mean"])
+        assert len(run.spans())
+    assert [str(one.message) for one in told] == []
 
 
 def test_problem_with_a_file_does_not_tell_its_path(tmp_path, monkeypatch):
