@@ -12,6 +12,7 @@ import pickle
 import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -70,13 +71,17 @@ class Worker:
         os._exit(0)
 
     def work(self) -> None:
-        """Answer requests for ever."""
-        while True:
-            with self._ready:
-                while not self._requests:
-                    self._ready.wait()
-                request = self._requests.pop(0)
-            self._answer(request)
+        """Answer requests for ever; what keeps it from that ends the process, so that nobody waits for it."""
+        try:
+            while True:
+                with self._ready:
+                    while not self._requests:
+                        self._ready.wait()
+                    request = self._requests.pop(0)
+                self._answer(request)
+        except BaseException:  # noqa: BLE001 - such as an import while the package is being replaced
+            traceback.print_exc()
+            os._exit(1)
 
     def _answer(self, request: dict[str, Any]) -> None:
         from tdbg_lab.errors import TdbgError

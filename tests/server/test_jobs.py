@@ -12,6 +12,7 @@ import pytest
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import MAX_QUEUED, Job, Jobs, JobTask
+from tdbg_lab.server.worker import write_frame
 from tdbg_lab.testing import fake_run
 
 
@@ -107,6 +108,19 @@ def test_worker_that_ends_in_the_middle_of_a_frame_makes_room_for_the_next(path,
     first, second = asyncio.run(scene())
     assert (first.state, first.message) == ("failed", "The worker process ended unexpectedly")
     assert second.state == "done"
+
+
+def test_worker_that_cannot_go_on_ends_instead_of_keeping_its_job_waiting():
+    """As when the package is replaced by another version under a running server."""
+    command = [sys.executable, "-m", "tdbg_lab.server.worker"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        write_frame(process.stdin, {"no": "job"})
+        assert process.wait(60) == 1
+        assert b"KeyError" in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_job_that_gets_no_process_fails_and_the_next_one_runs(path, monkeypatch):
