@@ -138,13 +138,8 @@ def write_rule_states(run_path: str | Path, states: Sequence[RuleState], **facts
     StoreError
         If it cannot be written.
     """
-    try:
-        directory = make_subfolder(Path(run_path), "findings")
-    except OSError as error:
-        raise StoreError(f"Cannot write rule states: {error.strerror}.") from error
     rules = [{**asdict(state), "status": str(state.status)} for state in states]
-    value = {**facts, "rules": rules, "pid": os.getpid(), "heartbeat_ns": time.time_ns()}
-    write_json(directory / _STATUS_FILE, jsonable(value))
+    _write_status(run_path, {**facts, "rules": rules, "pid": os.getpid()})
 
 
 def announce_runner(run_path: str | Path) -> None:
@@ -155,12 +150,16 @@ def announce_runner(run_path: str | Path) -> None:
     StoreError
         If it cannot be written.
     """
+    known = read_rule_status(run_path).items()
+    _write_status(run_path, {key: value for key, value in known if key not in {"ended", "pid"}})
+
+
+def _write_status(run_path: str | Path, value: Mapping[str, Any]) -> None:
     try:
         directory = make_subfolder(Path(run_path), "findings")
     except OSError as error:
         raise StoreError(f"Cannot write rule states: {error.strerror}.") from error
-    known = {key: value for key, value in read_rule_status(run_path).items() if key not in {"ended", "pid"}}
-    write_json(directory / _STATUS_FILE, {**known, "heartbeat_ns": time.time_ns()})
+    write_json(directory / _STATUS_FILE, jsonable({**value, "heartbeat_ns": time.time_ns()}))
 
 
 def read_rule_states(run_path: str | Path) -> list[RuleState]:

@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import {
   FakeServer,
@@ -13,33 +13,12 @@ import {
 import { TdbgService } from '../../model/service';
 import { RunsBody } from '../runs/body';
 
-it('has no control within the row of a run, which is one itself', async () => {
-  const client = new FakeServer();
-  client.list = [summary()];
-  const service = new TdbgService({ client, stream: new FakeStream() });
-  const body = new RunsBody({
-    service,
-    commands: new CommandRegistry(),
-    trans: nullTranslator.load('tdbg_lab')
-  });
-  await act(async () => {
-    Widget.attach(body, document.body);
-    await service.refresh();
-    await settle();
-  });
-  const rows = [...body.node.querySelectorAll('[role="option"]')];
-  expect(rows.map(row => row.querySelectorAll('button').length)).toEqual([0]);
-  await act(async () => body.dispose());
-  service.dispose();
-});
-
-it.each([true, false])(
-  'says that runs may be missing where the server does not look at all folders: %s',
-  async isTruncated => {
-    const client = new FakeServer();
-    client.isTruncated = isTruncated;
-    const service = new TdbgService({ client, stream: new FakeStream() });
-    const body = new RunsBody({
+describe('RunsBody', () => {
+  let client: FakeServer;
+  let service: TdbgService;
+  let body: RunsBody;
+  const show = async (): Promise<void> => {
+    body = new RunsBody({
       service,
       commands: new CommandRegistry(),
       trans: nullTranslator.load('tdbg_lab')
@@ -49,32 +28,41 @@ it.each([true, false])(
       await service.refresh();
       await settle();
     });
-    expect(body.node.textContent?.includes('TdbgApp.run_roots')).toBe(
-      isTruncated
-    );
+  };
+
+  beforeEach(() => {
+    client = new FakeServer();
+    service = new TdbgService({ client, stream: new FakeStream() });
+  });
+  afterEach(async () => {
     await act(async () => body.dispose());
     service.dispose();
-  }
-);
+  });
 
-it('names a folder of runs that the server cannot read', async () => {
-  const client = new FakeServer();
-  const service = new TdbgService({ client, stream: new FakeStream() });
-  const body = new RunsBody({
-    service,
-    commands: new CommandRegistry(),
-    trans: nullTranslator.load('tdbg_lab')
+  it('has no control within the row of a run, which is one itself', async () => {
+    client.list = [summary()];
+    await show();
+    const rows = [...body.node.querySelectorAll('[role="option"]')];
+    expect(rows.map(row => row.querySelectorAll('button').length)).toEqual([0]);
   });
-  const note = (): string =>
-    body.node.querySelector('.jp-TdbgRuns-note')?.textContent ?? '';
-  await act(async () => {
-    Widget.attach(body, document.body);
-    await service.refresh();
-    await settle();
+
+  it.each([true, false])(
+    'says that runs may be missing where the server does not look at all folders: %s',
+    async isTruncated => {
+      client.isTruncated = isTruncated;
+      await show();
+      expect(body.node.textContent?.includes('TdbgApp.run_roots')).toBe(
+        isTruncated
+      );
+    }
+  );
+
+  it('names a folder of runs that the server cannot read', async () => {
+    const note = (): string =>
+      body.node.querySelector('.jp-TdbgRuns-note')?.textContent ?? '';
+    await show();
+    expect(note()).toBe('');
+    await act(async () => service.runs.setAll([], { unread: ['mounted'] }));
+    expect(note()).toContain('TdbgApp.run_roots cannot be read now: mounted.');
   });
-  expect(note()).toBe('');
-  await act(async () => service.runs.setAll([], { unread: ['mounted'] }));
-  expect(note()).toContain('TdbgApp.run_roots cannot be read now: mounted.');
-  await act(async () => body.dispose());
-  service.dispose();
 });
