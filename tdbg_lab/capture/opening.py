@@ -24,7 +24,7 @@ from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.records import Mode
 from tdbg_lab.store import RankWriter, RunFolder, create_run
-from tdbg_lab.store.attempts import after_checkpoint
+from tdbg_lab.store.attempts import after_checkpoint, cut_other_ranks
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.spool import spool_path
 
@@ -109,13 +109,15 @@ def open_handle(
     if remote is not None:
         remote.enter(folder, place.rank, chief=duty.chief)
     phases = phases and settings.profiler
-    resumed = if_exists == "resume" and first_step > 0
+    goes_on_at = after_checkpoint(first_step) if if_exists == "resume" and first_step > 0 else None
+    if duty.chief and goes_on_at is not None:
+        cut_other_ranks(folder.path, place.rank, goes_on_at)
     engine = _engine(
         folder,
         settings,
         place,
         duty,
-        goes_on_at=after_checkpoint(first_step) if resumed else None,
+        goes_on_at=goes_on_at,
         strict=strict,
         phases=phases,
         first_step=first_step,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tdbg_lab.records import Mode
-from tdbg_lab.store.layout import read_json, write_json
+from tdbg_lab.store.layout import list_ranks, list_segments, read_json, write_json
 from tdbg_lab.store.schema import MODE_CODE, MODES
 
 if TYPE_CHECKING:
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ATTEMPTS_FILE", "Attempt", "Attempts", "after_checkpoint", "begin_attempt", "read_attempts"]
+__all__ = [
+    "ATTEMPTS_FILE",
+    "Attempt",
+    "Attempts",
+    "after_checkpoint",
+    "begin_attempt",
+    "cut_other_ranks",
+    "first_rank_attempts",
+    "read_attempts",
+]
 
 ATTEMPTS_FILE: Final = "attempts.json"
 _MAX_BYTES = 2**20
@@ -92,6 +101,26 @@ def begin_attempt(rank_path: Path, segment: int, first_step: Mapping[Mode, int])
     rows = [asdict(one) for one in (*kept, new)]
     write_json(rank_path / ATTEMPTS_FILE, {"modes": [str(mode) for mode in MODES], "attempts": rows})
     return Attempts((*kept, new))
+
+
+def cut_other_ranks(run_path: Path, own: int, first_step: Mapping[Mode, int]) -> None:
+    """Say it of the ranks beside one's own that wrote before: training may go on with fewer of them.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    for rank, directory in list_ranks(run_path):
+        segments = list_segments(directory)["stats"]
+        if rank != own and segments:
+            begin_attempt(directory, segments[-1].number + 1, first_step)
+
+
+def first_rank_attempts(run_path: Path) -> Attempts:
+    """Those of the lowest rank, which stand for the run."""
+    ranks = list_ranks(run_path)
+    return read_attempts(ranks[0][1]) if ranks else Attempts()
 
 
 def read_attempts(rank_path: Path) -> Attempts:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
-from tdbg_lab.store.attempts import read_attempts
+from tdbg_lab.store.attempts import first_rank_attempts
 from tdbg_lab.store.jsonable import int_in, jsonable, number_in
 from tdbg_lab.store.layout import (
     entries,
     make_subfolder,
-    rank_path,
     read_bytes,
     read_json,
     subfolder,
@@ -113,7 +112,7 @@ def read_findings(run_path: str | Path) -> list[Finding]:
             place = f"id {finding.id}" if finding.id else f"line {len(found)}"
             if place in found or len(found) < MAX_FINDINGS:
                 found[place] = finding
-    attempts = read_attempts(rank_path(Path(run_path), 0))
+    attempts = first_rank_attempts(Path(run_path))
     return [one for one in found.values() if not attempts.replaced(one.step_first, one.time_ns)]
 
 

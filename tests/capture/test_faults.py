@@ -344,6 +344,19 @@ def test_steps_of_a_training_that_goes_on_are_numbered_from_its_checkpoint(attac
     )
 
 
+def test_training_that_goes_on_with_fewer_processes_leaves_out_what_the_others_had(attach, tmp_path):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model, optimizer=optimizer):
+        train(model, optimizer, 4)
+    shutil.copytree(tmp_path / "run" / "rank-00000", tmp_path / "run" / "rank-00001")
+    with attach(model, optimizer=optimizer, first_step=2, if_exists="resume") as handle:
+        train(model, optimizer, 2)
+    counts = handle.run.stats("conv.weight", "count")["count"].tolist()
+    size = model.conv.weight.numel()
+    assert counts == [2 * size, 2 * size, size, size]
+
+
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
