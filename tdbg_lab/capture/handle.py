@@ -200,7 +200,7 @@ class Handle:
         reason = add_summary(engine.recorder, key, tensor)
         if reason:
             engine.guard.notice(f"record/{name}", f"{name} is recorded without numbers: {reason}")
-        if membership.raw_mask & engine.mask:
+        elif membership.raw_mask & engine.mask:
             add_rows(engine.recorder, name, tensor, membership.sample_rows)
             rows = shape[0] if shape else 1
             if labels is not None and len(labels) != rows:

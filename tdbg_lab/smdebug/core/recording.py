@@ -23,6 +23,7 @@ from tdbg_lab.smdebug.core.modes import ModeKeys
 from tdbg_lab.smdebug.core.reductions import get_numpy_reduction, get_reduction_tensor_name
 from tdbg_lab.stats.block import scalar_block, take
 from tdbg_lab.store import RankWriter, create_run, join_run
+from tdbg_lab.store.attempts import cut_other_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +118,8 @@ class Recording:
         self.chief = number == 0
         self._ddof = ddof
         anew = dict.fromkeys(Mode, goes_on_at) if goes_on_at else None
+        if anew is not None and not number:
+            cut_other_ranks(folder.path, number, anew)
         self._writer = RankWriter(folder.path, number, goes_on_at=anew)
         self._recorder = Recorder(self._writer)
         self.guard.on_problem = self._recorder.add_problem
