@@ -14,6 +14,8 @@ from tdbg_lab.rules.decoding import Decoder
 from tdbg_lab.rules.order import known_keys
 from tdbg_lab.rules.raw_values import RawValues
 from tdbg_lab.rules.view import RunView
+from tdbg_lab.store.attempts import attempts_stamp, rank_attempts_stamp
+from tdbg_lab.store.layout import rank_path
 from tdbg_lab.store.source import source_of
 from tdbg_lab.store.tail import tail, tailed_ranks
 
@@ -81,6 +83,7 @@ class Feed:
         self._source = source_of(run_path)
         self._info_s = -math.inf
         self._look_at_info()
+        self._attempts_stamp = attempts_stamp(run_path)
         self._activity = ActivityFeed(run_path) if activity else None
         view.activity = None if self._activity is None else self._activity.activity
 
@@ -154,9 +157,15 @@ class Feed:
                 self._ranks[number] = _Rank(self._run_path, number, self._decode)
 
     def _next(self) -> Part | None:
-        """What comes next, of the rank that is furthest behind: ranks stay side by side."""
+        """What comes next, of the rank that is furthest behind: ranks stay side by side.
+
+        Nothing more once the run goes on from a checkpoint: what was followed so far is not what it is now.
+        """
         for rank in self._ranks.values():
             rank.look()
+        lowest = rank_path(self._run_path, min(self._ranks, default=0))
+        if rank_attempts_stamp(lowest) != self._attempts_stamp:
+            return None
         ahead = [rank.ahead for rank in self._ranks.values() if rank.ahead]
         return min(ahead, key=lambda parts: parts[0].step).popleft() if ahead else None
 

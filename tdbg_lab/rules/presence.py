@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.profiler.lifetime import Lifetime
 from tdbg_lab.records import RunStatus
+from tdbg_lab.store.attempts import attempts_stamp
 from tdbg_lab.store.findings import read_rule_status
 from tdbg_lab.store.source import is_foreign, source_of
 
@@ -25,7 +26,7 @@ ATTENDED_NS = 15_000_000_000
 
 
 class Presence:
-    """Tells why to end: the run has ended, its process is gone, its directory is deleted.
+    """Tells why to end: the run has ended, its process is gone, its directory is deleted, or it goes on anew.
 
     A process on another machine or in another container cannot be looked at: then only ``run.json`` tells.
 
@@ -48,6 +49,8 @@ class Presence:
             self._lifetime = _StoreLifetime(source)
         else:
             self._lifetime = Lifetime(run_path, process, watch_process=info.is_local)
+        self._path = run_path
+        self._attempts_stamp = attempts_stamp(run_path)
         self._clock = clock
         self._looked_s = -_PROCESS_LOOK_S
 
@@ -56,6 +59,8 @@ class Presence:
         if self._clock() - self._looked_s < _PROCESS_LOOK_S:
             return None
         self._looked_s = self._clock()
+        if attempts_stamp(self._path) != self._attempts_stamp:
+            return "the run goes on from a checkpoint"
         return self._lifetime.over()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tdbg_lab.actions import ActionContext
 from tdbg_lab.errors import StoreError, TdbgError
+from tdbg_lab.records import Mode
 from tdbg_lab.rules.engine import Engine
 from tdbg_lab.rules.episode import Change, News
 from tdbg_lab.rules.feed import Feed
@@ -20,6 +21,8 @@ from tdbg_lab.store import (
     read_rule_status,
     write_rule_states,
 )
+from tdbg_lab.store.attempts import first_rank_attempts
+from tdbg_lab.store.schema import mode_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from tdbg_lab.records import Finding, RuleState, Severity
     from tdbg_lab.rules.base import Rule
     from tdbg_lab.rules.engine import Judged
+    from tdbg_lab.store.attempts import Attempts
 
 __all__ = ["Runner"]
 
@@ -85,7 +89,9 @@ class Runner:
         self._path = run_path
         self._broken = tuple(broken)
         known = _latest(read_findings(run_path))
-        self._engine = Engine(rules, known, _checked(run_path))
+        attempts = first_rank_attempts(run_path)
+        self._attempt = attempts.latest
+        self._engine = Engine(rules, known, _checked(run_path, attempts))
         self._feed = Feed.of(run_path, self._engine.needs)
         self._idle_ns = 0
         self._performer = Performer(ActionContext(run_path, name), actions=actions, stop_on=stop_on)
@@ -203,15 +209,22 @@ class Runner:
         try:
             states = [*self._engine.states(), *self._broken]
             doubted = self._engine.doubted_since
-            write_rule_states(self._path, states, doubted_since=doubted, ended=self._ended)
+            facts = {"doubted_since": doubted, "ended": self._ended, "attempt": self._attempt}
+            write_rule_states(self._path, states, **facts)
         except TdbgError as error:
             log.debug("The state of the rules cannot be written: %s", error)
 
 
-def _checked(run_path: Path) -> dict[str, int]:
-    """The step from which each rule goes on: answers that were not yet a finding are asked for again."""
-    checked = {state.rule: state.step_checked for state in read_rule_states(run_path)}
-    doubted = read_rule_status(run_path).get("doubted_since")
+def _checked(run_path: Path, attempts: Attempts) -> dict[str, int]:
+    """The step from which each rule goes on: answers that were not yet a finding are asked for again.
+
+    So are steps that training has made anew since, or is about to.
+    """
+    status = read_rule_status(run_path)
+    seen = status.get("attempt")
+    end = attempts.end(seen if isinstance(seen, int) else 0, mode_code(Mode.TRAIN))
+    checked = {state.rule: min(state.step_checked, end - 1) for state in read_rule_states(run_path)}
+    doubted = status.get("doubted_since")
     for rule, step in doubted.items() if isinstance(doubted, dict) else ():
         if rule in checked and isinstance(step, int):
             checked[rule] = min(checked[rule], step)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tdbg_lab.records import Mode
-from tdbg_lab.store.layout import list_ranks, list_segments, read_json, write_json
+from tdbg_lab.store.layout import list_ranks, list_segments, modified_ns, read_json, write_json
 from tdbg_lab.store.schema import MODE_CODE, MODES
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ __all__ = [
     "Attempt",
     "Attempts",
     "after_checkpoint",
+    "attempts_stamp",
     "begin_attempt",
     "cut_other_ranks",
     "first_rank_attempts",
+    "rank_attempts_stamp",
     "read_attempts",
 ]
 
@@ -121,6 +123,17 @@ def first_rank_attempts(run_path: Path) -> Attempts:
     """Those of the lowest rank, which stand for the run."""
     ranks = list_ranks(run_path)
     return read_attempts(ranks[0][1]) if ranks else Attempts()
+
+
+def attempts_stamp(run_path: Path) -> int:
+    """Changes when a run goes on from a checkpoint."""
+    ranks = list_ranks(run_path)
+    return rank_attempts_stamp(ranks[0][1]) if ranks else 0
+
+
+def rank_attempts_stamp(rank_path: Path) -> int:
+    """Changes when a rank does."""
+    return modified_ns(rank_path / ATTEMPTS_FILE)
 
 
 def read_attempts(rank_path: Path) -> Attempts:

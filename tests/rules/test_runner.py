@@ -21,8 +21,10 @@ from tdbg_lab.actions import RunCallable, StopTraining
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.records import Finding, Kind, RuleStatus, Severity
 from tdbg_lab.rules import DeadRelu, Needs, Rule, launch, resolve_rules
+from tdbg_lab.rules.presence import Presence
 from tdbg_lab.rules.runner import Runner
-from tdbg_lab.store import pending, read_findings, read_rule_states, read_rule_status, request
+from tdbg_lab.store import RankWriter, pending, read_findings, read_rule_states, read_rule_status, request
+from tdbg_lab.store.attempts import after_checkpoint
 
 from .made import Made
 
@@ -180,6 +182,38 @@ def test_another_runner_goes_on_without_repeating(made: Made) -> None:
         made.step(step, {"loss/x": value})
         Runner(made.path, [Above()]).work(last=True)  # dies without a word after every step
     assert set(latest(made.path)) == truth
+
+
+def test_steps_made_anew_after_a_checkpoint_are_checked_anew(made: Made) -> None:
+    for step, value in enumerate([0, 0, 0, 0, 5, 5]):
+        made.step(step, {"loss/x": value})
+    early = Runner(made.path, [Above()])
+    early.work(last=True)
+    early.close()
+    (before,) = latest(made.path).values()
+    assert before.step_first == 4
+    made.writers[0] = RankWriter(made.path, goes_on_at=after_checkpoint(3))
+    assert latest(made.path) == {}
+    for step, value in enumerate([7, 0, 0, 0], 3):
+        made.step(step, {"loss/x": value})
+    for _ in range(2):
+        late = Runner(made.path, [Above()])
+        late.work(last=True)
+        late.close()
+        (found,) = latest(made.path).values()
+        assert (found.step_first, found.message) == (3, "7")
+
+
+def test_runner_takes_no_part_in_an_attempt_that_it_did_not_begin_with(made: Made) -> None:
+    for step in range(6):
+        made.step(step, {"loss/x": 0})
+    presence, runner = Presence(made.path), Runner(made.path, [Above()])
+    runner.work()
+    made.writers[0] = RankWriter(made.path, goes_on_at=after_checkpoint(3))
+    made.step(3, {"loss/x": 5})
+    assert presence.over() == "the run goes on from a checkpoint"
+    runner.work(last=True)
+    assert latest(made.path) == {}
 
 
 def test_actions_are_not_repeated_by_another_runner(made: Made) -> None:
