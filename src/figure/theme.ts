@@ -40,6 +40,9 @@ const NARROW = 240;
 /** Below this, a colour bar has no room for its labels, and the title of the x axis takes it from the picture, px. */
 const LOW = 110;
 
+/** Length of a colour bar, as a share of the axis beside it. */
+const BAR_SHARE = 0.85;
+
 /** Width of a letter of an axis title, px. */
 const LETTER = 6.2;
 
@@ -156,6 +159,7 @@ export function themed(
       ...(hasRoom ? {} : { title: { text: '' } })
     };
   }
+  const barLength = BAR_SHARE * axisLength({}, frame.height);
   const compact = frame.width < COMPACT.width || frame.height < COMPACT.height;
   const kept: JSONObject = { ...layout };
   // The panel has a size of its own.
@@ -168,7 +172,7 @@ export function themed(
     data: figure.data.map(trace =>
       frame.width < NARROW || frame.height < LOW
         ? withoutColorbar(trace)
-        : themedTrace(trace, colorbar)
+        : themedTrace(trace, colorbar, barLength)
     ),
     layout: {
       ...kept,
@@ -205,16 +209,22 @@ export function themed(
 const WITH_COLORBAR = new Set(['heatmap', 'contour', 'histogram2d', 'surface']);
 
 /** A colour bar of a trace is not reached by the template. */
-function themedTrace(trace: JSONObject, colorbar: JSONObject): JSONObject {
+function themedTrace(
+  trace: JSONObject,
+  colorbar: JSONObject,
+  length: number
+): JSONObject {
   const patched: JSONObject = { ...trace };
+  const barOf = (own: JSONValue | undefined): JSONObject =>
+    withoutOverlap(merge(colorbar, object(own)), length);
   if (trace['colorbar'] || WITH_COLORBAR.has(String(trace['type']))) {
-    patched['colorbar'] = merge(colorbar, object(trace['colorbar']));
+    patched['colorbar'] = barOf(trace['colorbar']);
   }
   const marker = object(trace['marker']);
   if (marker['colorbar'] || marker['showscale']) {
     patched['marker'] = {
       ...marker,
-      colorbar: merge(colorbar, object(marker['colorbar']))
+      colorbar: barOf(marker['colorbar'])
     };
   }
   return patched;

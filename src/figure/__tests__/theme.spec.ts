@@ -177,6 +177,22 @@ describe('themed()', () => {
     expect(low['yaxis2']).toMatchObject({ nticks: 2 });
   });
 
+  it('leaves the labels of a short colour bar room', () => {
+    const tickvals = [7, 6, 5, 4, 3, 2, 1, 0];
+    const bar = { tickvals, ticktext: tickvals.map(String) };
+    const shown = (height: number) =>
+      themed(
+        {
+          data: [{ type: 'heatmap', z: [[1]], colorbar: bar }],
+          layout: {}
+        } as unknown as IFigureJson,
+        THEME,
+        { revision: '', width: 400, height }
+      ).data[0]['colorbar'];
+    expect(shown(400)).toMatchObject(bar);
+    expect(shown(150)).toMatchObject({ tickvals: [7, 5, 3, 1] });
+  });
+
   it('leaves out the title of an x axis that is longer than the frame is wide', () => {
     const xaxis = { title: { text: 'Time since start (s)' } };
     const drawn = (width: number) =>
