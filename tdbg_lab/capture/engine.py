@@ -352,7 +352,7 @@ class Engine:
             self._warn_unmatched()
             if self.recorder.left_out:
                 self.guard.notice("device", _BEHIND)
-            self._tell_left_out()
+            self.recorder.tell_left_out(self.guard)
         self.guard.run("store", self.recorder.flush_rows)
         self.step += 1
         self.last_active_ns = perf_counter_ns()
@@ -452,7 +452,7 @@ class Engine:
         self.open = False
         self.mask = self.module_mask = 0
         self.guard.run("store", self.recorder.flush)
-        self._tell_left_out()
+        self.recorder.tell_left_out(self.guard)
         self.guard.run("store", self.recorder.close)
         if self.phases is not None:
             self.guard.run("spans", self.phases.close)
@@ -461,11 +461,6 @@ class Engine:
             self.guard.run("store.status", self._say_status, status, error)
         elif status is RunStatus.FAILED:
             self.guard.run("store.status", self.writer.write_failure, error or "")
-
-    def _tell_left_out(self) -> None:
-        """Say once that raw values are left out: those of a step are handed on when the next one begins."""
-        if (why := self.recorder.raw_left_out) is not None:
-            self.guard.notice("raw values", why)
 
     def _say_status(self, status: RunStatus, error: str | None) -> None:
         self.folder.set_status(status, error, last_step=max(0, self.step - 1))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tdbg_lab.capture.guard import Problem
+    from tdbg_lab.capture.guard import Guard, Problem
     from tdbg_lab.capture.late import Source, Ticket, Told
     from tdbg_lab.records import StatsBlock
 
@@ -193,10 +193,11 @@ class Recorder:
         """Rows and numbers that the devices could not take: too much was on its way."""
         return sum(source.dropped for source in self.sources.values())
 
-    @property
-    def raw_left_out(self) -> str | None:
-        """Why some raw values are missing, though recording goes on; None as long as all are there."""
-        return self._raw_left_out or self.writer.raw_left_out
+    def tell_left_out(self, guard: Guard) -> None:
+        """Say once that raw values are missing, though recording goes on: known of those handed on so far."""
+        why = self._raw_left_out or self.writer.raw_left_out
+        if why is not None:
+            guard.notice("raw values", why)
 
     def add_raw(self, name: str, values: NDArray[Any] | LateRaw) -> None:
         """Add raw values: an array that is our own copy, or what one of `sources` will give."""

@@ -209,12 +209,7 @@ class Recording:
         recorder.add_scalar(TensorKey(MARK + mode.name, Kind.COST), float(mode_step))
         recorder.add_scalar(TensorKey(RAW_COUNT, Kind.COST), float(raw))
         recorder.flush()
-        self._tell_left_out()
-
-    def _tell_left_out(self) -> None:
-        """Say once that raw values are left out: those of a step are handed on when the next one is saved."""
-        if (why := self._recorder.raw_left_out) is not None:
-            self.guard.notice("raw values", why)
+        recorder.tell_left_out(self.guard)
 
     def add_span(self, span: tuple[str, str, int, int], step: int) -> None:
         """Put an interval on the timeline: name, phase, start and duration in ns."""
@@ -245,7 +240,7 @@ class Recording:
             return
         self.open = False
         self.guard.run("store", self._recorder.flush)
-        self._tell_left_out()
+        self._recorder.tell_left_out(self.guard)
         self.guard.run("store", self._recorder.close)
         self.guard.run("store.close", self._writer.close)
         if self.chief:
