@@ -103,19 +103,21 @@ def request(
 
 def requests(run_path: str | Path) -> list[Request]:
     """The latest `MAX_REQUESTS` requests, oldest first; what cannot be read is left out."""
-    found = [request for path in _files(Path(run_path)) if (request := _read(path)) is not None]
-    return sorted(found, key=lambda request: (request.created_ns, request.id))
+    return _latest(Path(run_path))
 
 
-def _files(run_path: Path, *, without: Container[str] = ()) -> list[Path]:
-    """Files of the latest `MAX_REQUESTS` requests; those of the ids in `without` are left out."""
+def _latest(run_path: Path, *, without: Container[str] = ()) -> list[Request]:
+    """The latest `MAX_REQUESTS` but those of the ids in `without`, oldest first."""
     directory = subfolder(run_path, CONTROL)
     found = []
     for entry in entries(directory) if directory is not None else ():
         identity, _, ending = entry.name.partition(".")
         if ending == "json" and _ID.fullmatch(identity) and identity not in without:
             found.append(Path(entry.path))
-    return nlargest(MAX_REQUESTS, found, modified_ns) if len(found) > MAX_REQUESTS else found
+    if len(found) > MAX_REQUESTS:
+        found = nlargest(MAX_REQUESTS, found, modified_ns)
+    readable = [request for path in found if (request := _read(path)) is not None]
+    return sorted(readable, key=lambda request: (request.created_ns, request.id))
 
 
 def _read(path: Path) -> Request | None:
@@ -161,13 +163,9 @@ class ControlPoll:
         return self._pending
 
     def _look(self) -> list[Request]:
-        found = [
-            one for path in _files(self._path, without=self._answered) if (one := _read(path)) is not None
-        ]
+        found = _latest(self._path, without=self._answered)
         self._answered.update(one.id for one in found if one.state != "pending")
-        return sorted(
-            (one for one in found if one.state == "pending"), key=lambda one: (one.created_ns, one.id)
-        )
+        return [one for one in found if one.state == "pending"]
 
 
 def answer(
