@@ -8,9 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import psutil
-
-from tdbg_lab.profiler.lifetime import find_process
+from tdbg_lab.profiler.lifetime import find_process, is_alive
 
 if TYPE_CHECKING:
     from psutil import Process
@@ -26,17 +24,10 @@ def end_with(pid: int) -> None:
 
 
 def _watch(process: Process | None) -> None:
-    while process is not None and _lives(process):
+    while process is not None and is_alive(process):
         time.sleep(LOOK_S)
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGTERM)  # that thread may wait in a call: the signal ends it
     else:
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _lives(process: Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False

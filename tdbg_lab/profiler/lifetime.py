@@ -11,7 +11,7 @@ import psutil
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Lifetime", "find_process"]
+__all__ = ["Lifetime", "find_process", "is_alive"]
 
 _MAX_RUN_JSON_BYTES = 16 * 2**20
 
@@ -22,6 +22,14 @@ def find_process(pid: int) -> psutil.Process | None:
         return psutil.Process(pid)
     except (psutil.Error, ValueError):
         return None
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process is this one still and goes on; one that has ended and was not waited for does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 class Lifetime:
@@ -66,9 +74,4 @@ class Lifetime:
     def _process_lives(self) -> bool:
         if not self._watch_process:
             return True
-        if self._process is None:
-            return False
-        try:
-            return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return False
+        return self._process is not None and is_alive(self._process)
