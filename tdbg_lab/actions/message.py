@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tdbg_lab.store.jsonable import encodable
+
 if TYPE_CHECKING:
     from tdbg_lab.actions.base import ActionContext
     from tdbg_lab.records import Finding
@@ -14,7 +16,7 @@ __all__ = ["body_of", "title_of"]
 def title_of(finding: Finding, context: ActionContext) -> str:
     """One line, without line breaks whatever the run is called."""
     title = f"[{finding.severity}] {finding.rule} in {context.run_name or context.run_path.name}"
-    return _sendable(" ".join(title.split())[:200])
+    return encodable(" ".join(title.split())[:200])
 
 
 def body_of(finding: Finding, context: ActionContext) -> str:
@@ -26,12 +28,7 @@ def body_of(finding: Finding, context: ActionContext) -> str:
     lines += [f"{key}: {_number(value)}" for key, value in finding.evidence.items()]
     if finding.advice:
         lines += ["", "What to do:", *(f"- {advice}" for advice in finding.advice)]
-    return _sendable("\n".join(lines))
-
-
-def _sendable(text: str) -> str:
-    """Text that is UTF-8, whatever bytes the name of a directory has: these are written as escapes."""
-    return text.encode(errors="backslashreplace").decode()
+    return encodable("\n".join(lines))
 
 
 def _number(value: float | str) -> str:

@@ -15,6 +15,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.exchange.building import begin, finish
 from tdbg_lab.store import RankWriter, SystemWriter
 from tdbg_lab.store.json_stream import BrokenTraceError, TraceStream
+from tdbg_lab.store.jsonable import encodable
 from tdbg_lab.store.limits import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _number(value: Any) -> float | None:
 
 def _text(value: Any, limit: int = MAX_NAME_CHARS) -> str:
     """A text; halves of characters, which JSON can hold and no file of ours, become escapes."""
-    return str(value)[:limit].encode(errors="backslashreplace").decode()[:limit]
+    return encodable(str(value)[:limit])[:limit]
 
 
 def _thread(value: Any) -> int:

@@ -44,6 +44,11 @@ def number_out(value: float) -> float | str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def encodable(text: str) -> str:
+    """`text` as UTF-8 can hold it: bytes that are none and halves of characters become escapes."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def float_in(value: Any) -> float | None:
     """A number of a file as a float; None for what is none, or an integer beyond all floats."""
     if isinstance(value, bool) or not isinstance(value, int | float):
