@@ -186,13 +186,8 @@ class LiveView:
 
     def _caption(self, figure: go.Figure) -> str:
         step = self.run.last_step
-        where = (
-            f"step {step}"
-            if step >= 0
-            else "no step yet"
-            if self.run.status is RunStatus.RUNNING
-            else "no step"
-        )
+        none = "no step yet" if self.run.status is RunStatus.RUNNING else "no step"
+        where = f"step {step}" if step >= 0 else none
         return f"{caption_of(figure)} Run {self.run.info.name}: {self.run.status}, {where}.".strip()
 
     def _say(self, text: str) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "ATTEMPTS_FILE",
     "Attempt",
     "Attempts",
     "after_checkpoint",
@@ -35,7 +34,7 @@ __all__ = [
     "read_attempts",
 ]
 
-ATTEMPTS_FILE: Final = "attempts.json"
+_FILE: Final = "attempts.json"
 _MAX_BYTES = 2**20
 _NO_STEP = 2**63 - 1
 
@@ -101,7 +100,7 @@ def begin_attempt(rank_path: Path, segment: int, first_step: Mapping[Mode, int])
     new = Attempt(segment, tuple(first_step[mode] for mode in MODES), time.time_ns())
     kept = [one for one in read_attempts(rank_path).known if one.segment < segment and not new.replaces(one)]
     rows = [asdict(one) for one in (*kept, new)]
-    write_json(rank_path / ATTEMPTS_FILE, {"modes": [str(mode) for mode in MODES], "attempts": rows})
+    write_json(rank_path / _FILE, {"modes": [str(mode) for mode in MODES], "attempts": rows})
     return Attempts((*kept, new))
 
 
@@ -133,13 +132,13 @@ def attempts_stamp(run_path: Path) -> int:
 
 def rank_attempts_stamp(rank_path: Path) -> int:
     """Changes when a rank does."""
-    return modified_ns(rank_path / ATTEMPTS_FILE)
+    return modified_ns(rank_path / _FILE)
 
 
 def read_attempts(rank_path: Path) -> Attempts:
     """What is said of a rank; nothing where that cannot be read."""
     try:
-        value = read_json(rank_path / ATTEMPTS_FILE, _MAX_BYTES)
+        value = read_json(rank_path / _FILE, _MAX_BYTES)
         rows = value["attempts"] if value["modes"] == [str(mode) for mode in MODES] else []
         found = [_attempt(row) for row in rows]
     except (OSError, ValueError, KeyError, TypeError):

@@ -16,14 +16,7 @@ from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
 from tdbg_lab.store.attempts import first_rank_attempts
 from tdbg_lab.store.jsonable import int_in, jsonable, number_in
-from tdbg_lab.store.layout import (
-    entries,
-    make_subfolder,
-    read_bytes,
-    read_json,
-    subfolder,
-    write_json,
-)
+from tdbg_lab.store.layout import entries, make_subfolder, read_bytes, read_json, subfolder, write_json
 from tdbg_lab.store.limits import (
     MAX_FACTS,
     MAX_FINDINGS,

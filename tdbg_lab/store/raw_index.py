@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.store.attempts import ATTEMPTS_FILE
+from tdbg_lab.store.attempts import rank_attempts_stamp
 from tdbg_lab.store.layout import list_ranks, modified_ns
 from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
 from tdbg_lab.store.schema import MODE_CODE, mode_code
@@ -36,7 +36,7 @@ class RawIndex:
             written_ns = modified_ns(directory / "raw")
             if not written_ns:
                 continue
-            stamps[directory] = written_ns, modified_ns(directory / ATTEMPTS_FILE)
+            stamps[directory] = written_ns, rank_attempts_stamp(directory)
             unchanged = self._stamps.get(directory) == stamps[directory]
             files[rank] = self._files[rank] if unchanged and rank in self._files else list_raw(directory)
         changed = files != self._files or stamps != self._stamps
