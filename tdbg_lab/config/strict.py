@@ -9,11 +9,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 __all__ = ["Names", "StrictModel", "names"]
 
 
-def names(value: Any) -> Any:
+def names(value: Any) -> tuple[Any, ...]:
     """One name or several: always a tuple."""
     if isinstance(value, str):
         return (value,)
-    return tuple(value) if isinstance(value, list | tuple | set | frozenset) else value
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise ValueError("a name or a list of names")  # noqa: TRY004 - what pydantic makes a sentence of
+    return tuple(value)
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]

@@ -143,6 +143,11 @@ def test_what_is_dumped_builds_the_same_configuration():
         ({"collections": [{"name": "x", "include": "("}]}, "include is '\\('.*expected a regular expression"),
         ({"collections": [{"name": "x", "kinds": ["wieght"]}]}, "'wieght'.*did you mean 'weight'"),
         (
+            {"collections": [{"name": "x", "kinds": 1}]},
+            r"kinds is 1 \(int\); expected a name or a list of names",
+        ),
+        ({"collections": [{"name": "x", "tensors": {}}]}, "tensors is \\{\\}.*a name or a list of names"),
+        (
             {"collections": [{"name": "x", "values": "all"}]},
             "values is 'all' .*expected 'stats', 'raw' or 'both'",
         ),
