@@ -22,6 +22,8 @@ def write_whole(target: Path, text: str) -> Path:
     StoreError
         When the file cannot be written.
     """
+    if target.is_dir():  # the empty path is one, too, and no file can lie beside it
+        raise StoreError(f"{target} is a directory; give the name of a file.")
     partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -86,6 +86,11 @@ def test_report_that_cannot_be_written_leaves_nothing_behind(plain, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
+def test_report_is_not_written_to_a_folder(plain):
+    with pytest.raises(StoreError, match="is a directory; give the name of a file"):
+        write_report(plain, "", sections=[])
+
+
 def test_report_says_in_words_what_stands_out_and_what_to_do(plain, tmp_path):
     text = write_report(plain, tmp_path / "report.html").read_text(encoding="utf-8")
     said = html.unescape(text)
