@@ -518,8 +518,11 @@ class Run(Requests):
 
 def _why_none(path: Path) -> str:
     """Why a directory is no run."""
-    if not path.exists():
-        return "there is no such folder"
+    try:
+        if not path.exists():
+            return "there is no such folder"
+    except OSError as error:  # such as a name too long
+        return error.strerror or str(error)
     if next(path.glob("*/run.json"), None) is not None:
         return "it is a folder of runs, which tdbg_lab.list_runs tells"
     return "run.json is missing"

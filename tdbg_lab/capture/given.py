@@ -31,7 +31,10 @@ def check_given(given: Mapping[str, Any]) -> None:
 
 
 def _a_place(store: Any) -> bool:
-    return store is None or isinstance(store, os.PathLike) or (isinstance(store, str) and bool(store.strip()))
+    if not isinstance(store, str | os.PathLike):
+        return store is None
+    text = str(store)
+    return bool(text.strip()) and "\0" not in text
 
 
 def _texts(tags: Any) -> bool:

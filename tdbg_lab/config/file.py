@@ -27,7 +27,7 @@ def load_config(path: str | Path) -> dict[str, Any]:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise ConfigError(f"The configuration file {path.name} is larger than {_MAX_FILE_BYTES} bytes.")
         text = path.read_text(encoding="utf-8-sig")  # editors of Windows put a mark in front
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # no text, or a name that no file can have
         raise ConfigError(f"The configuration file {path.name} cannot be read: {error}.") from error
     data = _parsed(path, text)
     if not isinstance(data, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -86,7 +87,7 @@ def import_run(
     path = Path(path).expanduser()
     if source is not None and source not in IMPORTS:
         raise ConfigError(f"There is no source {source!r}; choose from {', '.join(IMPORTS)}.")
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110 - raises over no name
         raise NotFoundError(f"There is nothing at {path}.")
     kind, files = _found(path, source)
     module, _, function = IMPORTS[kind].reader.partition(":")

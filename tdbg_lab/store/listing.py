@@ -92,7 +92,7 @@ def _run_folders(root: Path) -> list[Path]:
                 return found
             try:
                 is_run, folders = _look(folder)
-            except OSError:  # not ours to look into
+            except (OSError, ValueError):  # not ours to look into, or a name that no folder can have
                 continue
             if is_run:
                 found.append(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from typing import TYPE_CHECKING, Protocol
 
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
@@ -54,6 +55,8 @@ class OwnSource:
 
 def is_run(path: Path) -> bool:
     """Whether there is a run of any origin in a folder."""
+    if not os.path.isdir(path):  # noqa: PTH112 - raises over no name
+        return False
     return (path / RUN_FILE).is_file() or is_foreign(path)
 
 

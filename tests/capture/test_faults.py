@@ -259,6 +259,7 @@ def test_attaching_to_something_else_is_refused_with_a_sentence(attach):
     [
         ({"store": 5}, "store is 5 (int); expected the folder of a run, or s3://"),
         ({"store": ""}, "store is '' (str); expected the folder"),
+        ({"store": "runs\0one"}, r"store is 'runs\x00one' (str); expected the folder"),
         ({"if_exists": "overwrite"}, "if_exists is 'overwrite' (str); expected 'new', 'resume' or 'error'."),
         ({"name": 5}, "name is 5 (int); expected a text."),
         ({"tags": "abc"}, "tags is 'abc' (str); expected a list of texts, such as ['baseline']."),

@@ -146,6 +146,11 @@ def test_folder_that_is_not_there_is_said(tmp_path):
         open_run(tmp_path / "nowhere")
 
 
+def test_name_that_no_folder_can_have_is_said(tmp_path):
+    with pytest.raises(NotFoundError, match=r"There is no run at a{300}: File name too long\."):
+        open_run(tmp_path / ("a" * 300))
+
+
 def test_what_a_run_says_of_itself_counts_its_tensors_by_name(tmp_path):
     run = open_run(fake_run(tmp_path / "run", steps=3, modes=("train", "eval")))
     assert repr(run) == f"<Run run: finished, {len(run.tensor_names())} tensors, step 2>"
