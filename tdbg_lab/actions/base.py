@@ -40,7 +40,8 @@ class Action:
     """
 
     once: bool = True
-    """Once a run; False: at each new finding, and when one becomes critical."""
+    """Once a run, tried again a few times where it raised; False: at each new finding, and when one becomes
+    critical."""
     cooldown_s: float = 60.0
     """Least time between two performances, s. Findings in between are passed over."""
     when: Pattern | None = None

@@ -10,6 +10,7 @@ from tdbg_lab.actions import Message, StopTraining
 from tdbg_lab.records import Finding, Severity
 from tdbg_lab.rules.acting import Failure, Worker
 from tdbg_lab.rules.episode import SEVERITIES, News
+from tdbg_lab.rules.retrying import Retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -34,7 +35,8 @@ class Performer:
     """Performs actions, each in a thread of its own.
 
     What an action raises, and that it hangs, becomes a note in the state of the rule and a finding
-    of its own.
+    of its own. One that is performed once a run and failed is tried again a few times, ever more seldom;
+    its note and its finding then say how that went.
 
     Parameters
     ----------
@@ -64,6 +66,11 @@ class Performer:
         """Rules whose findings nobody is told about."""
         self._last_s: dict[_Key, float] = {}
         self._workers: dict[_Key, Worker] = {}
+        self._retries: dict[_Key, Retry] = {}
+        self._noted: dict[_Key, str] = {}
+        """What the notes of its rule say of an action."""
+        self._ends = False
+        """Whether nothing is tried again any more."""
         self._judged: dict[str, Judged] = {}
         self._found: dict[str, Finding] = {}
         """Findings of the run by id, in the order in which they were made or became worse."""
@@ -101,14 +108,14 @@ class Performer:
     def collect(self) -> list[Finding]:
         """What failed since the last call, as findings; rules have it in their notes then."""
         found = []
-        for worker in self._workers.values():
-            for failure in worker.failures():
-                rule = failure.finding.rule
-                text = f"{failure.action} failed: {failure.message}"
-                one = self._judged.get(rule)
-                if one is not None and len(one.notes) < _MAX_NOTES and text not in one.notes:
-                    one.notes.append(text)
-                found.append(_finding(failure, rule))
+        for key, worker in self._workers.items():
+            idle, failures = worker.idle, worker.failures()  # in this order: what is idle has told all
+            found += [self._failed(key, worker, failure) for failure in failures]
+            retry = self._retries.get(key)
+            if retry is not None and retry.due_s is None and idle and not failures and not worker.hangs:
+                del self._retries[key]
+                found.append(self._tell(key, retry.failure, retry.performed()))
+        self._try_again()
         return found
 
     def wait(self, limit_s: float = _LAST_WAIT_S) -> None:
@@ -116,6 +123,41 @@ class Performer:
         deadline_s = time.monotonic() + limit_s
         for worker in self._workers.values():
             worker.wait(deadline_s)
+
+    def finish(self) -> list[Finding]:
+        """The last time: try what failed once more, now, and wait for all actions; gives what failed."""
+        self.wait()
+        found = self.collect()
+        self._ends = True
+        self._try_again()
+        self.wait()
+        return found + self.collect()
+
+    def _try_again(self) -> None:
+        for key, retry in self._retries.items():
+            if retry.due_s is not None and (self._ends or self._clock() >= retry.due_s):
+                retry.due_s = None
+                self._workers[key].ask(retry.failure.finding)
+
+    def _failed(self, key: _Key, worker: Worker, failure: Failure) -> Finding:
+        if not worker.action.once:
+            return self._tell(key, failure, f"failed: {failure.message}")
+        retry = self._retries.setdefault(key, Retry(failure))
+        text = retry.failed(failure, worker, self._clock(), last=self._ends)
+        if retry.due_s is None:
+            del self._retries[key]
+        return self._tell(key, failure, text)
+
+    def _tell(self, key: _Key, failure: Failure, text: str) -> Finding:
+        """How an action fared, as a finding and among the notes of the rule, in place of what was told."""
+        rule = failure.finding.rule
+        one = self._judged.get(rule)
+        if one is not None:
+            notes = [note for note in one.notes if note != self._noted.get(key)]
+            self._noted[key] = note = f"{failure.action} {text}"
+            one.notes[:] = notes if note in notes or len(notes) >= _MAX_NOTES else [*notes, note]
+        identity = "/".join((ACTIONS, failure.action, rule, *map(str, key)))
+        return _finding(failure, identity, f"The action {failure.action} for {rule} {text}")
 
     def _of(self, rule: str, actions: Sequence[Action]) -> list[tuple[_Key, Action]]:
         """The actions for findings of a rule: its own, and those for all rules."""
@@ -143,17 +185,16 @@ class Performer:
         self._workers[key].ask(finding)
 
 
-def _finding(failure: Failure, rule: str) -> Finding:
-    """An action that failed, as a finding beside those of the rules."""
-    identity = hashlib.sha256(f"{ACTIONS}/{failure.action}/{rule}".encode()).hexdigest()[:16]
+def _finding(failure: Failure, identity: str, message: str) -> Finding:
+    """How an action fared, as a finding beside those of the rules."""
     return Finding(
         rule=ACTIONS,
         severity=Severity.NOTICE,
         step_first=failure.finding.step_last,
         step_last=failure.finding.step_last,
-        message=f"The action {failure.action} for {rule} failed: {failure.message}",
+        message=message,
         advice=("The training and the rules are not affected; see to the action's own settings.",),
         cause=failure.finding.id,
         time_ns=time.time_ns(),
-        id=identity,
+        id=hashlib.sha256(identity.encode()).hexdigest()[:16],
     )

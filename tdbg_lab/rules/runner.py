@@ -132,11 +132,9 @@ class Runner:
             self._take(self._engine.check(step, self._feed.view))
             self._dirty = True
             self._write_status()
-        if last:
-            self._performer.wait()
-        else:
+        if not last:
             self._ask_idle()
-        self._take_failures()
+        self._take_failures(self._performer.finish() if last else self._performer.collect())
         self._write_status()
 
     def _ask_idle(self) -> None:
@@ -155,9 +153,9 @@ class Runner:
             self._tell(change)
             self._performer.perform(one, change)
 
-    def _take_failures(self) -> None:
+    def _take_failures(self, failures: Iterable[Finding]) -> None:
         """Tell what went wrong with actions, beside the findings."""
-        for finding in self._performer.collect():
+        for finding in failures:
             self._append(finding)
             self._dirty = True
 

@@ -146,3 +146,75 @@ def test_what_was_done_by_an_earlier_process_is_not_done_again() -> None:
     performer.perform(judged, change("b"))
     performer.wait()
     assert (met.seen, unmet.seen) == ([], ["b"])
+
+
+class Server:
+    """Refuses so many calls, then takes them."""
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
+        self.calls = 0
+
+    def __call__(self, *_: object) -> None:
+        self.calls += 1
+        if self.calls <= self.refusals:
+            raise OSError("The server is down.")
+
+
+def asked(performer: Performer, clock: Clock, at_s: float) -> list[str]:
+    clock.now = at_s
+    told = performer.collect()  # asks for what is due
+    performer.wait()
+    return [one.message for one in [*told, *performer.collect()]]
+
+
+def test_once_that_failed_is_tried_again_and_told_in_one_finding() -> None:
+    clock, server, judged = Clock(), Server(2), Judged(DeadRelu(), Episodes())
+    performer = Performer(ActionContext(Path("run")), actions=[RunCallable(function=server)], clock=clock)
+    performer.perform(judged, change("a"))
+    performer.wait()
+    (first,) = performer.collect()
+    assert first.message == (
+        "The action RunCallable for dead_relu failed and is tried again: The server is down."
+    )
+    assert asked(performer, clock, 59) == []
+    performer.perform(judged, change("b"))  # once: another finding asks for nothing
+    assert asked(performer, clock, 61) == [first.message]
+    assert asked(performer, clock, 182) == [
+        "The action RunCallable for dead_relu was performed at try 3; before, it failed: The server is down."
+    ]
+    assert judged.notes == ["RunCallable was performed at try 3; before, it failed: The server is down."]
+    assert asked(performer, clock, 1e6) == []
+    assert server.calls == 3
+
+
+def test_once_that_fails_again_and_again_is_given_up() -> None:
+    clock, server, judged = Clock(), Server(1000), Judged(DeadRelu(), Episodes())
+    performer = Performer(ActionContext(Path("run")), actions=[RunCallable(function=server)], clock=clock)
+    performer.perform(judged, change("a"))
+    performer.wait()
+    told = performer.collect()
+    for hour in range(1, 20):
+        clock.now = hour * 3600
+        told += performer.collect()
+        performer.wait()
+    assert server.calls == 6
+    assert len({one.id for one in told}) == 1
+    assert told[-1].message == (
+        "The action RunCallable for dead_relu failed 6 times and is not tried again: The server is down."
+    )
+
+
+def test_once_that_failed_is_tried_once_more_when_the_run_ends() -> None:
+    server, judged = Server(1), Judged(DeadRelu(), Episodes())
+    performer = Performer(ActionContext(Path("run")), actions=[RunCallable(function=server)])
+    performer.perform(judged, change("a"))
+    told = [one.message for one in performer.finish()]
+    assert server.calls == 2
+    assert told[-1].endswith("was performed at try 2; before, it failed: The server is down.")
+    server = Server(1000)
+    performer = Performer(ActionContext(Path("run")), actions=[RunCallable(function=server)])
+    performer.perform(judged, change("a"))
+    told = [one.message for one in performer.finish()]
+    assert server.calls == 2
+    assert told[-1].endswith("failed 2 times and is not tried again: The server is down.")

@@ -233,7 +233,7 @@ def test_action_that_fails_is_noted_and_hurts_nobody(made: Made) -> None:
     runner.close()
     state = state_of(made.path, "above")
     assert state.status is RuleStatus.ISSUE_FOUND
-    assert state.reason == "RunCallable failed: no network"
+    assert state.reason == "RunCallable failed 2 times and is not tried again: no network"
     assert [one.kind for one in pending(made.path)] == ["stop"]
 
 
