@@ -45,6 +45,9 @@ class RowWriter(Protocol):
     def raw_left_out(self) -> str | None:
         """Why some raw values were not written, though writing goes on."""
 
+    def take_gaps(self) -> list[str]:
+        """What is missing where writing failed and goes on since the last call."""
+
     def append(self, rows: StatsRows) -> None:
         """Write one step."""
 
@@ -194,7 +197,9 @@ class Recorder:
         return sum(source.dropped for source in self.sources.values())
 
     def tell_left_out(self, guard: Guard) -> None:
-        """Say once that raw values are missing, though recording goes on: known of those handed on so far."""
+        """Say what is missing, though recording goes on: known of what was handed on so far."""
+        for gap in self.writer.take_gaps():
+            guard.recovered(gap)
         why = self._raw_left_out or self.writer.raw_left_out
         if why is not None:
             guard.notice("raw values", why)
@@ -322,6 +327,14 @@ class Recorder:
         read = {name: one.read() if isinstance(one, LateRaw) else one for name, one in raw.items()}
         known = {name: values for name, values in read.items() if values is not None}
         self.writer.write_raw(step, known, mode=mode, micro=micro)
+
+    def forget(self) -> None:
+        """Leave what was gathered unwritten: nobody will write it any more, and it must not pile up."""
+        self.measured.clear()
+        self._measured_keys, self._scalar_keys, self._keys = [], [], []
+        self._scalars, self._blocks, self._block_places = [], [], []
+        self._late_rows, self._late_numbers, self._waiting = {}, [], {}
+        self._raw, self._raw_bytes = {}, 0
 
     def close(self) -> None:
         """Write everything."""

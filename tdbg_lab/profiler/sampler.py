@@ -74,8 +74,8 @@ class Sampler:
             while (reason := self._over()) is None:
                 try:
                     self.sample()
-                except StoreError as error:
-                    return self._over() or f"samples cannot be written: {error}"
+                except StoreError as error:  # the writer tries again by itself
+                    log.warning("Samples are missing: %s", error)
                 due_s = max(due_s + self._interval_s, time.monotonic())
                 if stop.wait(max(0.0, due_s - time.monotonic())):
                     return "asked to stop"

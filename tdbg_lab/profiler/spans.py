@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tdbg_lab.clock import EvenClock
+from tdbg_lab.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,7 +56,8 @@ class PhaseRecorder:
     Spans nest. An inner `begin` does not end the outer span; `switch` goes from one phase of a step to the
     next at the same instant. One recorder belongs to one thread.
 
-    Nothing is raised: when the writer fails, recording ends and `error` says why.
+    Nothing is raised. What cannot be written is missing: the writer tells of it and goes on when it can. When
+    it fails otherwise, recording ends and `error` says why.
 
     Parameters
     ----------
@@ -177,6 +179,8 @@ class PhaseRecorder:
         names, phases, starts, durations, steps = zip(*done, strict=True)
         try:
             self._writer.append_spans(names, phases, starts, durations, steps, thread=self._thread)
+        except StoreError as error:  # the writer tries again by itself
+            log.debug("Phases are missing: %s", error)
         except Exception as error:  # noqa: BLE001 - whatever it is, training goes on
             self.error = error
             self._open.clear()

@@ -54,6 +54,8 @@ class _Told:
     """When its growth is written next."""
     wait_ns: int
     written: bool = False
+    lost: bool = False
+    """Whether it was to be written and could not be."""
 
 
 class Runner:
@@ -177,12 +179,16 @@ class Runner:
         told.written = False
         if news is News.LONGER and now_ns < told.due_ns:
             return
-        told.written = self._append(finding)
+        self._write(told)
         told.wait_ns = min(2 * told.wait_ns, _LAST_UPDATE_NS)
         told.due_ns = now_ns + told.wait_ns
 
+    def _write(self, told: _Told) -> None:
+        told.written = self._append(told.finding)
+        told.lost = not told.written
+
     def _append(self, finding: Finding) -> bool:
-        """Write a finding; False when it cannot be: a full disk may have room again when the run ends."""
+        """Write a finding; False when it cannot be: a full disk may have room again."""
         try:
             if self._writer is None:
                 self._writer = FindingsWriter(self._path)
@@ -193,17 +199,16 @@ class Runner:
         return True
 
     def _write_status(self, *, now: bool = False) -> None:
-        """Write where the rules stand: soon after a change, seldom otherwise."""
+        """Write where the rules stand, and what could not be: soon after a change, seldom otherwise."""
         time_ns = time.monotonic_ns()
         wait_ns = _STATUS_NS if self._dirty else _HEARTBEAT_NS
         if not now and time_ns - self._status_ns < wait_ns:
             return
         self._status_ns = time_ns
         self._dirty = False
-        if now:
-            for told in self._told.values():
-                if not told.written:
-                    told.written = self._append(told.finding)
+        for told in self._told.values():
+            if told.lost or (now and not told.written):
+                self._write(told)
         try:
             states = [*self._engine.states(), *self._broken]
             doubted = self._engine.doubted_since

@@ -84,6 +84,14 @@ def read_info(run_path: Path) -> RunInfo:
     return with_edits(run_path, info if info.world_size == 1 else _with_failure(run_path, info))
 
 
+def run_id(run_path: Path) -> str:
+    """The id of the run that is there; empty where there is none, or one that `create_run` did not make."""
+    try:
+        return read_info(run_path).id
+    except (OSError, ValueError):
+        return ""
+
+
 def _with_failure(run_path: Path, info: RunInfo) -> RunInfo:
     """A description with the error of the process that failed before the one that describes the run."""
     failure = None if info.status is RunStatus.STOPPED else first_failure(run_path)

@@ -15,10 +15,11 @@ from tdbg_lab.errors import StoreError
 from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.layout import make_subfolder
 from tdbg_lab.store.limits import MAX_NAME_CHARS, RAW_QUEUE_BYTES
+from tdbg_lab.store.outage import Outage
 from tdbg_lab.store.raw import DTYPES, raw_header, raw_name, read_raw
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -30,9 +31,20 @@ _WRITABLE = frozenset(np.dtype(code) for name, code in DTYPES.items() if name no
 
 
 class RawWriter:
-    """Writes raw values in a background thread; drops and counts what the queue cannot take."""
+    """Writes raw values in a background thread; drops and counts what the queue cannot take.
 
-    def __init__(self, rank_directory: Path, queue_bytes: int = RAW_QUEUE_BYTES, *, attempt: int = 0) -> None:
+    After a failure all is dropped and counted, and now and then it is tried again. `is_ours` tells whether
+    the directory is still that of our run, asked before.
+    """
+
+    def __init__(
+        self,
+        rank_directory: Path,
+        queue_bytes: int = RAW_QUEUE_BYTES,
+        *,
+        attempt: int = 0,
+        is_ours: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._rank_directory = rank_directory
         self._attempt = attempt
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
@@ -42,14 +54,17 @@ class RawWriter:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         self._closed = False
-        self._told = False
+        self._is_ours = is_ours
+        self._outage = Outage()
+        self._to_tell: str | None = None
+        """Why writing fails, until somebody was told."""
+        self.gaps: list[str] = []
+        """What is missing, of each failure that is over; who reads it takes it."""
         self.bytes_written = 0
         self.dropped = 0
         """Tensors that were not written: no room in the queue, a type no file can hold, a failure."""
         self.left_out: str | None = None
         """Why some of them were, other than a failure: the first reason there was."""
-        self.failed: str | None = None
-        """Why writing ended."""
 
     def write(self, step: int, tensors: Mapping[str, NDArray[Any]], mode: Mode, micro: int) -> None:
         """Queue copies of `tensors`; returns at once.
@@ -57,16 +72,16 @@ class RawWriter:
         Raises
         ------
         StoreError
-            Once, when an earlier write failed.
+            When an earlier write failed, once until one goes well again.
         """
         if os.getpid() != self._pid:  # before the lock: a fork may have copied it locked
             return
         fitting = {name: array for name, array in tensors.items() if _fits(name, array)}
         size = sum(array.nbytes for array in fitting.values())
         with self._changed:
-            refused = self._closed or self.failed is not None
+            refused = self._closed or self._outage.blocks
             if refused or (self._waiting and self._waiting + size > self._limit):
-                self.dropped += len(tensors)
+                self._drop(len(tensors))
                 self.left_out = self.left_out or (None if refused else self._full())
                 self._tell()
                 return
@@ -102,10 +117,15 @@ class RawWriter:
             "let the training wait for it: save fewer of them, or less often"
         )
 
+    def _drop(self, count: int) -> None:
+        self.dropped += count
+        if self._outage.reason is not None:
+            self._outage.miss(count)
+
     def _tell(self) -> None:
-        if self.failed is not None and not self._told:
-            self._told = True
-            raise StoreError(f"Cannot write raw values: {self.failed}.")
+        reason, self._to_tell = self._to_tell, None
+        if reason is not None:
+            raise StoreError(f"Cannot write raw values: {reason}.")
 
     def _start(self) -> None:
         with self._changed:
@@ -117,16 +137,25 @@ class RawWriter:
         while (item := self._queue.get()) is not None:
             name, metadata, tensors, size = item
             try:
-                if self.failed is None:
-                    self._write(name, metadata, tensors)
-                else:
-                    self.dropped += len(tensors)
+                self._try(name, metadata, tensors)
             except Exception as error:  # noqa: BLE001 - told by the next `write`, training goes on
-                self.dropped += len(tensors)
-                self.failed = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
+                reason = getattr(error, "strerror", None) or _first_line(error)
+                if self._outage.begin(reason):
+                    self._to_tell = reason
+                self._drop(len(tensors))
             with self._changed:
                 self._waiting -= size
                 self._changed.notify_all()
+
+    def _try(self, name: str, metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> None:
+        if self._outage.blocks:
+            self._drop(len(tensors))
+            return
+        if self._outage.reason is not None and not self._is_ours():
+            raise FileNotFoundError(2, "the run directory was deleted")
+        self._write(name, metadata, tensors)
+        if self._outage.reason is not None:
+            self.gaps.append(self._outage.end("raw values"))
 
     def _write(self, name: str, metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> None:
         from safetensors.numpy import save_file
@@ -142,6 +171,10 @@ class RawWriter:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _unfit(tensors: Mapping[str, NDArray[Any]], fitting: Mapping[str, NDArray[Any]]) -> str:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.store.info import run_id
 from tdbg_lab.store.ipc import END_OF_STREAM
 from tdbg_lab.store.layout import LIVE, SegmentFile, list_segments, segment_path
 from tdbg_lab.store.limits import AGED_SHARE, SEGMENT_AGE_NS, SEGMENT_BATCHES, SEGMENT_BYTES
+from tdbg_lab.store.outage import Outage
 from tdbg_lab.store.schema import SCHEMAS, segment_metadata
 
 if TYPE_CHECKING:
@@ -32,12 +34,17 @@ class RankPlace:
     rank: int
     run_id: str
 
+    def is_ours(self) -> bool:
+        """Whether the run that is there now is still this one; its directory may have been deleted."""
+        return self.path.is_dir() and run_id(self.path.parent) == self.run_id
+
 
 class StreamWriter:
     """Appends record batches to live segments; closed ones go to the sealer.
 
     The first failure raises `StoreError`; after it everything is dropped and counted, so that a
-    full disk is told once and then costs nothing. A forked child writes nothing.
+    full disk is told once and then costs nothing. Now and then it is tried again, with a new segment:
+    when it goes well, writing goes on and `gaps` says what is missing. A forked child writes nothing.
     """
 
     def __init__(self, place: RankPlace, stream: str, sealer: Sealer | None) -> None:
@@ -54,12 +61,16 @@ class StreamWriter:
                 _finish_sealing(segment, sealer)
         self._descriptor = -1
         self._segment: SegmentFile | None = None
+        self._abandoned: SegmentFile | None = None
+        """The segment that the last failure ended."""
         self.schema: pa.Schema = SCHEMAS[stream]
         self._batches = self._bytes = self._opened_ns = self._created_ns = 0
         self.bytes_written = 0
         self.dropped = 0
         """Batches not written, after a failure or after `close`."""
-        self.failed: str | None = None
+        self.gaps: list[str] = []
+        """What is missing, of each failure that is over; who reads it takes it."""
+        self._outage = Outage()
         self._closed = False
 
     @property
@@ -73,25 +84,36 @@ class StreamWriter:
         Raises
         ------
         StoreError
-            Once, when the segment cannot be written.
+            When it cannot be written, once until that goes well again.
         """
         if os.getpid() != self._pid:  # before the lock: a fork may have copied it locked
             return
         with self._lock:
-            if self.failed is not None or self._closed:
-                self.dropped += 1
+            if self._closed or self._outage.blocks:
+                self._drop()
                 return
             try:
+                if self._outage.reason is not None and not self._place.is_ours():
+                    raise FileNotFoundError(2, "the run directory was deleted")
                 self._rotate()
                 self._write(encode(self._batches, self.schema))
             except OSError as error:
-                self.failed = error.strerror or str(error)
-                self.dropped += 1
+                reason = error.strerror or str(error)
+                self._drop()
                 self._abandon()
-                raise StoreError(
-                    f"Cannot write {self._stream} of rank {self._place.rank}: {self.failed}."
-                ) from error
+                if self._outage.begin(reason):
+                    raise StoreError(
+                        f"Cannot write {self._stream} of rank {self._place.rank}: {reason}."
+                    ) from error
+                return
             self._batches += 1
+            if self._outage.reason is not None:
+                self.gaps.append(self._outage.end(f"batches of {self._stream}"))
+                self._seal_abandoned()
+
+    def _drop(self) -> None:
+        self.dropped += 1
+        self._outage.miss()
 
     def close(self) -> None:
         """End the open segment and hand it to the sealer. Idempotent."""
@@ -152,9 +174,23 @@ class StreamWriter:
             self._sealer.add(segment)
 
     def _abandon(self) -> None:
-        """Close a segment that failed; what was acknowledged stays readable in it."""
+        """Close a segment that failed; what was acknowledged stays readable in it, and an empty one goes."""
+        if self._descriptor < 0:  # it could not even be made
+            return
+        path = segment_path(self._place.path, self._stream, self._number, LIVE)
+        if self._batches:
+            self._abandoned = SegmentFile(self._stream, self._number, sealed=False, path=path)
+        else:
+            with contextlib.suppress(OSError):
+                if os.fstat(self._descriptor).st_nlink:
+                    path.unlink()
         self._segment = None
         self._release()
+
+    def _seal_abandoned(self) -> None:
+        segment, self._abandoned = self._abandoned, None
+        if segment is not None and self._sealer is not None:
+            self._sealer.add(segment)
 
     def _release(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

@@ -13,7 +13,7 @@ from tdbg_lab.errors import StoreError
 from tdbg_lab.store.arrays import event_array, number_array
 from tdbg_lab.store.attempts import begin_attempt, read_attempts
 from tdbg_lab.store.failures import forget_failure, write_failure
-from tdbg_lab.store.info import read_info
+from tdbg_lab.store.info import run_id
 from tdbg_lab.store.layout import entries, rank_path
 from tdbg_lab.store.messages import StatsMessages
 from tdbg_lab.store.number_rows import NumberRows
@@ -66,7 +66,7 @@ class RankWriter:
         attempts = read_attempts(self.path)
         if goes_on_at is not None:
             attempts = begin_attempt(self.path, self._stats.next_segment, goes_on_at)
-        self._raw = RawWriter(self.path, attempt=attempts.latest)
+        self._raw = RawWriter(self.path, attempt=attempts.latest, is_ours=place.is_ours)
         forget_failure(self.path)
 
     @property
@@ -79,6 +79,14 @@ class RankWriter:
         """What was not written: batches of ``stats`` and ``spans``, tensors of ``raw``."""
         return {"stats": self._stats.dropped, "spans": self._spans.dropped, "raw": self._raw.dropped}
 
+    def take_gaps(self) -> list[str]:
+        """What is missing, one sentence each, where writing failed and goes on since the last call."""
+        found: list[str] = []
+        for one in (self._stats, self._spans, self._raw):
+            while one.gaps:
+                found.append(one.gaps.pop(0))
+        return found
+
     @property
     def raw_left_out(self) -> str | None:
         """Why some raw values were not written, though writing goes on; None as long as all were."""
@@ -90,7 +98,8 @@ class RankWriter:
         Raises
         ------
         StoreError
-            Once, when it cannot be written; afterwards rows are dropped and counted.
+            When it cannot be written, once until that goes well again; rows are dropped and counted
+            meanwhile.
         """
         if rows.keys:
             self._stats.append(lambda seq, schema: self._messages.encode(rows, seq, schema))
@@ -131,7 +140,7 @@ class RankWriter:
         Raises
         ------
         StoreError
-            Once, when they cannot be written.
+            As `append`.
         """
         n = len(names)
         if n:
@@ -146,7 +155,8 @@ class RankWriter:
         Raises
         ------
         StoreError
-            Once, when an earlier write failed; afterwards values are dropped and counted.
+            When an earlier write failed, once until one goes well again; values are dropped and counted
+            meanwhile.
         """
         if tensors:
             self._raw.write(step, tensors, mode, micro)
@@ -202,7 +212,7 @@ class SystemWriter:
         Raises
         ------
         StoreError
-            Once, when it cannot be written.
+            As `RankWriter.append`.
         """
         if len(metrics):
             columns = ([time_ns] * len(metrics), metrics, devices, values)
@@ -226,11 +236,7 @@ def _rank_place(run_path: Path, rank: int, streams: tuple[str, ...]) -> RankPlac
         if entry.name.endswith(".tmp") and entry.name.startswith(tuple(f".{stream}-" for stream in streams)):
             with contextlib.suppress(OSError):
                 Path(entry.path).unlink()
-    try:
-        run_id = read_info(run_path).id
-    except (OSError, ValueError):  # a directory that was not made by create_run
-        run_id = ""
-    return RankPlace(path, rank, run_id)
+    return RankPlace(path, rank, run_id(run_path))
 
 
 def _spread(value: Any, n: int) -> Any:

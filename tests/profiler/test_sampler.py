@@ -33,7 +33,8 @@ class Memory:
         self.fail_at = fail_at
 
     def append(self, time_ns, metrics, devices, values) -> None:
-        if len(self.rows) == self.fail_at:
+        if len(self.times) == self.fail_at:
+            self.fail_at = -1
             raise StoreError("no space left")
         self.rows.append((tuple(metrics), tuple(devices), tuple(values)))
         self.times.append(time_ns)
@@ -72,10 +73,12 @@ def test_broken_probe_is_left_out_and_the_others_go_on(caplog) -> None:
     assert len(caplog.records) == 1
 
 
-def test_sampler_ends_when_samples_cannot_be_written() -> None:
+def test_sampler_goes_on_when_a_sample_cannot_be_written(caplog) -> None:
     writer = Memory(fail_at=1)
-    reason = Sampler([Fixed()], writer, lambda: None, interval_s=0.001).run(threading.Event())
-    assert "no space left" in reason
+    reason = Sampler([Fixed()], writer, countdown(4), interval_s=0.001).run(threading.Event())
+    assert reason == "the run has ended"
+    assert len(writer.rows) == 3
+    assert [one.getMessage() for one in caplog.records] == ["Samples are missing: no space left"]
     assert writer.closed == 1
 
 

@@ -116,8 +116,22 @@ def test_batch_is_written_when_old_and_when_full() -> None:
     assert [len(batch) for batch in writer.batches] == [1, 3, 3]
 
 
-@pytest.mark.parametrize("error", [StoreError("disk full"), ValueError("a bug")])
-def test_failing_writer_ends_recording_and_never_raises(error: Exception, caplog) -> None:
+def test_phases_that_cannot_be_written_are_missing_and_later_ones_are_not() -> None:
+    writer = MemoryWriter(StoreError("disk full"))
+    recorder = PhaseRecorder(writer)
+    with recorder.phase("forward"):
+        pass
+    recorder.flush()
+    writer.error = None
+    with recorder.phase("backward"):
+        pass
+    recorder.close()
+    assert recorder.error is None
+    assert [span[0] for span in writer.spans] == ["backward"]
+
+
+def test_failing_writer_ends_recording_and_never_raises(caplog) -> None:
+    error = ValueError("a bug")
     recorder = PhaseRecorder(MemoryWriter(error))
     with recorder.phase("forward"):
         pass

@@ -153,7 +153,31 @@ def test_lasting_finding_is_written_seldom(made: Made) -> None:
     assert lines[-1].step_last == 199
 
 
-def test_finding_that_could_not_be_written_is_written_at_the_end(
+def test_finding_that_could_not_be_written_is_written_when_there_is_room(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, full = os.write, [True]
+
+    def write(descriptor: int, data: bytes) -> int:
+        if full:
+            raise OSError(28, "No space left on device")
+        return written(descriptor, data)
+
+    monkeypatch.setattr("tdbg_lab.rules.runner._STATUS_NS", 0)
+    monkeypatch.setattr("tdbg_lab.rules.runner._HEARTBEAT_NS", 0)
+    made.step(0, {"loss/x": 5.0})
+    runner = Runner(made.path, [Above()])
+    with monkeypatch.context() as disk:
+        disk.setattr("os.write", write)
+        runner.work(last=True)
+        assert read_findings(made.path) == []
+        full.clear()
+        runner.work()
+        (finding,) = read_findings(made.path)
+    assert finding.message == "5"
+
+
+def test_finding_that_was_written_in_part_is_written_again(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written, full = os.write, [True]
@@ -165,7 +189,6 @@ def test_finding_that_could_not_be_written_is_written_at_the_end(
     runner = Runner(made.path, [Above()])
     monkeypatch.setattr("os.write", write)
     runner.work(last=True)
-    assert read_findings(made.path) == []
     runner.close()
     (finding,) = read_findings(made.path)
     assert finding.message == "5"

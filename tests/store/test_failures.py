@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,7 +16,16 @@ import pytest
 from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Mode
 from tdbg_lab.run import open_run
-from tdbg_lab.store import FindingsWriter, RankWriter, RunFolder, SystemWriter, create_run, request
+from tdbg_lab.store import (
+    FindingsWriter,
+    RankWriter,
+    RunFolder,
+    SystemWriter,
+    create_run,
+    outage,
+    request,
+    stream,
+)
 from tdbg_lab.store.raw_writer import RawWriter
 
 from .rows import rows
@@ -82,6 +92,99 @@ def test_full_disk_does_not_harm_raw_values_written_before(small_disk):
     assert [entry.name for entry in (path / "rank-00000" / "raw").iterdir()] == [
         "step-000000000000.safetensors"
     ]
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """A writer that failed tries again at the next write."""
+    monkeypatch.setattr(outage, "RETRY_S", 0.0)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_writing_goes_on_when_a_full_disk_has_room_again(small_disk):
+    path = create_run(small_disk / "run").path
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(128 * 1024))
+    writer = RankWriter(path)
+    done = append_until_it_fails(writer)
+    for step in range(done, done + 20):
+        writer.append(rows(step))
+    left = [one.name for one in writer.path.glob("stats-*")]
+    assert left == ["stats-000001.arrows"]  # the tries leave nothing behind
+    reader = open_run(path)
+    assert reader.steps().tolist() == list(range(done))
+    assert writer.take_gaps() == []
+    filler.unlink()
+    _lift_limit()
+    for step in range(done + 20, done + 23):
+        writer.append(rows(step))
+    (gap,) = writer.take_gaps()
+    assert gap.startswith("21 batches of stats could not be written (")
+    expected = [*range(done), *range(done + 20, done + 23)]
+    reader.refresh()
+    assert reader.steps().tolist() == expected
+    writer.close()
+    run = open_run(path)
+    assert run.steps().tolist() == expected
+    assert run.problems == []
+    assert not list(writer.path.glob("*.arrows"))  # what the failure ended is sealed, too
+
+
+@pytest.mark.usefixtures("at_once")
+def test_raw_values_go_on_when_a_full_disk_has_room_again(small_disk):
+    path = create_run(small_disk / "run").path
+    writer = RankWriter(path)
+    writer.write_raw(0, {"x": np.zeros(100_000)}, mode=Mode.TRAIN)
+    writer.flush()
+    writer.write_raw(1, {"x": np.zeros(3)}, mode=Mode.TRAIN)
+    writer.close()
+    assert open_run(path).raw_steps("x") == [1]
+    (gap,) = writer.take_gaps()
+    assert gap.startswith("1 raw values could not be written (")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_writer_whose_run_was_replaced_leaves_the_new_one_alone(tmp_path):
+    path = create_run(tmp_path / "run").path
+    writer = RankWriter(path)
+    writer.append(rows(0))
+    shutil.rmtree(path)
+    with pytest.raises(StoreError, match="deleted"):
+        writer.append(rows(1))
+    new = RankWriter(create_run(tmp_path / "run").path)
+    new.append(rows(7))
+    for step in range(2, 5):
+        writer.append(rows(step))
+    new.close()
+    writer.close()
+    assert open_run(path).steps().tolist() == [7]
+
+
+def test_tries_of_a_failing_writer_are_few(tmp_path, monkeypatch):
+    path = create_run(tmp_path / "run").path
+    writer = RankWriter(path, seal=False)
+    writer.append(rows(0))
+    tries = []
+
+    def full(*_arguments: object) -> int:
+        tries.append(1)
+        raise OSError(28, "No space left on device")
+
+    now = time.monotonic()
+    monkeypatch.setattr(stream.os, "write", full)
+    with pytest.raises(StoreError):
+        writer.append(rows(1))
+    for second in range(6 * 3600):
+        monkeypatch.setattr(outage.time, "monotonic", lambda at=now + second: at)
+        writer.append(rows(2))
+    monkeypatch.undo()
+    assert len(tries) < 50
+
+
+def _lift_limit() -> None:
+    """Where the small disk is a limit on the size of a file, have it end."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 
 
 def test_full_disk_while_sealing_leaves_the_live_segment(small_disk):

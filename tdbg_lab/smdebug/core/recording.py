@@ -184,8 +184,8 @@ class Recording:
         if not held or not self.mine:
             return
         self.guard.step = step
-        self.guard.run("store", self._write, held, raw, step, _STORE_MODES.get(mode, at))
-        self.guard.run("store", self._mark, mode, mode_step, len(raw))
+        self.guard.write(self._write, held, raw, step, _STORE_MODES.get(mode, at))
+        self.guard.write(self._mark, mode, mode_step, len(raw))
 
     def _write(
         self,
@@ -239,9 +239,9 @@ class Recording:
         if not self.mine:
             return
         self.open = False
-        self.guard.run("store", self._recorder.flush)
+        self.guard.write(self._recorder.flush)
         self._recorder.tell_left_out(self.guard)
-        self.guard.run("store", self._recorder.close)
+        self.guard.write(self._recorder.close)
         self.guard.run("store.close", self._writer.close)
         if self.chief:
             self.guard.run("store.status", self._say, status, error, last_step)
