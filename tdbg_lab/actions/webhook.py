@@ -53,8 +53,8 @@ class Webhook(Message):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _is_web_address(self.url):
-            raise ConfigError("url of Webhook is not a URL that begins with http:// or https://.")
+        if wrong := _wrong(self.url):
+            raise ConfigError(f"url of Webhook {wrong}.")
         headers: Any = self.headers
         if not isinstance(headers, Mapping):
             raise ConfigError(
@@ -83,13 +83,21 @@ class Webhook(Message):
             raise NotifyError(f"The webhook cannot be reached: {reason}.") from None
 
 
-def _is_web_address(url: object) -> bool:
+def _wrong(url: object) -> str:
+    """What is wrong with the address, without a word of it; empty where nothing is."""
+    if not isinstance(url, str):
+        return f"is of type {type(url).__name__}; expected text, such as 'https://example.org/hook'"
     try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        _ = parts and parts.port  # read to be checked: a wrong one raises
+        parts = urlsplit(url)
     except ValueError:
-        return False
-    return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
+        return "has brackets that hold no IPv6 address"
+    if parts.scheme not in {"http", "https"}:
+        return "is not a URL that begins with http:// or https://"
+    try:
+        _ = parts.port  # read to be checked: a wrong one raises
+    except ValueError:
+        return "has a port that is no number from 0 to 65535"
+    return "" if parts.hostname else "names no server, as in https://example.org/hook"
 
 
 def _body(finding: Finding, context: ActionContext) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,6 @@ def command(root: str, limit: int) -> None:
     if not found:
         click.echo(f"No runs below {root}. A training script makes one with tdbg_lab.attach(model, ...).")
         return
-    base = Path(root).resolve()
     rows = [
         [
             each.info.name,
@@ -43,10 +43,11 @@ def command(root: str, limit: int) -> None:
             moment(each.info.created_ns),
             each.info.framework or "-",
             ", ".join(each.info.tags) or "-",
-            each.url or _relative(each.path, base),
+            shlex.quote(each.url or str(each.path)),
         ]
         for each in found
     ]
+    # The path stands last and whole, as another command takes it.
     click.echo(table(["NAME", "STATUS", "LAST STEP", "CREATED", "FRAMEWORK", "TAGS", "PATH"], rows))
 
 
@@ -59,8 +60,3 @@ def _last_step(run: RunSummary) -> str:
         with contextlib.suppress(NotFoundError):  # deleted meanwhile
             step = Run(run.path).last_step
     return "-" if step < 0 else str(step)
-
-
-def _relative(path: Path, base: Path) -> str:
-    resolved = path.resolve()
-    return str(resolved.relative_to(base)) if resolved.is_relative_to(base) else str(path)

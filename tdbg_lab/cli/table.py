@@ -17,8 +17,8 @@ MAX_LINE_CHARS = 1000
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Left-aligned columns, two spaces apart."""
-    cells = [list(head), *[[clean(cell) for cell in row] for row in rows]]
+    """Left-aligned columns, two spaces apart. Long cells are cut, those of the last column hardly ever."""
+    cells = [list(head), *[[*map(clean, row[:-1]), clean(row[-1], MAX_LINE_CHARS)] for row in rows]]
     widths = [max(len(row[place]) for row in cells) for place in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     return "\n".join(line.rstrip() for line in lines)

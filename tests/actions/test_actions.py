@@ -301,11 +301,22 @@ def test_webhook_gets_json_also_of_numbers_that_json_does_not_know(webhook, cont
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "example.org", "", None, "http://[::1", "http://host:99999/hook"]
+    ("url", "words"),
+    [
+        ("file:///etc/passwd", "begins with http://"),
+        ("example.org", "begins with http://"),
+        ("", "begins with http://"),
+        (None, "is of type NoneType; expected text"),
+        ("http://[::1", "IPv6"),
+        ("http://host:99999/hook?secret", "has a port that is no number from 0 to 65535"),
+        ("http://host:http/hook", "has a port that is no number"),
+        ("https:///hook", "names no server"),
+    ],
 )
-def test_webhook_to_what_is_no_web_address_is_a_wrong_setting(url: Any) -> None:
-    with pytest.raises(ConfigError, match="http"):
+def test_webhook_to_what_is_no_web_address_is_a_wrong_setting(url: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as error:
         Webhook(url)
+    assert "secret" not in str(error.value)
 
 
 def test_headers_of_a_webhook_are_names_with_values() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +18,8 @@ from tdbg_lab.records import Finding, Severity
 from tdbg_lab.run import open_run
 from tdbg_lab.store import FindingsWriter, answer, requests
 from tdbg_lab.store.control import pending
+from tdbg_lab.store.remote import parse_url
+from tdbg_lab.store.remote.spool import Spooled, spool_path
 from tdbg_lab.testing import fake_run
 from tdbg_lab.testing.fake import FakeTraining
 
@@ -47,6 +51,16 @@ def test_runs_are_listed(folder, capsys):
     assert lines[0].startswith("NAME")
     assert lines[1].split()[:3] == ["live", "running", "1"], "the last step of what is not sealed yet, too"
     assert "runs/first" in lines[2]
+
+
+@pytest.mark.parametrize("root", ["elsewhere", "../{}/elsewhere", "{}"])
+def test_path_of_a_run_is_what_other_commands_take(folder, capsys, root):
+    deep = folder / "elsewhere" / "a folder" / ("long-" * 20)
+    fake_run(deep / "run", steps=2)
+    root = root.format(folder if root == "{}" else folder.name)
+    assert run(["runs", root]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "long-" in line)
+    assert run(["rules", shlex.split(line)[-1], "--recorded"]) == 0
 
 
 def test_no_runs_says_how_to_make_one(tmp_path, capsys):
@@ -272,3 +286,29 @@ def test_command_is_light(folder):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def spooled(folder, monkeypatch):
+    """A run in the spool that was never sent."""
+    monkeypatch.setenv("TDBG_SPOOL", str(folder / "spool"))
+    place = parse_url("s3://bucket/runs/first")
+    found = Spooled(fake_run(spool_path(place), steps=2))
+    found.set_place(place, chief=True)
+    return found
+
+
+def test_sync_finds_a_run_by_what_it_says_of_it(spooled, capsys):
+    for named in ("first", "s3://bucket/runs/first", "s3://bucket/runs/first/", str(spooled.path)):
+        assert run(["sync", "--list", named]) == 0
+        assert "bytes wait in" in capsys.readouterr().out
+
+
+def test_sync_names_what_there_is_instead_of_a_wrong_name(spooled, capsys):
+    assert run(["sync", "--list", "frist"]) == 2
+    assert capsys.readouterr().err == (
+        "Error: There is no run 'frist' in the spool: it holds s3://bucket/runs/first.\n"
+    )
+    shutil.rmtree(spooled.path)
+    assert run(["sync", "frist"]) == 2
+    assert "it is empty" in capsys.readouterr().err
