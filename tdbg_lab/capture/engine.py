@@ -464,7 +464,7 @@ class Engine:
             self.guard.run("store.status", self.writer.write_failure, error or "")
 
     def _say_status(self, status: RunStatus, error: str | None) -> None:
-        self.folder.set_status(status, error, last_step=max(0, self.step - 1))
+        self.folder.set_status(status, error, last_step=self.step - 1 if self.step else None)
 
     def abandon(self) -> None:
         """Forget everything without writing: this is a forked child."""

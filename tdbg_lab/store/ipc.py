@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,16 @@ from tdbg_lab.store.limits import (
 from tdbg_lab.store.schema import METADATA_KEY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _PREFIX = struct.Struct("<Ii")
 _CONTINUATION = 0xFFFFFFFF
+_HEADER_BYTES = 16 * 1024
+"""Enough for the header of most messages."""
+_MAX_MESSAGES = 10_000
+"""Messages that are passed over in search of the last one: more than any segment of ours has."""
 
 
 class _BadStreamError(Exception):
@@ -94,6 +100,24 @@ class BatchReader:
         finally:
             os.close(descriptor)
 
+    @property
+    def offset(self) -> int:
+        """Where the next message begins, bytes."""
+        return self._offset
+
+    def take(self, data: bytes, batches: list[pa.RecordBatch]) -> None:
+        """Decode one whole batch of the segment.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        try:
+            self._take(pa.py_buffer(data), batches)
+        except (_BadStreamError, pa.ArrowException, struct.error) as error:
+            raise ValueError(str(error)) from error
+
     def _fail(self, error: Exception) -> None:
         lines = str(error).splitlines() or ["garbage"]
         self.problem = f"{self._path.name}: {lines[0][:200]}"
@@ -148,6 +172,48 @@ class BatchReader:
         batch = pa.ipc.read_record_batch(buffer, self._schema)
         batch.validate(full=True)
         batches.append(batch)
+
+
+def newest_batches(path: Path, schema: pa.Schema, count: int) -> list[pa.RecordBatch]:
+    """The last `count` complete batches of a live segment; of the others only the headers are read.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    ValueError
+        If it is not a stream of ours, or too large to be looked at in passing.
+    """
+    reader = BatchReader(path, schema)
+    reader.check()
+    descriptor = open_regular(path)
+    try:
+        places: deque[tuple[int, int]] = deque(maxlen=count)
+        for place in _messages(descriptor, reader.offset):
+            places.append(place)
+        found = [read_at(descriptor, size, at) for at, size in places if size <= MAX_READ_BYTES]
+    except (_BadStreamError, struct.error) as error:
+        raise ValueError(str(error)) from error
+    finally:
+        os.close(descriptor)
+    batches: list[pa.RecordBatch] = []
+    for data in found:
+        reader.take(data, batches)
+    return batches
+
+
+def _messages(descriptor: int, at: int) -> Iterator[tuple[int, int]]:
+    """Position and size of each complete message from `at` on, the end of the stream left out."""
+    end = os.fstat(descriptor).st_size
+    for _ in range(_MAX_MESSAGES):
+        head = read_at(descriptor, _HEADER_BYTES, at)
+        size = _message_size(head, 0)
+        if size is None and len(head) == _HEADER_BYTES:
+            size = _message_size(read_at(descriptor, _PREFIX.size + MAX_METADATA_BYTES, at), 0)
+        if size is None or size == _PREFIX.size or at + size > end:
+            return
+        yield at, size
+        at += size
 
 
 def parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:

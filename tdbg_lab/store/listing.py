@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import Kind
+from tdbg_lab.store.arrays import numbers_of
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
+from tdbg_lab.store.ipc import newest_batches
 from tdbg_lab.store.layout import SegmentFile, entries, list_ranks, list_segments, modified_ns
 from tdbg_lab.store.limits import MAX_LIST_DEPTH, MAX_LISTED_FOLDERS
 from tdbg_lab.store.parquet import SealedFile
 from tdbg_lab.store.parts import parse_key
+from tdbg_lab.store.schema import SCHEMAS
 from tdbg_lab.store.seal import KEYS_KEY, STEPS_KEY
 from tdbg_lab.store.source import FOREIGN_NAMES, is_foreign
 from tdbg_lab.store.status import infer_status
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
     from tdbg_lab.records import RunStatus
 
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+_LOOKED_AT = 2
+"""Newest segments that are looked into for the last step."""
+_LAST_BATCHES = 4
+"""Of a live segment that are read for it: steps do not go back."""
+_CACHED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,7 @@ class RunSummary:
     status: RunStatus
     """With ``crashed`` inferred."""
     last_step: int
-    """-1 when there is none, or it is not known cheaply."""
+    """-1 when there is none, or it cannot be read."""
     last_write_ns: int
     """When the run ended; until then modification time of the newest segment, or of ``run.json``."""
     url: str = ""
@@ -55,9 +64,10 @@ def summarize_run(path: Path) -> RunSummary:
     if info.ended_ns is not None and last_step > 0:
         return RunSummary(path, info, info.status, last_step, info.ended_ns)
     newest, written_ns = _newest(path)
-    # A run says 0 of itself also when it made none; of one on an object store nothing else is here.
+    # Older versions said 0 of a run that made none; of one on an object store nothing else is here.
     if last_step <= 0 and list_ranks(path):
-        last_step = _last_step(newest) if newest is not None and newest.sealed else -1
+        steps = (_last_step(*_stamp(segment)) for segment in newest)
+        last_step = next((step for step in steps if step >= 0), -1)
     return RunSummary(path, info, infer_status(info, written_ns), last_step, info.ended_ns or written_ns)
 
 
@@ -115,20 +125,45 @@ def _look(folder: Path) -> tuple[bool, list[Path]]:
     return foreign and is_foreign(folder), found
 
 
-def _newest(path: Path) -> tuple[SegmentFile | None, int]:
-    newest: SegmentFile | None = None
+def _newest(path: Path) -> tuple[list[SegmentFile], int]:
+    """The newest segments of rows, the last one first, which may hold nothing yet; time of the last write."""
+    newest: list[SegmentFile] = []
     written_ns = 0
     for _, directory in list_ranks(path):
         segments = list_segments(directory)
         for stream in segments.values():
             if stream:
                 written_ns = max(written_ns, modified_ns(stream[-1].path))
-        if segments["stats"] and newest is None:
-            newest = segments["stats"][-1]
+        newest = newest or segments["stats"][: -_LOOKED_AT - 1 : -1]
     return newest, written_ns or modified_ns(path / RUN_FILE)
 
 
-def _last_step(segment: SegmentFile) -> int:
+def _stamp(segment: SegmentFile) -> tuple[SegmentFile, int, int]:
+    """A segment, and when and with which size it was written last."""
+    try:
+        facts = segment.path.lstat()
+    except OSError:
+        return segment, 0, 0
+    return segment, facts.st_mtime_ns, facts.st_size
+
+
+@lru_cache(_CACHED)
+def _last_step(segment: SegmentFile, _modified_ns: int, _size: int) -> int:
+    return _sealed_step(segment) if segment.sealed else _live_step(segment)
+
+
+def _live_step(segment: SegmentFile) -> int:
+    """The last step of a segment that is being written, or was when its training was killed; else -1."""
+    try:
+        batches = newest_batches(segment.path, SCHEMAS["stats"], _LAST_BATCHES)
+        last = max((numbers_of(one["step"]).max(initial=-1) for one in batches), default=-1)
+        kinds = {kind for one in batches for kind in one["kind"].unique().to_pylist()}
+    except (OSError, ValueError, TypeError):
+        return -1
+    return -1 if not last and kinds <= {str(Kind.CHECK)} else int(last)
+
+
+def _sealed_step(segment: SegmentFile) -> int:
     try:
         file = SealedFile(segment.path, "stats")
         last = int(file.array(STEPS_KEY, "<i8", 3)[:, 1].max(initial=-1))

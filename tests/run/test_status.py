@@ -11,7 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
+import tdbg_lab as tdbg
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.records import Kind, Mode, RunStatus, StatsRows, TensorKey
 from tdbg_lab.rules.presence import Presence
@@ -20,6 +22,7 @@ from tdbg_lab.stats.block import scalar_block
 from tdbg_lab.store import RankWriter, create_run
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.testing import fake_run
+from tdbg_lab.testing.fake import FakeTraining
 
 
 def test_status_of_a_process_that_is_gone_is_crashed(tmp_path):
@@ -107,8 +110,48 @@ def test_list_runs_knows_the_last_step_of_a_sealed_crashed_run(tmp_path):
     assert (summary.last_step, summary.status) == (6, RunStatus.CRASHED)
 
 
+@pytest.mark.parametrize("steps", [1, 3, 300])
+@pytest.mark.parametrize("torn", [0, 1, 2000])
+def test_list_runs_knows_the_last_step_of_a_killed_run(tmp_path, steps, torn):
+    training = FakeTraining(tmp_path / "run", layers=1, seal=False)
+    for _ in range(steps + bool(torn)):  # the last one was cut off
+        training.step()
+    *_, segment = sorted((training.path / "rank-00000").glob("stats-*.arrows"))
+    os.truncate(segment, segment.stat().st_size - torn)
+    (summary,) = list_runs(tmp_path)
+    assert summary.last_step == open_run(training.path).last_step == steps - 1
+
+
+def test_list_runs_knows_the_last_step_where_the_newest_segment_holds_nothing_yet(tmp_path):
+    training = FakeTraining(tmp_path / "run", layers=1)
+    training.step()
+    training.end("crashed")
+    directory = training.path / "rank-00000"
+    (directory / "stats-000002.arrows").write_bytes(b"")
+    (summary,) = list_runs(tmp_path)
+    assert summary.last_step == 0
+
+
+def test_list_runs_knows_no_step_of_a_live_segment_that_is_garbage(tmp_path):
+    training = FakeTraining(tmp_path / "run", layers=1, seal=False)
+    training.step()
+    (segment,) = (training.path / "rank-00000").glob("stats-*.arrows")
+    data = segment.read_bytes()
+    for garbage in (b"x" * 1000, data[:-8] + b"\xff" * 5000, data[: len(data) // 2] + bytes(3000)):
+        segment.write_bytes(garbage)
+        (summary,) = list_runs(tmp_path)
+        assert summary.last_step in {-1, 0}
+
+
+def test_run_that_made_no_step_says_so_itself(tmp_path):
+    model = torch.nn.Linear(2, 1)
+    handle = tdbg.attach(model, store=tmp_path / "run", rules="none", profiler=False)
+    handle.detach()
+    assert open_run(tmp_path / "run").info.last_step == -1
+
+
 def test_run_that_made_no_step_has_none(tmp_path):
-    """What rules check of a set-up stands at step 0, and such a run says 0 of itself at its end."""
+    """What rules check of a set-up stands at step 0, and older versions say 0 at the end of such a run."""
     folder = create_run(tmp_path / "run")
     writer = RankWriter(folder.path)
     key = TensorKey("check/weights", Kind.CHECK)

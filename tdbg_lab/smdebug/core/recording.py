@@ -247,7 +247,7 @@ class Recording:
             self.guard.run("store.status", self._say, status, error, last_step)
 
     def _say(self, status: RunStatus, error: str | None, last_step: int) -> None:
-        self.folder.set_status(status, error, last_step=max(0, last_step))
+        self.folder.set_status(status, error, last_step=last_step if last_step >= 0 else None)
 
 
 def _control(path: Path, num_workers: int, *, chief: bool) -> ControlWatch | None:
