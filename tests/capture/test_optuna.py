@@ -12,6 +12,7 @@ from capture_training import Net, train
 from sklearn.datasets import load_breast_cancer
 
 import tdbg_lab as tdbg
+from tdbg_lab.capture.auto import AutoWatch
 
 optuna = pytest.importorskip("optuna", reason="this is about Optuna")
 
@@ -136,3 +137,40 @@ def test_boosting_that_its_pruner_ends_is_stopped(tmp_path, training, pruner, br
     run = tdbg.open_run(tmp_path / "run")
     assert run.status == status
     assert np.isfinite(run.stats(run.tensor_names(kind="loss"), "value")["value"]).all()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_trials_that_nobody_attached_to_are_stopped_too(tmp_path, jobs):
+    together = threading.Barrier(jobs, timeout=60)
+
+    def objective(trial):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=trial.suggest_float("lr", 0.01, 0.1))
+        train(model, optimizer, 1)
+        together.wait()
+        trial.report(0.5, 0)
+        if trial.number % 2 and trial.should_prune():
+            raise optuna.TrialPruned
+        if trial.number == 2:
+            raise ZeroDivisionError("broken")
+        train(model, optimizer, 1)
+        return 0.5
+
+    with AutoWatch({"store": tmp_path / "run", "save_every": 1, "profiler": False, "strict": True}) as watch:
+        found = states(objective, NOTHING, 4, jobs=jobs)
+    assert optuna.Study.optimize.__module__ == "optuna.study.study"
+    assert not hasattr(optuna.Study.optimize, "__wrapped__")
+    assert sorted(found) == ["COMPLETE", "FAIL", "PRUNED", "PRUNED"]
+    runs = [tdbg.open_run(path) for path in watch.run_paths]
+    assert sorted((str(run.status), run.info.error or "") for run in runs) == [
+        ("failed", "ZeroDivisionError: broken"),
+        ("finished", ""),
+        ("stopped", "pruned"),
+        ("stopped", "pruned"),
+    ]
+
+
+def test_studies_that_train_nothing_are_no_framework(tmp_path):
+    with AutoWatch({"store": tmp_path / "run", "strict": True}) as watch:
+        assert states(lambda _trial: 0.5, EVERYTHING) == ["COMPLETE"]
+    assert "optuna" not in watch.summary()

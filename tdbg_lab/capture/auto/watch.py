@@ -38,8 +38,12 @@ FINDERS: Mapping[str, Sequence[str]] = {
     "transformers.trainer": ["trainers:TransformersFinder"],
     "lightning.pytorch.trainer.trainer": ["trainers:LightningFinder"],
     "pytorch_lightning.trainer.trainer": ["trainers:LightningFinder"],
+    "optuna.study.study": ["studies:StudyFinder"],
 }
 """What finds trainings, in modules of this package, by the module whose import calls for it."""
+
+_TRAIN_NOTHING = frozenset({"multiprocessing", "optuna"})
+"""What is listened to for the sake of others."""
 
 MAX_TRAININGS = 20
 
@@ -90,6 +94,8 @@ class AutoWatch:
         self._imports = ImportWatch(dict.fromkeys(FINDERS, self._framework_imported))
         self._finders: list[Finder] = []
         self._handles: list[ref[Handle]] = []
+        self._threads: dict[Path, int] = {}
+        """The thread that has begun a training, by the directory of its run."""
         self._choosing = Lock()
         self._begun: dict[int, Path] = {}
         """Directories of the trainings that were attached to, by their numbers from 1 on."""
@@ -203,15 +209,17 @@ class AutoWatch:
         """A training is captured by `handle` from now on."""
         if all(known() is not handle for known in self._handles):
             self._handles.append(ref(handle))
+            self._threads[handle.run_path] = get_ident()
             with self._choosing:
                 number = self._expected.pop(get_ident(), 0) or max(self._taken(), default=0) + 1
                 self._begun[number] = handle.run_path
                 self.run_paths = [path for _, path in sorted(self._begun.items())]
             _log.info("tdbg-lab: capturing into %s.", handle.run_path)
 
-    def handles(self) -> list[Handle]:
-        """Handles of trainings that may go on, the newest last."""
-        return [handle for known in self._handles if (handle := known()) is not None and handle.attached]
+    def handles(self, *, of_this_thread: bool = False) -> list[Handle]:
+        """Handles of trainings that may go on, the newest last; all, or those that this thread has begun."""
+        found = [handle for known in self._handles if (handle := known()) is not None and handle.attached]
+        return [one for one in found if not of_this_thread or self._threads.get(one.run_path) == get_ident()]
 
     def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call `function`; when it fails, say so and look no further."""
@@ -233,7 +241,7 @@ class AutoWatch:
 
     def _framework_imported(self, module: ModuleType) -> None:
         framework = module.__name__.partition(".")[0]
-        if framework != "multiprocessing":  # which trains nothing by itself
+        if framework not in _TRAIN_NOTHING:
             self.seen.append(framework)
         self.guarded(self._add_finder, module.__name__)
 
