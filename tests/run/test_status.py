@@ -118,6 +118,7 @@ def test_list_runs_knows_the_last_step_of_a_killed_run(tmp_path, steps, torn):
         training.step()
     *_, segment = sorted((training.path / "rank-00000").glob("stats-*.arrows"))
     os.truncate(segment, segment.stat().st_size - torn)
+    training.end("crashed", close=False)
     (summary,) = list_runs(tmp_path)
     assert summary.last_step == open_run(training.path).last_step == steps - 1
 
@@ -139,6 +140,7 @@ def test_list_runs_knows_no_step_of_a_live_segment_that_is_garbage(tmp_path):
     data = segment.read_bytes()
     for garbage in (b"x" * 1000, data[:-8] + b"\xff" * 5000, data[: len(data) // 2] + bytes(3000)):
         segment.write_bytes(garbage)
+        training.end("crashed", close=False)
         (summary,) = list_runs(tmp_path)
         assert summary.last_step in {-1, 0}
 
