@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -131,6 +132,13 @@ def _read(path: Path) -> Request | None:
 def pending(run_path: str | Path) -> list[Request]:
     """Requests without an answer, oldest first. See `ControlPoll` for many calls."""
     return [request for request in requests(run_path) if request.state == "pending"]
+
+
+def refuse_pending(run_path: str | Path, text: str) -> None:
+    """Answer what nobody will follow any more; what cannot be answered stays."""
+    for one in pending(run_path):
+        with contextlib.suppress(StoreError, NotFoundError):
+            answer(run_path, one.id, "refused", text)
 
 
 class ControlPoll:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import shlex
 import subprocess
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
-from tdbg_lab.store.control import CONTROL, Request, pending
+from tdbg_lab.store.control import CONTROL, Request, pending, refuse_pending
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.jsonable import jsonable
 from tdbg_lab.store.layout import read_json, write_json
@@ -92,7 +93,7 @@ def create_run(
     Raises
     ------
     ConflictError
-        If it exists and `if_exists` is ``error``.
+        If it exists and `if_exists` is ``error``, or another process still writes into what is resumed.
     StoreError
         If it cannot be written.
     """
@@ -114,6 +115,9 @@ def create_run(
         path, existing = _claim(path, if_exists)
     except OSError as error:
         raise StoreError(f"Cannot make run directory {path.name}: {error.strerror or error}.") from error
+    if existing:
+        _require_left(path)
+        refuse_pending(path, "the training that was asked has ended; ask again")
     if name is None and not existing:
         value["name"] = path.name
     value.update({key: existing[key] for key in ("id", "name", "created_ns") if key in existing})
@@ -156,6 +160,26 @@ def _claim(path: Path, if_exists: str) -> tuple[Path, dict[str, Any]]:
             return attempt, {}
         number += 1
         attempt = path.with_name(f"{path.name}-{number}")
+
+
+def _require_left(path: Path) -> None:
+    """Check that nobody writes into a run that is to be resumed: each would take the other's files away.
+
+    Raises
+    ------
+    ConflictError
+        If another process of this machine does.
+    """
+    try:
+        info = read_info(path)
+    except (OSError, ValueError):
+        return
+    alive = info.status is RunStatus.RUNNING and info.is_local and info.process.find() is not None
+    if alive and info.pid != os.getpid():
+        raise ConflictError(
+            f"Run {path.name} is being written by process {info.pid}, which is alive: "
+            "end that training first, or choose another path or if_exists."
+        )
 
 
 def _is_free(folder: Path) -> bool:

@@ -17,7 +17,7 @@ import pytest
 from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import list_runs, open_run
-from tdbg_lab.store import RankWriter, create_run, join_run
+from tdbg_lab.store import RankWriter, create_run, join_run, request, requests
 from tdbg_lab.store.info import read_info
 
 from .rows import rows
@@ -242,3 +242,29 @@ def test_run_json_behind_a_link_is_not_followed(tmp_path):
     (trap / "run.json").symlink_to(real / "run.json")
     with pytest.raises(NotFoundError):
         open_run(trap)
+
+
+def test_run_that_another_process_writes_is_not_resumed(tmp_path):
+    code = (
+        "import sys; from tdbg_lab.store import create_run\n"
+        "create_run(sys.argv[1]); print('made', flush=True); sys.stdin.readline()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "made\n"
+        with pytest.raises(ConflictError, match=f"is being written by process {other.pid}, which is alive"):
+            create_run(tmp_path / "run", if_exists="resume")
+        assert create_run(tmp_path / "run", if_exists="new").path.name == "run-2"
+        other.communicate("\n")
+    assert create_run(tmp_path / "run", if_exists="resume").info.pid == os.getpid()
+    assert create_run(tmp_path / "run", if_exists="resume").path.name == "run"  # a cell that is run again
+
+
+def test_requests_to_a_training_that_was_killed_do_not_reach_the_next_one(tmp_path):
+    folder = create_run(tmp_path / "run")
+    request(folder.path, "stop", reason="old")
+    create_run(folder.path, if_exists="resume")
+    (old,) = requests(folder.path)
+    assert (old.state, old.answer) == ("refused", "the training that was asked has ended; ask again")
+    request(folder.path, "stop", reason="new")
+    assert [one.reason for one in folder.control()] == ["new"]

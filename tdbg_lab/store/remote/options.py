@@ -65,7 +65,7 @@ def _from_environment() -> dict[str, Any]:
 
 def _from_file(url: StoreUrl) -> dict[str, Any]:
     named = os.environ.get(CONFIG_VARIABLE, "")
-    path = Path(named or _DEFAULT_FILE).expanduser()
+    path = Path(os.path.expanduser(named or _DEFAULT_FILE))  # noqa: PTH111 - raises nothing without a home
     try:
         value = read_json(path)
     except FileNotFoundError:

@@ -162,9 +162,21 @@ class Spooled:
 
 
 def cache_root() -> Path:
-    """Where tdbg-lab keeps files of its own."""
+    """Where tdbg-lab keeps files of its own.
+
+    Raises
+    ------
+    ConfigError
+        If the user has no home directory.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(home).expanduser().absolute() / "tdbg-lab"
+    try:
+        return Path(home).expanduser().absolute() / "tdbg-lab"
+    except RuntimeError:
+        raise ConfigError(
+            "This user has no home directory to keep files in: "
+            "set XDG_CACHE_HOME to a folder that can be written."
+        ) from None
 
 
 def spool_root() -> Path:

@@ -17,7 +17,7 @@ from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.objects import Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.place import LOCK, make_room
-from tdbg_lab.store.remote.spool import byte_limit, tidy
+from tdbg_lab.store.remote.spool import byte_limit, spool_path, tidy
 from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import fake_training, send
 
@@ -223,3 +223,12 @@ def test_bounds_that_are_no_numbers_remove_nothing(tmp_path, monkeypatch):
     make_room(tmp_path)
     tidy()
     assert copy.exists()
+
+
+def test_user_without_a_home_is_told_what_to_set(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "TDBG_SPOOL", "TDBG_STORAGE_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda _user: {}[0])  # as in a container with a made-up user
+    with pytest.raises(ConfigError, match="no home directory to keep files in: set XDG_CACHE_HOME"):
+        spool_path(parse_url("s3://bucket/run"))
+    assert storage_options(parse_url("s3://bucket/run"), {}) is not None
