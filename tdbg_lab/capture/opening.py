@@ -6,6 +6,7 @@ Every framework's way in ends here; a framework then hangs its hooks on the hand
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -205,7 +206,7 @@ def _requested(store: str | Path | None) -> tuple[str, Path]:
     if is_url(store):
         return str(parse_url(store)), spool_path(parse_url(store))
     path = Path(store).expanduser()
-    return str(path.resolve()), path
+    return os.path.realpath(path), path  # raises nothing over links that go round in circles
 
 
 def _end_earlier(request: str, *, same_run: bool) -> None:

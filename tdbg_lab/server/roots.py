@@ -63,11 +63,16 @@ def make_roots(
     roots: list[Root] = []
     for text in paths or [default]:
         remote = RemoteRoot(text, storage_options) if is_url(text) else None
-        path = remote.path.resolve() if remote else Path(default, Path(text).expanduser()).resolve()
+        path = _resolved(remote.path if remote else Path(default, Path(text).expanduser()))
         if any(path == root.path for root in roots):
             raise ConfigError(f"The run root {text!r} is configured twice; name each folder once.")
         roots.append(Root(_unique(path.name or "root", [root.name for root in roots]), path, remote))
     return tuple(roots)
+
+
+def _resolved(path: Path) -> Path:
+    """Absolute, links followed; links that go round in circles are no error, but cannot be read."""
+    return Path(os.path.realpath(path))
 
 
 def _unique(name: str, taken: Sequence[str]) -> str:

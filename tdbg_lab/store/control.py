@@ -82,10 +82,6 @@ def request(
             f"{Path(run_path).name} was recorded by SageMaker Debugger, which takes no requests: "
             "stop the training where it runs."
         )
-    try:
-        directory = make_subfolder(Path(run_path), CONTROL)
-    except OSError as error:
-        raise StoreError(f"Cannot ask run {Path(run_path).name}: {error.strerror}.") from error
     identity = uuid.uuid4().hex
     value = {
         "id": identity,
@@ -98,7 +94,12 @@ def request(
         "answer": None,
         "answered_ns": None,
     }
-    write_json(directory / f"{identity}.json", value)
+    try:
+        directory = make_subfolder(Path(run_path), CONTROL)
+        write_json(directory / f"{identity}.json", value, shared=True)
+    except OSError as error:
+        why = error.strerror or getattr(error.__cause__, "strerror", None) or error
+        raise StoreError(f"Cannot ask run {Path(run_path).name}: {why}.") from error
     return identity
 
 
@@ -204,7 +205,7 @@ def answer(
     value.update(state=state, answer=text[:MAX_TEXT_CHARS], answered_ns=time.time_ns())
     if result is not None:
         value["result"] = dict(result)
-    write_json(path, value)
+    write_json(path, value, shared=True)
 
 
 def _parse(identity: str, value: dict[str, Any]) -> Request:

@@ -148,7 +148,7 @@ def write_edits(
         edits["tags"] = _words("tag", tags)
     if muted is not None:
         edits["muted"] = list(dict.fromkeys(_words("muted rule", muted)))
-    write_json(run_path / EDITS_FILE, edits)
+    write_json(run_path / EDITS_FILE, edits, shared=True)
 
 
 def _words(what: str, words: Sequence[str]) -> list[str]:

@@ -192,8 +192,14 @@ def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> dict[str, Any]:
     return value
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def write_json(path: Path, value: dict[str, Any], *, shared: bool = False) -> None:
     """Write `value` so that a reader sees the old file or the new one, never a part.
+
+    Parameters
+    ----------
+    shared
+        Another user may be who reads it, the owner of a training who is asked for something, say: whoever
+        may list the folder may read the file, too, whatever the umask of this process.
 
     Raises
     ------
@@ -201,10 +207,11 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         If it cannot be written.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    write_whole(path, text.encode("utf-8", "backslashreplace"))  # of a name that is no UTF-8: \udce9
+    data = text.encode("utf-8", "backslashreplace")  # of a name that is no UTF-8: \udce9
+    write_whole(path, data, shared=shared)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part.
 
     Raises
@@ -215,6 +222,8 @@ def write_whole(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         with temporary.open("wb") as file:
+            if shared:
+                _open_to_readers(file.fileno(), path.parent)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -223,3 +232,12 @@ def write_whole(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise StoreError(f"Cannot write {path.name}: {error.strerror or error}.") from error
+
+
+def _open_to_readers(descriptor: int, folder: Path) -> None:
+    """Let the group and the others read a new file as they may read its folder."""
+    with contextlib.suppress(OSError, AttributeError):
+        facts = folder.stat()
+        with contextlib.suppress(OSError):  # a group that we are no member of
+            os.fchown(descriptor, -1, facts.st_gid)
+        os.fchmod(descriptor, 0o600 | facts.st_mode & 0o044)

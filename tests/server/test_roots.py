@@ -4,6 +4,7 @@ import pytest
 
 from tdbg_lab.errors import AccessError, ConfigError, NotFoundError
 from tdbg_lab.server.roots import Entry, entry, make_roots, require_inside
+from tdbg_lab.server.scan import scan
 
 
 def test_roots_have_unique_stable_names(tmp_path):
@@ -51,3 +52,11 @@ def test_root_behind_a_link_is_fine(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real")
     (root,) = make_roots([str(tmp_path / "link")], str(tmp_path))
     require_inside(entry(root, "run"))
+
+
+def test_root_of_links_that_go_round_in_circles_is_one_that_cannot_be_read(tmp_path):
+    (tmp_path / "runs").symlink_to("other")
+    (tmp_path / "other").symlink_to("runs")
+    (root,) = make_roots(["runs"], str(tmp_path))
+    found = scan(root, depth=3, max_runs=10)
+    assert (found.runs, found.folders) == ((), ())

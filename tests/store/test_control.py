@@ -122,3 +122,34 @@ def test_control_behind_a_link_is_neither_read_nor_written(path, tmp_path):
         request(path, "stop")
     assert list(elsewhere.iterdir()) == []
     assert pending(path) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="needs the rights of POSIX")
+@pytest.mark.parametrize(
+    ("folder", "file"), [(0o755, 0o644), (0o2775, 0o644), (0o750, 0o640), (0o700, 0o600)]
+)
+def test_request_can_be_read_by_whoever_may_list_the_folder(path, folder, file):
+    """The owner of the training is another user, and nobody tells of a request that it cannot read."""
+    for one in (path, path / "control"):
+        one.chmod(folder)
+    umask = os.umask(0o077)
+    try:
+        identity = request(path, "stop")
+        open_run(path).edit(name="again")
+        made = [path / "edits.json", path / "control" / f"{identity}.json"]
+        assert [one.stat().st_mode & 0o777 for one in made] == [file, file]
+        answer(path, identity, "done")
+    finally:
+        os.umask(umask)
+    assert [one.stat().st_mode & 0o777 for one in made] == [file, file]
+    assert {one.stat().st_gid for one in made} == {path.stat().st_gid}
+
+
+def test_request_that_cannot_be_written_names_the_run(path, monkeypatch):
+    def denied(*_arguments: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tdbg_lab.store.layout.replace_file", denied)
+    with pytest.raises(StoreError, match=r"^Cannot ask run run: Permission denied\.$"):
+        request(path, "stop")
+    assert requests(path) == []

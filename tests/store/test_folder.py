@@ -13,7 +13,9 @@ import threading
 import numpy as np
 import psutil
 import pytest
+import torch
 
+import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import list_runs, open_run
@@ -268,3 +270,10 @@ def test_requests_to_a_training_that_was_killed_do_not_reach_the_next_one(tmp_pa
     assert (old.state, old.answer) == ("refused", "the training that was asked has ended; ask again")
     request(folder.path, "stop", reason="new")
     assert [one.reason for one in folder.control()] == ["new"]
+
+
+def test_store_behind_links_that_go_round_in_circles_is_told(tmp_path):
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(StoreError, match=r"Cannot make run directory run: .*symbolic links"):
+        tdbg.attach(torch.nn.Linear(1, 1), store=tmp_path / "one" / "run")
