@@ -12,8 +12,10 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.profiler.window import PROFILE
 from tdbg_lab.store import ControlPoll, Request, RequestBoard, answer
+from tdbg_lab.store.outage import Outage
 from tdbg_lab.store.settings import SET
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ class ControlWatch:
         self._pending = ControlPoll(run_path)
         self._next_s = 0.0
         self._answered: set[str] = set()
+        self._unsaid: dict[str, tuple[Any, str, dict[str, Any] | None]] = {}
+        """Answers that could not be written yet, by the id of the request: a disk may be full."""
+        self._outage = Outage()
 
     def due(self) -> bool:
         """Whether it is time to look."""
@@ -51,13 +56,15 @@ class ControlWatch:
         if not ControlWatch.due(self):
             return None
         self._next_s = monotonic() + _INTERVAL_S
+        self._say()
         for request in self._pending():
             if request.id in self._answered:
                 continue
             if request.kind in self._kinds:
                 return request
             self._answered.add(request.id)
-            answer(self._run_path, request.id, "refused", f"training does not know {request.kind!r}")
+            self._unsaid[request.id] = ("refused", f"training does not know {request.kind!r}", None)
+            self._say()
         return None
 
     def answer(self, request: Request, text: str, result: dict[str, Any] | None = None) -> None:
@@ -80,7 +87,24 @@ class ControlWatch:
     def _answer(self, request: Request, state: Any, text: str, result: dict[str, Any] | None = None) -> None:
         self._answered.add(request.id)  # even if the answer cannot be written: nothing is done twice
         self._next_s = 0.0  # there may be more of them
-        answer(self._run_path, request.id, state, text, result=result)
+        self._unsaid[request.id] = (state, text, result)
+        self._say()
+
+    def _say(self) -> None:
+        """Write what was not written yet, now and then while that fails."""
+        for identity, (state, text, result) in list(self._unsaid.items()):
+            if self._outage.blocks:
+                return
+            try:
+                answer(self._run_path, identity, state, text, result=result)
+                if self._outage.reason is not None:
+                    self._outage.end("answers")
+            except NotFoundError:  # somebody took it back
+                pass
+            except StoreError as error:
+                self._outage.begin(str(error))
+                return
+            del self._unsaid[identity]
 
 
 class SharedControlWatch(ControlWatch):

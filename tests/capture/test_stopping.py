@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from tdbg_lab.actions import ActionContext, StopTraining
-from tdbg_lab.errors import TrainingStopped
+from tdbg_lab.capture import control
+from tdbg_lab.errors import StoreError, TrainingStopped
 from tdbg_lab.records import Finding, Severity
 from tdbg_lab.run import open_run
-from tdbg_lab.store import FindingsWriter, requests
+from tdbg_lab.store import FindingsWriter, outage, requests
 
 FOUND = Finding("exploding_tensor", Severity.CRITICAL, 3, 3, "The loss is NaN.", id="f1")
 
@@ -62,3 +63,39 @@ def test_on_stop_is_given_the_finding_and_training_goes_on(attach):
     train()
     assert [(str(one), one.step, one.finding) for one in seen] == [("The loss is NaN.", 1, FOUND)]
     assert handle.step == 3
+
+
+def test_training_that_cannot_answer_hears_the_next_request_and_answers_later(attach, monkeypatch):
+    """The disk is full for the owner of the training, and not for who asks."""
+    seen, on_disk = [], control.answer
+    monkeypatch.setattr(outage, "RETRY_S", 0.0)
+    handle, train = trained(attach, on_stop=seen.append, strict=False)
+
+    def full(*_args, **_kwargs):
+        raise StoreError("Cannot write: No space left on device.")
+
+    monkeypatch.setattr(control, "answer", full)
+    train()
+    handle.run.request_stop("again")
+    train()
+    assert seen == ["The loss is NaN.", "again"]  # each once
+    assert [one.state for one in requests(handle.run_path)] == ["pending"] * 2
+    monkeypatch.setattr(control, "answer", on_disk)
+    train()
+    assert [one.state for one in requests(handle.run_path)] == ["done"] * 2
+    assert handle.problems == []
+
+
+def test_request_that_is_taken_back_leaves_the_training_hearing(attach):
+    seen = []
+
+    def take_back(_reason):
+        for one in (handle.run_path / "control").glob("*.json"):
+            one.unlink()
+
+    handle, train = trained(attach, checkpoint=take_back, on_stop=seen.append, strict=False)
+    train()
+    handle.run.request_stop("again")
+    train()
+    assert seen == ["The loss is NaN.", "again"]
+    assert handle.problems == []
