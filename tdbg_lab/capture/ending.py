@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Circumstances", "left_behind", "not_reached", "outcome"]
 
-_PRUNED = "optuna.exceptions.TrialPruned"
+_STOPS = {
+    "optuna.exceptions.TrialPruned": "pruned",
+    "lightning.pytorch.utilities.exceptions.SIGTERMException": "terminated",
+    "pytorch_lightning.utilities.exceptions.SIGTERMException": "terminated",
+}
+"""Exceptions by which libraries stop a training that did not fail, and what a run says of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,9 @@ def outcome(error: BaseException | None, *, stopped: str | None = None) -> tuple
         return (RunStatus.FINISHED, None) if stopped is None else (RunStatus.STOPPED, stopped)
     if isinstance(error, TrainingStopped):
         return RunStatus.STOPPED, error.reason
-    if any(f"{kind.__module__}.{kind.__name__}" == _PRUNED for kind in type(error).__mro__):
-        return RunStatus.STOPPED, "pruned"
+    for kind in type(error).__mro__:
+        if (reason := _STOPS.get(f"{kind.__module__}.{kind.__name__}")) is not None:
+            return RunStatus.STOPPED, reason
     if isinstance(error, KeyboardInterrupt):
         return RunStatus.STOPPED, "interrupted"
     if isinstance(error, SystemExit) and not error.code:

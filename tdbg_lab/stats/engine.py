@@ -53,11 +53,13 @@ _ALIGN = 4096
 _MOST_THREADS = 8
 _UNUSED = (0,) * (len(CALL) - CALL.index("target") - 1)
 _CHILD = """
-import os
+import os, signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 getattr(os, "nice", int)(10)
 from tdbg_lab.stats.engine import engine
 engine().compile()
 """
+"""An interrupt reaches the whole group of a notebook's kernel: it is meant for the training alone."""
 _CHILD_TIMEOUT_S = 600
 
 

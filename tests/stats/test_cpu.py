@@ -1,10 +1,16 @@
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tdbg_lab.stats import cpu, reference
-from tdbg_lab.stats.engine import CpuEngine
+from tdbg_lab.stats.engine import _CHILD, CpuEngine
 
 RNG = np.random.default_rng(7)
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-40, -1e-45, 3e38, -3e38, 1e-20, 1.25, 1.7499999]
@@ -191,3 +197,24 @@ def test_engine_does_not_wait_for_a_warm_up_elsewhere():
     go.set()
     worker.join()
     assert engine.usable() is True
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what a process ignores")
+def test_compiling_child_goes_on_where_the_keyboard_interrupts_the_group(tmp_path):
+    """Jupyter sends an interrupt to the whole group; without the child, training would compile itself."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _CHILD], env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    )
+    try:
+        status = Path(f"/proc/{child.pid}/status")
+        while child.poll() is None and not _ignores(status.read_text(), signal.SIGINT):
+            time.sleep(0.01)
+        assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _ignores(status, number):
+    (mask,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigIgn"))
+    return int(mask, 16) >> (number - 1) & 1

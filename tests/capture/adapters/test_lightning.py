@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
 import time
 
 import pytest
@@ -203,6 +205,20 @@ def test_exception_detaches_and_passes(hooks):
     assert (run.status, run.info.error) == ("failed", "ZeroDivisionError: broken batch")
     assert hooks(made) == 0
     assert "training_step" not in vars(made)
+
+
+def test_signal_to_terminate_stops_the_run_and_says_so(hooks):
+    class Terminates(Callback):
+        def on_train_batch_end(self, trainer, *_):
+            if trainer.global_step == 3:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    one = module()
+    with pytest.raises(SystemExit):
+        fit(one, watch(), Terminates())
+    run = tdbg.open_run("runs/pl")
+    assert (run.status, run.info.error) == ("stopped", "terminated")
+    assert hooks(one) == 0
 
 
 def test_copies_and_pickles_of_the_module_have_steps_of_their_own():
