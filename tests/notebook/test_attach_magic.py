@@ -111,6 +111,39 @@ def test_cell_magic_does_not_run_the_cell_when_the_line_is_wrong(shell, namespac
     assert list_runs(tmp_path) == []
 
 
+@pytest.mark.parametrize("body", ["1 +", "return 1"])
+def test_cell_magic_makes_no_run_of_a_cell_that_is_no_python(shell, namespace, tmp_path, body):
+    result = shell.run_cell(f"%%tdbg --model model --store runs/cell --no-profiler\nran = True\n{body}")
+    assert isinstance(result.error_in_exec, SyntaxError)
+    assert "ran" not in namespace
+    assert list_runs(tmp_path) == []
+
+
+@pytest.mark.parametrize("body", ["await f()", "seen = await f()", "[x async for x in f()]"])
+def test_cell_magic_says_that_a_cell_cannot_wait(shell, namespace, capsys, tmp_path, body):
+    _ran(shell, f"%%tdbg --model model --store runs/cell\nran = True\nasync def f(): ...\n{body}")
+    assert capsys.readouterr().err.startswith("The cell has an await outside of functions, ")
+    assert "ran" not in namespace
+    assert list_runs(tmp_path) == []
+
+
+def test_cell_magic_compiles_a_cell_as_any_other(shell, namespace):
+    cell = "%%tdbg --no-profiler --rules none\nclass Options:\n    width: int = 3\n"
+    _ran(shell, cell)
+    assert namespace["Options"].__annotations__ == {"width": int}
+    _ran(shell, "from __future__ import annotations")
+    _ran(shell, cell)
+    assert namespace["Options"].__annotations__ == {"width": "int"}
+
+
+def test_cell_magic_shows_what_the_cell_raises_without_our_frames(shell, namespace, capsys):
+    shell.run_cell("%%tdbg --model model --store runs/cell --no-profiler\n1 / 0")
+    shell.run_cell("%%tdbg --no-profiler --rules none\n1 / 0")
+    said = capsys.readouterr().out
+    assert said.count("division by zero") == 2
+    assert "magics.py" not in said
+
+
 def model_hooks(model):
     """Hooks that are on any part of a model."""
     return [hook for part in model.modules() for hook in (*part._forward_hooks, *part._forward_pre_hooks)]
