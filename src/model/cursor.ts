@@ -106,6 +106,13 @@ export class StepCursor implements IDisposable {
     }
   }
 
+  /** The run goes on at `step`: those beyond it are made anew. */
+  cut(step: number): void {
+    if (step >= 0 && step < this.last) {
+      this.setSteps([...this._steps.filter(each => each < step), step]);
+    }
+  }
+
   /** Show the step nearest to `step`, and no longer follow. */
   set(step: number): void {
     this.pause();

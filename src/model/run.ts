@@ -169,6 +169,10 @@ export class RunModel implements IDisposable {
     if (isBack) {
       this._state = 'loading';
     }
+    if ((summary.last_write_ns ?? 0) > (old?.last_write_ns ?? 0)) {
+      // Not of one that was overtaken on its way.
+      this.cursor.cut(summary.last_step);
+    }
     this.cursor.extend(summary.last_step);
     if (summary.status !== 'running') {
       this.profiling.end();

@@ -191,11 +191,17 @@ class Catalog:
 
 
 def _differ(before: Mapping[str, Line], after: Mapping[str, Line]) -> bool:
-    """Whether the list changed, apart from the time of the last write: open runs tell that themselves."""
+    """Whether the list changed, apart from how far runs are that go on: open runs tell that themselves."""
     if before.keys() != after.keys():
         return True
     pairs = ((line, after[run_id]) for run_id, line in before.items())
-    return any(one is not two and replace(one, last_write_ns=two.last_write_ns) != two for one, two in pairs)
+    return any(one is not two and _apart_from_progress(one, two) != two for one, two in pairs)
+
+
+def _apart_from_progress(line: Line, later: Line) -> Line:
+    goes_on = line.status is later.status is RunStatus.RUNNING
+    last_step = later.last_step if goes_on else line.last_step
+    return replace(line, last_write_ns=later.last_write_ns, last_step=last_step)
 
 
 def _read_lines(entries: Sequence[Entry], known: Mapping[str, Line]) -> dict[str, Line]:

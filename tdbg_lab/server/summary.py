@@ -110,7 +110,7 @@ class Summaries:
             "status": str(status),
             "created_ns": line.created_ns,
             "ended_ns": line.ended_ns,
-            "last_step": _last_step(line, digest),
+            "last_step": _last_step(line, digest, live=live),
             "last_write_ns": _latest(line.last_write_ns, digest.last_write_ns if digest else None),
             "steps_per_second": None if speed is None else float(speed),
             "tags": list(line.tags),
@@ -122,9 +122,11 @@ class Summaries:
         }
 
 
-def _last_step(line: Line, digest: Digest | None) -> int:
-    """The last one of both."""
-    return line.last_step if digest is None else max(line.last_step, digest.last_step)
+def _last_step(line: Line, digest: Digest | None, *, live: bool) -> int:
+    """The last one that is known: not the later one of both, for training may go on at an earlier step."""
+    if digest is not None and (live or line.last_step < 0) and digest.last_step >= 0:
+        return digest.last_step
+    return line.last_step
 
 
 def _latest(*times_ns: int | None) -> int | None:

@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.server import catalog as module
 from tdbg_lab.server.catalog import Catalog
 from tdbg_lab.server.roots import make_roots
+from tdbg_lab.stats.block import scalar_block
+from tdbg_lab.store import RankWriter
 from tdbg_lab.testing import fake_run
 
 
@@ -52,6 +55,23 @@ def test_scan_asked_for_during_another_sees_what_that_one_missed(scene, tmp_path
         return before, len(catalog.snapshot.entries)
 
     assert scene(act) == (0, 1)
+
+
+def test_steps_of_a_run_that_goes_on_do_not_change_the_list(scene, tmp_path):
+    """The list would be told, and asked for, at every look at a training."""
+    path = fake_run(tmp_path / "run", steps=0, status="running")
+    writer = RankWriter(path, seal=False)
+
+    async def act(catalog):
+        await catalog.scan()
+        before = catalog.revision
+        (begun,) = catalog.snapshot.lines.values()
+        writer.append(StatsRows(0, Mode.TRAIN, 0, 1, (TensorKey("loss", Kind.LOSS),), scalar_block([1.0])))
+        await catalog.poll()
+        (grown,) = catalog.snapshot.lines.values()
+        return begun.last_step, grown.last_step, catalog.revision - before
+
+    assert scene(act) == (-1, 0, 0)
 
 
 def test_folder_that_is_not_ours_to_look_into_hides_nothing_else(scene, tmp_path, monkeypatch):

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 
 import pytest
 
 from tdbg_lab import attach
-from tdbg_lab.records import Finding, Severity
-from tdbg_lab.store import FindingsWriter, control
+from tdbg_lab.records import Finding, Kind, Mode, Severity, StatsRows, TensorKey
+from tdbg_lab.stats.block import scalar_block
+from tdbg_lab.store import FindingsWriter, RankWriter, control, create_run
+from tdbg_lab.store.attempts import after_checkpoint
 from tdbg_lab.testing import fake_run
 
 
@@ -38,6 +42,25 @@ async def test_run_that_ended_before_its_first_step_has_none(tdbg_fetch, root):
     assert detail["last_step"] == -1
     _, answer = await tdbg_fetch("runs")
     assert answer["runs"][0]["last_step"] == -1
+
+
+async def test_run_that_goes_on_from_a_checkpoint_is_at_that_step(tdbg_fetch, root, run_path, run_id):
+    first = await run_id()
+    _, before = await tdbg_fetch("runs", first)
+    create_run(run_path, if_exists="resume")
+    writer = RankWriter(run_path, goes_on_at=after_checkpoint(10))
+    row = StatsRows(10, Mode.TRAIN, 0, time.time_ns(), (TensorKey("loss", Kind.LOSS),), scalar_block([1.0]))
+    writer.append(row)
+    _, detail = await tdbg_fetch("runs", first)
+    for _ in range(100):  # until the server lets go of it
+        _, listed = await tdbg_fetch("runs")
+        if not listed["runs"][0]["open"]:
+            break
+        await asyncio.sleep(0.1)
+    writer.close()
+    (closed,) = listed["runs"]
+    assert closed["open"] is False
+    assert [before["last_step"], detail["last_step"], closed["last_step"]] == [29, 10, 10]
 
 
 async def test_list_is_empty_without_runs(tdbg_fetch):

@@ -51,6 +51,30 @@ describe('StepCursor', () => {
     });
   });
 
+  describe('#cut()', () => {
+    it('takes away the steps beyond the one where the run goes on', () => {
+      cursor.cut(25);
+      expect(cursor.steps).toEqual([0, 10, 20, 25]);
+      expect(cursor.step).toBe(25);
+    });
+
+    it('moves a cursor that stands on one of them, and no other', () => {
+      cursor.set(30);
+      cursor.cut(25);
+      expect(cursor.step).toBe(25);
+      cursor.set(10);
+      cursor.cut(20);
+      expect(cursor.step).toBe(10);
+    });
+
+    it('does nothing where the run is there or beyond, or has no step', () => {
+      cursor.cut(40);
+      cursor.cut(50);
+      cursor.cut(-1);
+      expect([cursor.last, emitted]).toEqual([40, 0]);
+    });
+  });
+
   describe('#move()', () => {
     it('goes by saved steps and stops at the ends', () => {
       cursor.move(-1);

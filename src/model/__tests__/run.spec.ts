@@ -14,3 +14,20 @@ it('has no step where the run made none, whatever was recorded before its first'
   expect(run.cursor.step).toBe(-1);
   run.dispose();
 });
+
+it('is at the step where the run goes on from a checkpoint at once, and not because of old news', async () => {
+  const client = new FakeServer();
+  const at = (last_step: number, last_write_ns: number) =>
+    summary({ status: 'running', last_step, last_write_ns });
+  client.list = [at(99, 1e18)];
+  client.stepList = [0, 50, 99];
+  const run = new RunModel({ id: 'a', client });
+  run.retain();
+  await settle();
+  expect(run.cursor.step).toBe(99);
+  run.setSummary(at(98, 1e18 - 1e9));
+  expect(run.cursor.step).toBe(99);
+  run.setSummary(at(60, 1e18 + 1e9));
+  expect(run.cursor.step).toBe(60);
+  run.dispose();
+});
