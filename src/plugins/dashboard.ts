@@ -86,7 +86,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           shell.add(dashboard, 'main');
           await tracker.add(dashboard);
           await fill(dashboard, state);
-        });
+        }, trans);
       }
     });
     if (restorer) {

@@ -79,7 +79,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
               );
             }
           }
-        })
+        }, trans)
     });
     router.register({ command: CommandIDs.followLink, pattern: LINK_PATTERN });
   }

@@ -87,7 +87,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           tab.title.closable = true;
           shell.add(tab, 'main');
           shell.activateById(tab.id);
-        })
+        }, trans)
     });
     const addDownload = (
       command: string,
@@ -106,7 +106,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
             if (report?.result) {
               await save(report, report.result.file);
             }
-          })
+          }, trans)
       });
     };
     addDownload(

@@ -9,7 +9,6 @@ import {
   Clipboard,
   Dialog,
   ICommandPalette,
-  InputDialog,
   Notification,
   showDialog
 } from '@jupyterlab/apputils';
@@ -27,6 +26,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { IRunSummary } from '../api/wire';
 import { CommandIDs } from '../commands';
+import { askText } from '../panels/ask';
 import { isolated, nameAt } from '../panels/name';
 import { ITdbgService } from '../tokens';
 import { RUN_ARGS, attempt, targetRun } from './target';
@@ -158,6 +158,7 @@ function addEditCommands(
   showSidebar: () => Promise<void>
 ): void {
   const called = calledBy(service, trans);
+  const okLabel = trans.__('Save');
   add(CommandIDs.renameRun, {
     label: trans.__('Rename Run'),
     caption: trans.__('Give the run another name'),
@@ -165,47 +166,42 @@ function addEditCommands(
     args: { name: { type: 'string', description: 'The new name' } },
     execute: async (run, { name }) => {
       if (typeof name === 'string') {
-        await attempt(() => service.edit(run.id, { name }));
+        await attempt(() => service.edit(run.id, { name }), trans);
       } else {
         await showSidebar();
         service.runs.renaming = run.id;
       }
     }
   });
-  /** Ask for a text, beginning with the present one. */
-  const ask = async (
-    options: { title: string; label?: string; text: string },
-    edit: (text: string) => Promise<void>
-  ): Promise<void> => {
-    const answer = await InputDialog.getText({
-      ...options,
-      okLabel: trans.__('Save')
-    });
-    const { value } = answer;
-    if (answer.button.accept && value !== null) {
-      await attempt(() => edit(value));
-    }
-  };
   add(CommandIDs.editTags, {
     label: trans.__('Edit Tags…'),
     caption: trans.__('Change the tags of the run'),
     execute: run =>
-      ask(
+      askText(
         {
           title: trans.__('Tags of %1', called(run)),
           label: trans.__('Separated by commas'),
-          text: run.tags.join(', ')
+          text: run.tags.join(', '),
+          okLabel,
+          save: text => service.edit(run.id, { tags: splitTags(text) })
         },
-        text => service.edit(run.id, { tags: splitTags(text) })
+        trans
       )
   });
   add(CommandIDs.editNote, {
     label: trans.__('Edit Note…'),
     caption: trans.__('Change the note of the run'),
     execute: run =>
-      ask(
-        { title: trans.__('Note on %1', called(run)), text: run.notes },
-        notes => service.edit(run.id, { notes })
+      askText(
+        {
+          title: trans.__('Note on %1', called(run)),
+          label: trans.__('What to remember of this run'),
+          text: run.notes,
+          isLong: true,
+          okLabel,
+          save: notes => service.edit(run.id, { notes })
+        },
+        trans
       )
   });
 }
@@ -241,23 +237,24 @@ function addEndCommands(
     caption: trans.__('Ask the training to stop after the present step'),
     icon: stopIcon,
     suits: run => run.status === 'running',
-    execute: async run => {
-      const answer = await InputDialog.getText({
-        title: trans.__('Stop %1?', called(run)),
-        label: trans.__(
-          'The training ends after the present step; what was saved stays. Reason (optional):'
-        ),
-        okLabel: trans.__('Stop training')
-      });
-      if (answer.button.accept) {
-        await attempt(async () => {
-          await service.stop(run.id, answer.value ?? '');
-          Notification.info(trans.__('%1 was asked to stop.', called(run)), {
-            autoClose: 4000
-          });
-        });
-      }
-    }
+    execute: run =>
+      askText(
+        {
+          title: trans.__('Stop %1?', called(run)),
+          label: trans.__(
+            'The training ends after the present step; what was saved stays. Reason (optional):'
+          ),
+          text: '',
+          okLabel: trans.__('Stop training'),
+          save: async reason => {
+            await service.stop(run.id, reason);
+            Notification.info(trans.__('%1 was asked to stop.', called(run)), {
+              autoClose: 4000
+            });
+          }
+        },
+        trans
+      )
   });
   add(CommandIDs.deleteRun, {
     label: trans.__('Delete Run…'),
@@ -278,7 +275,7 @@ function addEndCommands(
         defaultButton: 0
       });
       if (answer.button.accept) {
-        await attempt(() => service.remove(run.id));
+        await attempt(() => service.remove(run.id), trans);
       }
     }
   });

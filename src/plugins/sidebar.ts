@@ -48,7 +48,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Look at all runs now'),
       icon: refreshIcon,
       describedBy: { args: { type: 'object', properties: {} } },
-      execute: () => attempt(() => service.refresh())
+      execute: () => attempt(() => service.refresh(), trans)
     });
     if (palette) {
       const category = trans.__('Tensor Debugger');

@@ -3,9 +3,11 @@
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import { describeError } from '../api/client';
+import { patiently } from '../panels/patience';
 import type { ITdbgService } from '../tokens';
 
 /** Arguments that most commands take, as JSON schema. */
@@ -62,10 +64,13 @@ export async function panelRun(
   return id;
 }
 
-/** Do something the user asked for; tell when it fails. */
-export async function attempt(action: () => Promise<void>): Promise<void> {
+/** Do something the user asked for; tell when it takes long, and when it fails. */
+export async function attempt(
+  action: () => Promise<void>,
+  trans: TranslationBundle
+): Promise<void> {
   try {
-    await action();
+    await patiently(action, trans);
   } catch (error) {
     Notification.error(describeError(error), { autoClose: 6000 });
   }

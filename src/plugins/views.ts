@@ -267,13 +267,15 @@ function addOpenCommands(
       if (run === undefined) {
         return;
       }
-      await attempt(() =>
-        views.open(
-          run,
-          String(args['view']),
-          (args['params'] ?? {}) as ViewParams,
-          args['id'] === undefined ? undefined : String(args['id'])
-        )
+      await attempt(
+        () =>
+          views.open(
+            run,
+            String(args['view']),
+            (args['params'] ?? {}) as ViewParams,
+            args['id'] === undefined ? undefined : String(args['id'])
+          ),
+        trans
       );
     }
   });
@@ -322,7 +324,7 @@ function addOpenCommands(
         } else {
           await views.open(run, view, params);
         }
-      })
+      }, trans)
   });
 }
 
@@ -356,7 +358,7 @@ function addPanelCommands(
     caption: trans.__('Save the picture of the view as PNG'),
     describedBy,
     isEnabled: () => current() !== null,
-    execute: () => attempt(async () => current()?.download())
+    execute: () => attempt(async () => current()?.download(), trans)
   });
   commands.addCommand(CommandIDs.toggleTable, {
     label: trans.__('Show View as Table'),
