@@ -54,8 +54,9 @@ export class FigureModel implements IDisposable {
     this._schedule = new FigureSchedule({
       pace: this._pace,
       gap: () => this._gap,
-      // The tensors of a run that is being read ask again on their arrival.
-      isReady: () => this.run.state !== 'loading',
+      // The tensors of a run that is being read, or is back, ask again on their arrival.
+      isReady: () =>
+        this.run.state !== 'loading' && this.run.state !== 'missing',
       ask: () => this._ask(),
       onAnswered: () => this._changed.emit()
     });

@@ -226,6 +226,9 @@ export class RunModel implements IDisposable {
   }
 
   private async _fetch(): Promise<void> {
+    if (this._state === 'missing') {
+      return;
+    }
     const turn = ++this._turn;
     const isWanted = (): boolean => !this._isDisposed && turn > this._answered;
     try {

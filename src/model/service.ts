@@ -12,7 +12,6 @@ import type { IRunStream } from '../api/stream';
 import type {
   IFinding,
   IRunEdit,
-  IRunList,
   IRunSummary,
   StreamMessage,
   ViewParams
@@ -112,19 +111,22 @@ export class TdbgService implements ITdbgService {
       run.retainedChanged.connect(this._watch, this);
       this._makeRoom();
       this._opened.set(id, run);
+      if (this.runs.isLoaded && !summary) {
+        // To ask for it would be answered "not found"; the list tells when it is there.
+        run.setMissing();
+      }
     }
     return run;
   }
 
   async isGone(id: string): Promise<boolean> {
     // One question for all restored panels; to ask for a run that is gone is an error in the browser's console.
-    this._asked ??= this.client.runs().finally(() => {
+    this._asked ??= this._fetchList().finally(() => {
       this._asked = null;
     });
     return this._asked.then(
       // A folder that is not mounted may bring it back, too.
-      ({ runs, unread }) =>
-        unread.length === 0 && runs.every(run => run.id !== id),
+      () => this.runs.unread.length === 0 && !this.runs.get(id),
       // Without the extension there is no run either, and every one may come back with it.
       () => false
     );
@@ -239,6 +241,7 @@ export class TdbgService implements ITdbgService {
         run.setMissing();
       }
     }
+    this._watch();
   }
 
   private async _refreshOpened(): Promise<void> {
@@ -317,6 +320,7 @@ export class TdbgService implements ITdbgService {
   private _forget(id: string): void {
     this.runs.remove(id);
     this._opened.get(id)?.setMissing();
+    this._watch();
   }
 
   private _announce(run: string, finding: IFinding): void {
@@ -345,8 +349,13 @@ export class TdbgService implements ITdbgService {
   }
 
   private _watch(): void {
-    const shown = [...this._opened.values()].filter(run => run.isRetained);
-    this._stream.watch(shown.map(run => run.id));
+    const watched = [...this._opened.values()]
+      .filter(run => run.isRetained && run.state !== 'missing')
+      .map(run => run.id);
+    if (watched.join() !== this._watched) {
+      this._watched = watched.join();
+      this._stream.watch(watched);
+    }
   }
 
   /** A run that came, or has another name now, may be called as others are. */
@@ -366,7 +375,7 @@ export class TdbgService implements ITdbgService {
   /** A question nobody waits for failed: the connection state says so already. */
   private _onBackground = (): void => undefined;
 
-  private _asked: Promise<IRunList> | null = null;
+  private _asked: Promise<void> | null = null;
   private _announced = new Set<string>();
   private _current: RunModel | null = null;
   private _currentChanged = new Signal<this, RunModel | null>(this);
@@ -381,6 +390,8 @@ export class TdbgService implements ITdbgService {
   private _pace = new DrawPace();
   private _poll: Poll;
   private _stream: IRunStream;
+  /** Ids of the runs whose news were asked for. */
+  private _watched = '';
 }
 
 /** Statics of the service. */

@@ -82,6 +82,33 @@ describe('TdbgService', () => {
     expect(await service.isGone('a')).toBe(false);
   });
 
+  it('asks nothing of a run that is not in the list, until it is', async () => {
+    server.list = [];
+    server.unread = ['mounted'];
+    service.start();
+    await pass(100);
+    stream.setState('open');
+    expect(await service.isGone('a')).toBe(false);
+    const run = service.open('a');
+    run.retain();
+    const figure = await service.figure('a', 'histogram', {});
+    figure.isActive = true;
+    await pass(3000);
+    expect(run.state).toBe('missing');
+    expect(server.asked).not.toContain('run');
+    expect(server.asked).not.toContain('figure');
+    expect(stream.watched).toEqual([]);
+
+    server.list = [summary()];
+    server.unread = [];
+    stream.say({ type: 'runs' });
+    await pass(3000);
+    expect(run.state).toBe('ready');
+    expect(server.asked).toContain('figure');
+    expect(stream.watched).toEqual(['a']);
+    figure.dispose();
+  });
+
   it('is offline when the server does not answer, then recovers', async () => {
     service.start();
     await pass(100);
