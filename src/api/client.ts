@@ -275,9 +275,20 @@ export function httpStatus(error: unknown): number | null {
     : null;
 }
 
+/** What a proxy answers while it does not reach the server behind it. */
+const UNREACHED: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/** Whether the same question may be answered later: the server was not reached. */
+export function mayPass(error: unknown): boolean {
+  const status = httpStatus(error);
+  return status === null
+    ? error instanceof ServerConnection.NetworkError
+    : UNREACHED.has(status);
+}
+
 /** One sentence about `error` for people. */
 export function describeError(error: unknown): string {
-  if (error instanceof ServerConnection.NetworkError) {
+  if (mayPass(error)) {
     return 'The server does not answer.';
   }
   return error instanceof Error ? error.message : String(error);

@@ -22,6 +22,7 @@ import { figureMeta } from './figureMeta';
 import { FigureSchedule } from './figureSchedule';
 import { DrawPace } from './pace';
 import { completeParams, movesWithCursor, rangeParam } from './params';
+import { Retry } from './retry';
 import type { RunModel } from './run';
 import type { TdbgSettings } from './settings';
 import type { Seconds } from './timeRange';
@@ -219,6 +220,7 @@ export class FigureModel implements IDisposable {
     }
     this._isDisposed = true;
     this._schedule.dispose();
+    this._retry.dispose();
     this._job.dispose();
     this._beside?.dispose();
     this._pace.forget(this);
@@ -300,6 +302,7 @@ export class FigureModel implements IDisposable {
     } catch (error) {
       if (isWanted()) {
         this._error = describeError(error);
+        this._retry.failed(error);
         // Whatever became of the job, the next picture tells.
         this._job.pending = null;
       }
@@ -314,6 +317,7 @@ export class FigureModel implements IDisposable {
       JSON.stringify(answer.figure) === JSON.stringify(this._answer.figure);
     this._answer = same ? { ...answer, figure: this._answer!.figure } : answer;
     this._error = '';
+    this._retry.succeeded();
     this._asOf = Date.now();
     this._job.pending = answer.pending;
   }
@@ -330,6 +334,7 @@ export class FigureModel implements IDisposable {
   private _job: FigureJob;
   private _paramsChanged = new Signal<this, ViewParams>(this);
   private _pace: DrawPace;
+  private _retry = new Retry(() => this.invalidate());
   private _schedule: FigureSchedule;
   private _sentStep: number | null = null;
   private _settings: TdbgSettings;

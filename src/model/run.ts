@@ -13,6 +13,7 @@ import { StepCursor } from './cursor';
 import { ProfilingModel } from './profiling';
 import { Refresher } from './refresher';
 import { ReportModel } from './report';
+import { Retry } from './retry';
 import { TimeRange } from './timeRange';
 
 /** Whether the run can be shown. */
@@ -43,7 +44,7 @@ export class RunModel implements IDisposable {
       run: options.id
     });
     this.report = new ReportModel({ client: options.client, run: options.id });
-    this._slow = new Refresher(() => this._fetch(), options.slowMs ?? 2000);
+    this._slow = new Refresher(() => this.refresh(), options.slowMs ?? 2000);
   }
 
   /** Identity on the wire. */
@@ -151,7 +152,7 @@ export class RunModel implements IDisposable {
     this._users += 1;
     if (this._users === 1) {
       this._retainedChanged.emit(true);
-      void this.refresh();
+      void this.read();
     }
     return new DisposableDelegate(() => {
       this._users -= 1;
@@ -208,8 +209,19 @@ export class RunModel implements IDisposable {
   }
 
   /** Ask for everything now. */
-  async refresh(): Promise<void> {
-    await this._fetch();
+  refresh(): Promise<void> {
+    const asked = this._fetch().finally(() => {
+      if (this._asked === asked) {
+        this._asked = null;
+      }
+    });
+    this._asked = asked;
+    return asked;
+  }
+
+  /** Wait for what is being asked for, or ask for it. */
+  read(): Promise<void> {
+    return this._asked ?? this.refresh();
   }
 
   dispose(): void {
@@ -218,6 +230,7 @@ export class RunModel implements IDisposable {
     }
     this._isDisposed = true;
     this._slow.dispose();
+    this._retry.dispose();
     this.cursor.dispose();
     this.time.dispose();
     this.profiling.dispose();
@@ -242,6 +255,7 @@ export class RunModel implements IDisposable {
         return;
       }
       this._answered = turn;
+      this._retry.succeeded();
       this._error = '';
       this._state = 'ready';
       this._detail = detail;
@@ -259,6 +273,7 @@ export class RunModel implements IDisposable {
       if (!isWanted()) {
         return;
       }
+      this._retry.failed(error);
       if (httpStatus(error) === 404) {
         this.setMissing();
       } else if (this._detail === null) {
@@ -289,11 +304,18 @@ export class RunModel implements IDisposable {
 
   /** Turn of the last answer: one to an earlier question may come after it. */
   private _answered = 0;
+  /** The last question, until it is answered. */
+  private _asked: Promise<void> | null = null;
   private _changed = new Signal<this, void>(this);
   private _client: ITdbgClient;
   private _detail: IRunDetail | null = null;
   private _error = '';
   private _isDisposed = false;
+  private _retry = new Retry(() => {
+    if (this.isRetained) {
+      void this.refresh();
+    }
+  });
   private _retainedChanged = new Signal<this, boolean>(this);
   private _rules: IRules = NO_RULES;
   private _rulesChanged = new Signal<this, void>(this);

@@ -205,7 +205,7 @@ export class TdbgService implements ITdbgService {
         await this.client.status();
         this._isKnown = true;
         this._stream.start();
-        await this.views.refresh();
+        this.views.ask().catch(this._onBackground);
       }
       await this._fetchList();
       if (!live) {

@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 import type { ITdbgClient } from '../api/client';
 import type { IViewInfo } from '../api/wire';
 import { tensorParam } from './params';
+import { untilReached } from './retry';
 
 /** What the server can draw; empty until loaded. */
 export class ViewCatalogue {
@@ -34,16 +35,24 @@ export class ViewCatalogue {
     return this._all.find(view => view.name === name);
   }
 
-  /** The view called `name`, asking the server when it is not known yet. */
+  /** The view called `name`, asking the server when it is not known yet, until it is reached. */
   async load(name: string): Promise<IViewInfo> {
     if (!this.get(name)) {
-      await this.refresh();
+      await this.ask();
     }
     const view = this.get(name);
     if (!view) {
       throw new Error(`There is no view called ${name}.`);
     }
     return view;
+  }
+
+  /** Ask the server until it is reached: what was open comes back only with its views. */
+  ask(): Promise<void> {
+    this._asking ??= untilReached(() => this.refresh()).finally(() => {
+      this._asking = null;
+    });
+    return this._asking;
   }
 
   /** Ask the server. */
@@ -56,6 +65,7 @@ export class ViewCatalogue {
   }
 
   private _all: ReadonlyArray<IViewInfo> = [];
+  private _asking: Promise<void> | null = null;
   private _changed = new Signal<this, void>(this);
   private _client: ITdbgClient;
 }

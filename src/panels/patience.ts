@@ -12,13 +12,14 @@ export async function patiently<T>(
   action: () => Promise<T>,
   trans: TranslationBundle
 ): Promise<T> {
+  const words = trans.__('Waiting for the server…');
   let notice = '';
   const timer = setTimeout(() => {
-    notice = Notification.emit(
-      trans.__('Waiting for the server…'),
-      'in-progress',
-      { autoClose: false }
-    );
+    const told = Notification.manager.notifications;
+    // Once, also where many things are waited for.
+    if (told.every(each => each.message !== words)) {
+      notice = Notification.emit(words, 'in-progress', { autoClose: false });
+    }
   }, QUIET_MS);
   try {
     return await action();

@@ -1,7 +1,7 @@
 import { ServerConnection } from '@jupyterlab/services';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { TdbgClient, describeError, httpStatus } from '../client';
+import { TdbgClient, describeError, httpStatus, mayPass } from '../client';
 
 interface ICall {
   readonly url: string;
@@ -86,6 +86,16 @@ describe('TdbgClient', () => {
       const error = await client.remove('a').catch((e: unknown) => e);
       expect(httpStatus(error)).toBe(409);
       expect(describeError(error)).toBe('The run is still training.');
+      expect(mayPass(error)).toBe(false);
+    });
+
+    it('says in words that a proxy does not reach the server', async () => {
+      const { client } = fakeClient(
+        () => new Response('<html>502 Bad Gateway</html>', { status: 502 })
+      );
+      const error = await client.remove('a').catch((e: unknown) => e);
+      expect(describeError(error)).toBe('The server does not answer.');
+      expect(mayPass(error)).toBe(true);
     });
   });
 

@@ -1,3 +1,4 @@
+import { ServerConnection } from '@jupyterlab/services';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { FakeServer, param, view } from '../../api/__tests__/fake';
@@ -51,6 +52,21 @@ describe('FigureModel', () => {
     figure.isActive = true;
     await pass(300);
     expect(server.figures.length).toBe(1);
+  });
+
+  it('asks again by itself where the server was not reached, and not where it refused', async () => {
+    figure.isActive = true;
+    await pass(300);
+    server.figures[0].reject(
+      new ServerConnection.ResponseError(new Response(null, { status: 502 }))
+    );
+    await pass(100);
+    expect(figure.error).toBe('The server does not answer.');
+    await pass(5000);
+    expect(server.figures.length).toBe(2);
+    server.figures[1].reject(new Error('No such tensor.'));
+    await pass(200_000);
+    expect(server.figures.length).toBe(2);
   });
 
   it('follows another run that is in the picture while somebody looks', async () => {

@@ -1,4 +1,5 @@
-import { expect, it } from 'vitest';
+import { ServerConnection } from '@jupyterlab/services';
+import { expect, it, vi } from 'vitest';
 
 import { FakeServer, settle, summary } from '../../api/__tests__/fake';
 import { RunModel } from '../run';
@@ -13,6 +14,26 @@ it('has no step where the run made none, whatever was recorded before its first'
   expect(run.state).toBe('ready');
   expect(run.cursor.step).toBe(-1);
   run.dispose();
+});
+
+it('is read again by itself where the server was not reached', async () => {
+  vi.useFakeTimers();
+  const client = new FakeServer();
+  client.failure = new ServerConnection.ResponseError(
+    new Response(null, { status: 502 })
+  );
+  const run = new RunModel({ id: 'a', client });
+  run.retain();
+  await vi.advanceTimersByTimeAsync(100);
+  expect([run.state, run.error]).toEqual([
+    'error',
+    'The server does not answer.'
+  ]);
+  client.failure = null;
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([run.state, run.error]).toEqual(['ready', '']);
+  run.dispose();
+  vi.useRealTimers();
 });
 
 it('is at the step where the run goes on from a checkpoint at once, and not because of old news', async () => {

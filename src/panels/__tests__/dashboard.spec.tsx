@@ -1,3 +1,4 @@
+import { ServerConnection } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
@@ -39,11 +40,11 @@ describe('Dashboard', () => {
     stream: new FakeStream()
   });
   const tiles: Widget[] = [];
-  const create = (): Dashboard =>
+  const create = (of = service): Dashboard =>
     new Dashboard({
       id: 'd',
-      run: service.open('a'),
-      service,
+      run: of.open('a'),
+      service: of,
       commands: new CommandRegistry(),
       trans: nullTranslator.load('tdbg_lab'),
       panels: new PanelRegistry({
@@ -70,6 +71,29 @@ describe('Dashboard', () => {
     expect(dashboard.content.node.hasAttribute('role')).toBe(false);
     expect(dashboard.content.node.hasAttribute('aria-label')).toBe(false);
     dashboard.dispose();
+  });
+
+  it('says that pictures are on their way, also while the server is not reached', async () => {
+    vi.useFakeTimers();
+    const client = new FakeServer();
+    client.failure = new ServerConnection.ResponseError(
+      new Response(null, { status: 502 })
+    );
+    const slow = new TdbgService({ client, stream: new FakeStream() });
+    const dashboard = create(slow);
+    const filled = dashboard.fill(null);
+    const waits = (): boolean =>
+      dashboard.content.node.querySelector('[role=status]') !== null;
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(waits()).toBe(true);
+    client.failure = null;
+    await vi.advanceTimersByTimeAsync(5000);
+    await filled;
+    expect(waits()).toBe(false);
+    expect([...dashboard.content.widgets()].length).toBeGreaterThan(1);
+    dashboard.dispose();
+    slow.dispose();
+    vi.useRealTimers();
   });
 
   it('takes its pictures along when it is closed', async () => {

@@ -59,24 +59,14 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
 
   /** Fill it as it was left, or with the default pictures. */
   async fill(saved: JSONObject | null): Promise<void> {
-    if (saved && (await this._restore(saved))) {
-      return;
+    const waiting = this._wait();
+    try {
+      if (!saved || !(await this._restore(saved))) {
+        await this._layDefault();
+      }
+    } finally {
+      waiting.remove();
     }
-    const views = this._service.views;
-    if (views.all.length === 0) {
-      await views.refresh();
-    }
-    if (this.run.tensors.length === 0) {
-      await this.run.refresh();
-    }
-    const width = this.node.clientWidth || window.innerWidth - 320;
-    await this._lay(
-      defaultTiles(
-        name => views.get(name) !== undefined,
-        this.run.tensors,
-        width
-      )
-    );
   }
 
   /** Add a picture beside the others. */
@@ -107,6 +97,37 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
     // A dock panel that is disposed leaves its widgets alone.
     [...this.content.widgets()].forEach(tile => tile.dispose());
     super.dispose();
+  }
+
+  /** Say that pictures are on their way, until the answer is removed. */
+  private _wait(): HTMLElement {
+    const waiting = document.createElement('div');
+    waiting.className = 'jp-TdbgDashboard-waiting';
+    waiting.setAttribute('role', 'status');
+    waiting.setAttribute('aria-label', this._trans.__('Reading the run…'));
+    const spinner = document.createElement('div');
+    spinner.className = 'jp-TdbgSpinner';
+    waiting.append(spinner);
+    this.content.node.append(waiting);
+    return waiting;
+  }
+
+  private async _layDefault(): Promise<void> {
+    const views = this._service.views;
+    if (views.all.length === 0) {
+      await views.ask();
+    }
+    if (this.run.tensors.length === 0) {
+      await this.run.read();
+    }
+    const width = this.node.clientWidth || window.innerWidth - 320;
+    await this._lay(
+      defaultTiles(
+        name => views.get(name) !== undefined,
+        this.run.tensors,
+        width
+      )
+    );
   }
 
   private async _lay(rows: TileRows): Promise<void> {

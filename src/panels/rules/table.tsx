@@ -193,8 +193,13 @@ function NoRules(props: IRulesProps): JSX.Element {
       return <EmptyState title={missingRun(model.run, trans)} />;
     case 'loading':
       return <EmptyState title={trans.__('Reading the run…')} />;
-    case 'ready':
-    case 'error': {
+    case 'error':
+      return (
+        <EmptyState title={trans.__('The run could not be read')}>
+          {model.run.error}
+        </EmptyState>
+      );
+    case 'ready': {
       const live = model.run.summary?.status === 'running';
       return (
         <EmptyState

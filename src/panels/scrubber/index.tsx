@@ -30,9 +30,9 @@ export function StepSlider(props: IScrubberProps): JSX.Element {
       className={`jp-TdbgSlider${following ? ' jp-mod-following' : ''}`}
       style={{ ['--jp-tdbg-share' as string]: `${share}%` }}
       min={0}
-      max={last}
+      max={Math.max(1, last)}
       step={1}
-      value={index}
+      value={last > 0 ? index : 1}
       disabled={steps.length < 2}
       aria-label={trans.__('Step')}
       aria-valuetext={
