@@ -159,7 +159,7 @@ export function themed(
       ...(hasRoom ? {} : { title: { text: '' } })
     };
   }
-  const barLength = BAR_SHARE * axisLength({}, frame.height);
+  const besideBar = axisLength({}, frame.height);
   const compact = frame.width < COMPACT.width || frame.height < COMPACT.height;
   const kept: JSONObject = { ...layout };
   // The panel has a size of its own.
@@ -172,7 +172,7 @@ export function themed(
     data: figure.data.map(trace =>
       frame.width < NARROW || frame.height < LOW
         ? withoutColorbar(trace)
-        : themedTrace(trace, colorbar, barLength)
+        : themedTrace(trace, colorbar, besideBar)
     ),
     layout: {
       ...kept,
@@ -208,15 +208,20 @@ export function themed(
 /** Traces that have a colour bar unless told otherwise. */
 const WITH_COLORBAR = new Set(['heatmap', 'contour', 'histogram2d', 'surface']);
 
-/** A colour bar of a trace is not reached by the template. */
+/** A colour bar of a trace is not reached by the template; its title may be as long as the axis beside it. */
 function themedTrace(
   trace: JSONObject,
   colorbar: JSONObject,
   length: number
 ): JSONObject {
   const patched: JSONObject = { ...trace };
-  const barOf = (own: JSONValue | undefined): JSONObject =>
-    withoutOverlap(merge(colorbar, object(own)), length);
+  const barOf = (own: JSONValue | undefined): JSONObject => {
+    const bar = merge(colorbar, object(own));
+    return {
+      ...withoutOverlap(bar, BAR_SHARE * length),
+      ...(titleFits(bar, length) ? {} : { title: { text: '' } })
+    };
+  };
   if (trace['colorbar'] || WITH_COLORBAR.has(String(trace['type']))) {
     patched['colorbar'] = barOf(trace['colorbar']);
   }

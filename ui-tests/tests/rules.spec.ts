@@ -61,7 +61,7 @@ test('what breaks is told live, shown, muted, put right, and checked again with 
   await expect(
     row.getByRole('img', { name: /^Findings at steps 1\d\d/ })
   ).toBeVisible();
-  const detail = panel.getByRole('region', { name: 'Rule: Dead ReLU' });
+  const detail = panel.getByRole('group', { name: 'Rule: Dead ReLU' });
   const finding = detail
     .getByRole('list', { name: 'Findings' })
     .getByRole('listitem')
@@ -111,8 +111,8 @@ test('what breaks is told live, shown, muted, put right, and checked again with 
   const patience = panel.getByRole('textbox', { name: 'Patience' });
   await patience.fill('1000000');
   await panel.getByRole('button', { name: 'Run again' }).click();
-  const now = panel.getByRole('region', { name: 'Now' });
-  const then = panel.getByRole('region', {
+  const now = panel.getByRole('group', { name: 'Now' });
+  const then = panel.getByRole('group', {
     name: 'With the changed thresholds'
   });
   await expect(then).toContainText('0 findings', { timeout: SLOW });

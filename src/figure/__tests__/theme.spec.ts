@@ -193,6 +193,21 @@ describe('themed()', () => {
     expect(shown(150)).toMatchObject({ tickvals: [7, 5, 3, 1] });
   });
 
+  it('leaves out the title of a colour bar that is longer than the axis beside it', () => {
+    const title = { text: 'Share of elements' };
+    const shown = (height: number) =>
+      themed(
+        {
+          data: [{ type: 'heatmap', z: [[1]], colorbar: { title } }],
+          layout: {}
+        } as unknown as IFigureJson,
+        THEME,
+        { revision: '', width: 400, height }
+      ).data[0]['colorbar'];
+    expect(shown(300)).toMatchObject({ title });
+    expect(shown(120)).toMatchObject({ title: { text: '' } });
+  });
+
   it('leaves out the title of an x axis that is longer than the frame is wide', () => {
     const xaxis = { title: { text: 'Time since start (s)' } };
     const drawn = (width: number) =>

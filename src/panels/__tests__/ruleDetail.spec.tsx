@@ -51,6 +51,13 @@ describe('RuleDetail', () => {
     service.dispose();
   });
 
+  it('is no landmark: the rules of a run may stand in its dashboard, too', async () => {
+    await show({ findings: [finding()] });
+    const group = detail.node.querySelector('[role=group]');
+    expect(group?.getAttribute('aria-label')).toMatch(/^Rule: /);
+    expect(detail.node.querySelector('section')).toBeNull();
+  });
+
   it('lists the worst of hundreds of findings, those up to the chosen one, and all on request', async () => {
     await show({
       findings: Array.from({ length: 200 }, (_, i) =>

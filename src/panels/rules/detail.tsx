@@ -47,7 +47,7 @@ function Detail(props: IDetailProps): JSX.Element | null {
   }
   const explanation = model.info(row.rule)?.explanation;
   return (
-    <section aria-label={trans.__('Rule: %1', model.title(row.rule))}>
+    <div role="group" aria-label={trans.__('Rule: %1', model.title(row.rule))}>
       <div className="jp-TdbgRules-head">
         <h3>{model.title(row.rule)}</h3>
         {row.state && <StateWord status={row.state.status} trans={trans} />}
@@ -67,7 +67,7 @@ function Detail(props: IDetailProps): JSX.Element | null {
       {row.findings.length > 0 && (
         <Findings key={row.rule} findings={row.findings} {...props} />
       )}
-    </section>
+    </div>
   );
 }
 

@@ -110,7 +110,7 @@ function Side(props: {
 }): JSX.Element {
   const { title, findings, found, trans } = props;
   return (
-    <section aria-label={title}>
+    <div className="jp-TdbgRecheck-side" role="group" aria-label={title}>
       <h4>
         {title}: {trans._n('%1 finding', '%1 findings', found)}
       </h4>
@@ -133,6 +133,6 @@ function Side(props: {
       {found > MOST_LISTED && (
         <p>{trans.__('… and %1 more', String(found - MOST_LISTED))}</p>
       )}
-    </section>
+    </div>
   );
 }

@@ -47,7 +47,7 @@ function Rules(props: IRulesProps): JSX.Element {
   const silent = rows.filter(row => !hasSay(row));
   const shown = isAll ? rows : rows.filter(hasSay);
   return (
-    <section aria-label={trans.__('Rules')}>
+    <div role="group" aria-label={trans.__('Rules')}>
       <h3 className="jp-TdbgRules-title">{headline(rows, trans)}</h3>
       {shown.length > 0 && (
         <table className="jp-TdbgRules-table">
@@ -74,7 +74,7 @@ function Rules(props: IRulesProps): JSX.Element {
               )}
         </button>
       )}
-    </section>
+    </div>
   );
 }
 
