@@ -16,6 +16,8 @@ export interface IQuestion {
   readonly label: string;
   /** What is there at first. */
   readonly text: string;
+  /** Whether that has been typed already: it is asked for only where it cannot be saved. */
+  readonly isTyped?: boolean;
   /** Whether it may have several lines. */
   readonly isLong?: boolean;
   readonly okLabel: string;
@@ -29,8 +31,8 @@ export async function askText(
   trans: TranslationBundle
 ): Promise<void> {
   let { text } = question;
-  let error = '';
-  for (;;) {
+  let error = question.isTyped ? await trySave(question, text, trans) : '';
+  while (!question.isTyped || error) {
     const answer = await new TextDialog({
       title: question.title,
       body: new TextBody({ ...question, text, error }),
@@ -44,12 +46,24 @@ export async function askText(
       return;
     }
     text = answer.value;
-    try {
-      await patiently(() => question.save(text), trans);
+    error = await trySave(question, text, trans);
+    if (!error) {
       return;
-    } catch (problem) {
-      error = describeError(problem);
     }
+  }
+}
+
+/** Save; answers why it could not be, or nothing. */
+async function trySave(
+  question: IQuestion,
+  text: string,
+  trans: TranslationBundle
+): Promise<string> {
+  try {
+    await patiently(() => question.save(text), trans);
+    return '';
+  } catch (error) {
+    return describeError(error);
   }
 }
 

@@ -166,7 +166,17 @@ function addEditCommands(
     args: { name: { type: 'string', description: 'The new name' } },
     execute: async (run, { name }) => {
       if (typeof name === 'string') {
-        await attempt(() => service.edit(run.id, { name }), trans);
+        await askText(
+          {
+            title: trans.__('Name of %1', called(run)),
+            label: trans.__('New name of the run'),
+            text: name,
+            isTyped: true,
+            okLabel,
+            save: text => service.edit(run.id, { name: text })
+          },
+          trans
+        );
       } else {
         await showSidebar();
         service.runs.renaming = run.id;

@@ -81,4 +81,29 @@ describe('askText', () => {
     await asked;
     expect(save.mock.calls).toEqual([['long\nthoughts'], ['long\nthoughts']]);
   });
+
+  it('asks for what was typed elsewhere only where that cannot be saved', async () => {
+    const save = vi
+      .fn<(text: string) => Promise<void>>()
+      .mockResolvedValueOnce()
+      .mockRejectedValueOnce(new Error('Bad Gateway'))
+      .mockResolvedValueOnce();
+    const question = {
+      title: 'Name',
+      label: 'Name',
+      text: 'second',
+      isTyped: true,
+      isLong: true,
+      okLabel: 'Save',
+      save
+    };
+    await askText(question, trans);
+    expect(dialog()).toBeNull();
+    const asked = askText(question, trans);
+    await vi.waitFor(() => expect(document.activeElement).toBe(field()));
+    expect(field().value).toBe('second');
+    enter({ ctrlKey: true });
+    await asked;
+    expect(save.mock.calls).toEqual([['second'], ['second'], ['second']]);
+  });
 });

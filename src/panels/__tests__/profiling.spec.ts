@@ -16,7 +16,7 @@ describe('profileWord', () => {
   });
 
   it('tells the reason when there is no profile', () => {
-    expect(word('refused', 'Step 3 is over.')).toBe('Step 3 is over.');
+    expect(word('refused', 'Step 3 is over.')).toBe('Profile: Step 3 is over.');
     expect(word('failed')).toContain('ended before');
   });
 });

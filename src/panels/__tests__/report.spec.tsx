@@ -107,7 +107,9 @@ describe('ReportState', () => {
   it('says why there is none', async () => {
     client.reports = [{ ...RUNNING, state: 'failed', message: 'Disk full.' }];
     await act(async () => button('Report')?.click());
-    expect(host.querySelector('[role=alert]')?.textContent).toBe('Disk full.');
+    expect(host.querySelector('[role=alert]')?.textContent).toBe(
+      'Report: Disk full.'
+    );
   });
 });
 

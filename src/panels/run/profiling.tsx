@@ -97,9 +97,8 @@ export function profileWord(
       return trans.__('Profile ready:');
     case 'refused':
     case 'failed':
-      return (
-        profiling.message ||
-        trans.__('The training ended before it could be profiled.')
-      );
+      return profiling.message
+        ? trans.__('Profile: %1', profiling.message)
+        : trans.__('The training ended before it could be profiled.');
   }
 }

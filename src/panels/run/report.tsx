@@ -62,7 +62,7 @@ export function ReportState(props: IReportProps): JSX.Element | null {
     case 'failed':
       return (
         <p className="jp-TdbgRun-error" role="alert">
-          {report.message}
+          {trans.__('Report: %1', report.message)}
         </p>
       );
     case 'cancelled':

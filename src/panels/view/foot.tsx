@@ -81,7 +81,8 @@ function Foot(props: IViewFootProps): JSX.Element {
           <span
             className="jp-TdbgViewFoot-caption jp-mod-failure"
             title={failure}
-            role="alert"
+            // Of a server that is away the connection tells once, for all pictures.
+            role={service.connection.isStale ? undefined : 'alert'}
           >
             {failure}
           </span>
