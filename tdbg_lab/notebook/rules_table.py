@@ -148,10 +148,8 @@ def explain(name: str, run: Run | None) -> str:
     if run is not None and state is not None:
         icon, word = _STATUS[RuleStatus(state.status)]
         because = f" ({_plain(state.reason)})" if state.reason else ""
-        lines += [
-            "",
-            f"Run {_plain(run.info.name)}: {icon} {word}{because}, checked to step {state.step_checked}.",
-        ]
+        checked = f"checked to step {state.step_checked}" if state.step_checked >= 0 else "no step checked"
+        lines += ["", f"Run {_plain(run.info.name)}: {icon} {word}{because}, {checked}."]
         lines += [text for one in run.findings() if one.rule == name for text in _told(one)]
     return "\n".join(lines)
 

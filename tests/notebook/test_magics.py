@@ -152,6 +152,15 @@ def test_magic_rules_explain_says_what_a_rule_sees_and_found(shell, capsys, trai
     assert "Say which rule" in capsys.readouterr().err
 
 
+def test_magic_rules_explain_of_a_rule_that_has_seen_no_step_tells_none(shell, capsys, training):
+    from tdbg_lab.records import RuleState, RuleStatus
+    from tdbg_lab.store.findings import write_rule_states
+
+    write_rule_states(training.path, [RuleState("dead_relu", RuleStatus.IN_PROGRESS)])
+    shell.run_cell("%tdbg rules explain dead_relu")
+    assert ", no step checked." in capsys.readouterr().out
+
+
 def test_magic_set_leaves_a_request_in_the_run(shell, capsys, training):
     shell.run_cell("%tdbg set lr*=0.1 --group 1 --reason 'too fast'")
     assert "to set learning_rate[1] x 0.1 at the end" in capsys.readouterr().out

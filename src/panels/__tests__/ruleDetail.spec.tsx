@@ -51,6 +51,25 @@ describe('RuleDetail', () => {
     service.dispose();
   });
 
+  it('says that no step was checked where there is none', async () => {
+    await show({
+      states: [
+        {
+          rule: 'nan',
+          status: 'in_progress',
+          reason: '',
+          step_checked: -1,
+          findings: 0,
+          cost_ms: 0,
+          parameters: {}
+        }
+      ]
+    });
+    await act(async () => model.choose('nan'));
+    expect(detail.node.textContent).toContain('No step checked.');
+    expect(detail.node.textContent).not.toMatch(/step [-−]/);
+  });
+
   it('is no landmark: the rules of a run may stand in its dashboard, too', async () => {
     await show({ findings: [finding()] });
     const group = detail.node.querySelector('[role=group]');

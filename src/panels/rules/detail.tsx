@@ -56,11 +56,13 @@ function Detail(props: IDetailProps): JSX.Element | null {
       {explanation && <p className="jp-TdbgRules-explanation">{explanation}</p>}
       {row.state && (
         <p className="jp-TdbgRules-explanation">
-          {trans.__(
-            'Checked to step %1 in %2.',
-            formatStep(row.state.step_checked),
-            formatDuration(row.state.cost_ms)
-          )}{' '}
+          {row.state.step_checked >= 0
+            ? trans.__(
+                'Checked to step %1 in %2.',
+                formatStep(row.state.step_checked),
+                formatDuration(row.state.cost_ms)
+              )
+            : trans.__('No step checked.')}{' '}
           {row.state.reason}
         </p>
       )}

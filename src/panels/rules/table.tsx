@@ -246,7 +246,7 @@ function checkedWords(
   state: IRuleState | null,
   trans: TranslationBundle
 ): string | undefined {
-  return state
+  return state && state.step_checked >= 0
     ? trans.__('Checked to step %1', formatStep(state.step_checked))
     : undefined;
 }

@@ -48,10 +48,14 @@ export function Trend(props: {
         ? formatStep(step_first)
         : trans.__('%1 to %2', formatStep(step_first), formatStep(step_last))
     );
+  const none =
+    checked >= 0
+      ? trans.__('No findings up to step %1', formatStep(checked))
+      : trans.__('No step checked');
   const label =
     findings.length > 0
       ? trans.__('Findings at steps %1', words.join(', '))
-      : trans.__('No findings up to step %1', formatStep(checked));
+      : none;
   return (
     <svg
       className="jp-TdbgTrend"
