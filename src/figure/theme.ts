@@ -4,7 +4,7 @@
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { IFigureJson } from '../api/wire';
-import { withoutOverlap } from './ticks';
+import { namesOf, shortNames, withoutOverlap } from './ticks';
 import { fitWords } from './words';
 
 /** Colours and fonts as the theme has them. */
@@ -152,10 +152,13 @@ export function themed(
     const hasRoom = isVertical
       ? titleFits(own, length)
       : frame.height >= LOW && titleFits(own, frame.width - ASIDE);
+    const names = namesOf(figure.data[0]?.['y']);
+    const isNamed = own['type'] === 'category' && frame.width < NARROW;
     patched[name] = {
       ...(isVertical
         ? withoutOverlap(object(patched[name]), length)
         : object(patched[name])),
+      ...(isVertical && isNamed ? shortNames(names, length, frame.width) : {}),
       ...(hasRoom ? {} : { title: { text: '' } })
     };
   }

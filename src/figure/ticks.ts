@@ -2,7 +2,7 @@
  * The labels of a short vertical axis: Plotly writes at least five, and all that a view chose one by one,
  * however near they are.
  */
-import type { JSONObject } from '@lumino/coreutils';
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 /** Room that a label takes along a vertical axis, px. */
 const LABEL_HEIGHT = 11;
@@ -49,4 +49,52 @@ export function withoutOverlap(axis: JSONObject, length: number): JSONObject {
     tickvals: kept.map(index => tickvals[index]),
     ticktext: kept.map(index => ticktext[index])
   };
+}
+
+/** Width of a letter of a label, px. */
+const LETTER = 5.5;
+
+/** Share of a narrow picture that names beside it may take. */
+const SHARE = 0.4;
+
+/**
+ * The labels of an axis of names beside a narrow picture: shortened in the middle, which Plotly would cut off
+ * at the edge, and as many as there is room for.
+ *
+ * @param names - all of them, in their order
+ * @param length - of the axis, px
+ * @param width - of the picture, px
+ */
+export function shortNames(
+  names: ReadonlyArray<string>,
+  length: number,
+  width: number
+): JSONObject {
+  const most = Math.max(5, Math.floor((SHARE * width) / LETTER));
+  if (names.every(name => name.length <= most)) {
+    return {};
+  }
+  const stride = Math.max(1, Math.ceil((names.length * LABEL_HEIGHT) / length));
+  const shown = names.filter((_, index) => index % stride === 0);
+  return {
+    tickmode: 'array',
+    tickvals: [...shown],
+    ticktext: shown.map(name => shortened(name, most))
+  };
+}
+
+/** The names along the y axis of a trace, if it has names there. */
+export function namesOf(y: JSONValue | undefined): ReadonlyArray<string> {
+  return Array.isArray(y)
+    ? y.filter((name): name is string => typeof name === 'string')
+    : [];
+}
+
+/** Both ends of a name. */
+function shortened(name: string, most: number): string {
+  if (name.length <= most) {
+    return name;
+  }
+  const head = Math.ceil((most - 1) / 2);
+  return `${name.slice(0, head)}…${name.slice(name.length - (most - 1 - head))}`;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { withoutOverlap } from '../ticks';
+import { shortNames, withoutOverlap } from '../ticks';
 
 describe('withoutOverlap()', () => {
   const rows = {
@@ -43,5 +43,28 @@ describe('withoutOverlap()', () => {
     expect(withoutOverlap(axis, 200)).toBe(axis);
     const one = { tickvals: [1], ticktext: ['1'] };
     expect(withoutOverlap(one, 20)).toBe(one);
+  });
+});
+
+describe('shortNames()', () => {
+  const names = ['0.attention.weight', '1.attention.weight', '2.mlp.bias'];
+
+  it('shortens in the middle what has no room beside a narrow picture', () => {
+    expect(shortNames(names, 300, 150)).toEqual({
+      tickmode: 'array',
+      tickvals: names,
+      ticktext: ['0.att…ight', '1.att…ight', '2.mlp.bias']
+    });
+  });
+
+  it('tells no more of them than there is room for', () => {
+    expect(shortNames(names, 22, 150)['tickvals']).toEqual([
+      names[0],
+      names[2]
+    ]);
+  });
+
+  it('leaves short names to Plotly', () => {
+    expect(shortNames(['fc1', 'fc2'], 300, 150)).toEqual({});
   });
 });
