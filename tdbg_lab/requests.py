@@ -89,7 +89,7 @@ class Requests:
             If it cannot be written.
         """
         change = _change(setting, value, factor=factor, group=group, optimizer=optimizer)
-        self._must_run(f"set {change.setting}")
+        self._must_run("set")
         return self._request(SET, reason, by, change.dump())
 
     def request_profile(

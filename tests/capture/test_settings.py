@@ -218,7 +218,7 @@ def test_fix_that_cannot_be_applied_is_a_conflict(attach):
     with pytest.raises(ConflictError, match="There is no setting 'batch_size'"):
         training.run.apply_fix(other)
     training.handle.detach()
-    with pytest.raises(ConflictError, match="nothing to set"):
+    with pytest.raises(ConflictError, match=r"nothing to set\.$"):
         training.run.request_setting("learning_rate", 0.1)
 
 

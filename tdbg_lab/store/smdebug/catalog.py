@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tdbg_lab.errors import NotFoundError, StepNotFoundError
+from tdbg_lab.errors import ConfigError, NotFoundError, StepNotFoundError
 from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.store.smdebug.bounds import MAX_ENTRIES, MAX_WORKERS
 from tdbg_lab.store.smdebug.index_file import MODES, IndexFile, Layout
@@ -12,10 +12,23 @@ from tdbg_lab.store.smdebug.index_file import MODES, IndexFile, Layout
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["GLOBAL", "Catalog"]
+__all__ = ["GLOBAL", "Catalog", "require_mode"]
 
 GLOBAL = "GLOBAL"
 """The mode of steps that count over all modes."""
+
+
+def require_mode(mode: str) -> str:
+    """The mode itself.
+
+    Raises
+    ------
+    ConfigError
+        It is none of smdebug's.
+    """
+    if mode not in MODES:
+        raise ConfigError(f"mode is {mode!r}; expected {', '.join(MODES[:-1])} or {MODES[-1]}.")
+    return mode
 
 
 class Catalog:

@@ -10,7 +10,7 @@ from tdbg_lab.errors import NotFoundError, StepNotFoundError
 from tdbg_lab.store.layout import read_bytes
 from tdbg_lab.store.limits import MAX_PROBLEMS
 from tdbg_lab.store.smdebug.bounds import MAX_ENTRIES, MAX_INDEX_BYTES
-from tdbg_lab.store.smdebug.catalog import GLOBAL, Catalog
+from tdbg_lab.store.smdebug.catalog import GLOBAL, Catalog, require_mode
 from tdbg_lab.store.smdebug.collection import SmdebugCollection, members, read_collections
 from tdbg_lab.store.smdebug.folder import (
     CLAIM,
@@ -140,10 +140,15 @@ class SmdebugStore:
         Parameters
         ----------
         mode
-            ``GLOBAL`` gives global steps of all modes; another mode gives its mode steps.
+            ``GLOBAL`` gives global steps of all modes; ``TRAIN``, ``EVAL`` and ``PREDICT`` their mode steps.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such mode, here and in the other methods that take one.
         """
         with self.lock:
-            return self._catalog.steps(mode)
+            return self._catalog.steps(require_mode(mode))
 
     def mode_step(self, step: int) -> tuple[str, int] | None:
         """Mode and mode step of a step; None when nothing was saved at it."""
@@ -154,7 +159,7 @@ class SmdebugStore:
     def global_step(self, mode: str, mode_step: int) -> int | None:
         """The step of a mode step; None when nothing was saved at it."""
         with self.lock:
-            return self._catalog.global_step(mode, mode_step)
+            return self._catalog.global_step(require_mode(mode), mode_step)
 
     def step_workers(self, step: int) -> tuple[str, ...]:
         """Workers that saved something at a step, by name."""
@@ -164,7 +169,7 @@ class SmdebugStore:
     def names(self, mode: str = GLOBAL, step: int | None = None) -> list[str]:
         """Tensors with a value, a reduction or a shape, by name; at one step when it is given."""
         with self.lock:
-            return self._catalog.names(mode, step)
+            return self._catalog.names(require_mode(mode), step)
 
     def __contains__(self, name: object) -> bool:
         return name in self._catalog
@@ -177,6 +182,7 @@ class SmdebugStore:
         NotFoundError
             If there is no such tensor.
         """
+        require_mode(mode)
         files = self.tensor_files(name)
         return sorted(
             {file.step if mode == GLOBAL else file.mode_step for file in files if mode in {GLOBAL, file.mode}}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tdbg_lab.errors import NotFoundError, StepNotFoundError, StoreError
+from tdbg_lab.errors import ConfigError, NotFoundError, StepNotFoundError, StoreError
 from tdbg_lab.store.smdebug import SmdebugStore, is_smdebug_store
 from tests.store.smdebug.writing import DTYPES, StoreWriter
 
@@ -83,6 +83,20 @@ def test_modes_have_global_and_mode_steps(writer: StoreWriter) -> None:
     assert store.names(step=5) == ["loss", "predict"]
     assert store.tensor_steps("loss", "EVAL") == [0, 1]
     assert store.tensor_steps("eval") == [2, 4]
+
+
+def test_mode_that_does_not_exist_is_refused(writer: StoreWriter) -> None:
+    writer.write(0, {"loss": np.float32(0)}, mode="EVAL", mode_step=0)
+    store = SmdebugStore(writer.path)
+    said = "mode is 'eval'; expected TRAIN, EVAL, PREDICT or GLOBAL"
+    for ask in (
+        lambda: store.steps("eval"),
+        lambda: store.global_step("eval", 0),
+        lambda: store.names("eval"),
+        lambda: store.tensor_steps("loss", "eval"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            ask()
 
 
 def test_reductions_and_shapes_stand_beside_values(writer: StoreWriter) -> None:
