@@ -23,7 +23,7 @@ from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
 from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
 from tdbg_lab.requests import Requests
-from tdbg_lab.store.findings import findings_stamp, read_findings, read_rule_states
+from tdbg_lab.store.findings import as_left, findings_stamp, read_findings, read_rule_states
 from tdbg_lab.store.info import RunInfo, write_edits
 from tdbg_lab.store.listing import RunSummary, find_runs, is_set_up
 from tdbg_lab.store.loaders import read_loaders
@@ -422,8 +422,9 @@ class Run(Requests):
         return list(self._found[1])
 
     def rule_states(self) -> list[RuleState]:
-        """Where the rules stand."""
-        return list(self._found[2])
+        """Where the rules stand; those whose process was killed are stopped."""
+        running = self.status is RunStatus.RUNNING
+        return as_left(self._found[2], self.path, running=running, local=self._info.is_local)
 
     def raw_steps(self, name: str, *, mode: Mode | str | None = None) -> list[int]:
         """Steps at which the raw value of a tensor was saved, ascending."""

@@ -7,7 +7,7 @@ import os
 import re
 import threading
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,18 @@ from tdbg_lab.store.limits import (
     MAX_FINDINGS_BYTES,
     MAX_NAME_CHARS,
     MAX_TEXT_CHARS,
+    RUNNER_SILENCE_NS,
 )
+from tdbg_lab.store.process import ProcessMark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _FILE = re.compile(r"findings-(\d{6})\.jsonl")
 _STATUS_FILE = "status.json"
+_LEFT = (
+    "The process of the rules was killed. `tdbg rules RUN` asks them anew, `tdbg rules watch` from now on."
+)
 _SIMPLE = (int, float, str, bool, type(None))
 
 
@@ -163,6 +168,37 @@ def read_rule_states(run_path: str | Path) -> list[RuleState]:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             continue
     return found
+
+
+def as_left(states: Sequence[RuleState], run_path: Path, *, running: bool, local: bool) -> list[RuleState]:
+    """Where the rules stand; where their process was killed, or its machine, they have stopped.
+
+    Parameters
+    ----------
+    running
+        Whether the run goes on.
+    local
+        Whether processes of the run can be looked for from here; of others that go on nothing is said, since
+        their clock and what brings their files may be behind.
+    """
+    going_on = any(one.status is RuleStatus.IN_PROGRESS for one in states)
+    if not going_on or not _is_left(read_rule_status(run_path), running=running, local=local):
+        return list(states)
+    stopped = RuleStatus.STOPPED
+    return [
+        replace(one, status=stopped, reason=_LEFT) if one.status is RuleStatus.IN_PROGRESS else one
+        for one in states
+    ]
+
+
+def _is_left(status: Mapping[str, Any], *, running: bool, local: bool) -> bool:
+    """Whether the process that wrote a status has ended without a word."""
+    beat_ns, pid = status.get("heartbeat_ns"), status.get("pid")
+    if status.get("ended") or not isinstance(beat_ns, int):
+        return False
+    if abs(time.time_ns() - beat_ns) <= RUNNER_SILENCE_NS or (running and not local):
+        return False
+    return not (local and isinstance(pid, int) and ProcessMark(pid).find() is not None)
 
 
 def read_rule_status(run_path: str | Path) -> dict[str, Any]:

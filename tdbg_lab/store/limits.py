@@ -63,5 +63,7 @@ MAX_PROBLEMS: Final = 200
 MAX_LIST_DEPTH: Final = 4
 """Folders below a root in which `list_runs` looks for runs."""
 MAX_LISTED_FOLDERS: Final = 50_000
+RUNNER_SILENCE_NS: Final = 60 * 10**9
+"""A rule runner that has said nothing for this long, twelve of its heartbeats, may be gone."""
 CRASH_SILENCE_NS: Final = 120 * 10**9
 """A run of another host that has not written for this long counts as crashed."""

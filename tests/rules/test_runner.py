@@ -23,8 +23,10 @@ from tdbg_lab.records import Finding, Kind, RuleStatus, Severity
 from tdbg_lab.rules import DeadRelu, Needs, Rule, launch, resolve_rules
 from tdbg_lab.rules.presence import Presence
 from tdbg_lab.rules.runner import Runner
+from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, pending, read_findings, read_rule_states, read_rule_status, request
 from tdbg_lab.store.attempts import after_checkpoint
+from tdbg_lab.store.layout import read_json, write_json
 
 from .made import Made
 
@@ -450,3 +452,36 @@ def test_requests_of_others_are_left_alone(made: Made) -> None:
     runner = Runner(made.path, [Above()])
     runner.work(last=True)
     assert [one.by for one in pending(made.path)] == ["somebody"]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_rules_whose_process_was_killed_have_stopped(
+    made: Made, monkeypatch: pytest.MonkeyPatch, *, ends: bool
+) -> None:
+    """By the system when memory is short, say: the panel said for ever that they check."""
+    made.step(0, {"loss/x": 1.0})
+    process = launch(made.path, "loss_not_decreasing")
+    assert process is not None
+    deadline = time.monotonic() + 60
+    while not (states := open_run(made.path).rule_states()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    monkeypatch.setattr("tdbg_lab.store.findings.RUNNER_SILENCE_NS", 0)
+    assert [one.status for one in open_run(made.path).rule_states()] == [RuleStatus.IN_PROGRESS]
+    process.kill()
+    if ends:
+        made.end()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    (state,) = open_run(made.path).rule_states()
+    assert (state.status, state.step_checked) == (RuleStatus.STOPPED, states[0].step_checked)
+    assert "was killed" in state.reason
+    process.wait()
+
+
+def test_nothing_is_said_of_rules_on_another_machine(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.step(0, {"loss/x": 1.0})
+    Runner(made.path, [Above()]).work()
+    monkeypatch.setattr("tdbg_lab.store.findings.RUNNER_SILENCE_NS", 0)
+    info = read_json(made.path / "run.json")
+    write_json(made.path / "run.json", {**info, "host": "elsewhere"})
+    (state,) = open_run(made.path).rule_states()
+    assert state.status is RuleStatus.IN_PROGRESS
