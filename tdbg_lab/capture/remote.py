@@ -30,7 +30,7 @@ from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.spool import Spooled, spool_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 __all__ = ["RemoteStore"]
@@ -42,6 +42,8 @@ FLUSH: Final = "flush_s"
 JOIN_S: Final = 60.0
 JOIN_POLL_S: Final = 0.2
 WATCH_S: Final = 2.0
+START_AGAIN_S: Final = (2.0, 10.0, 60.0, 300.0)
+"""Pauses before a sender that was killed is started anew: memory may be short for longer."""
 MOST_NAMES: Final = 1000
 
 
@@ -153,7 +155,11 @@ class RemoteStore:
         spooled.add_writer(rank)
 
     def start_sender(self) -> None:
-        """Start the process that sends the run; it ends by itself."""
+        """Start the process that sends the run; it ends by itself, and one that is killed is started anew."""
+        keep = (Spooled(self.path), self._sender(), self._sender, self.told)
+        threading.Thread(target=_keep, args=keep, name="tdbg-lab sender", daemon=True).start()
+
+    def _sender(self) -> subprocess.Popen[bytes]:
         flush = ["--flush", str(float(self.options[FLUSH]))] if FLUSH in self.options else []
         process = subprocess.Popen(
             [sys.executable, "-m", "tdbg_lab.store.remote", str(self.path), *flush],
@@ -166,8 +172,7 @@ class RemoteStore:
         if process.stdin is not None:
             with process.stdin as pipe:
                 pipe.write(json.dumps(self._given(), default=str).encode())
-        watch = (Spooled(self.path), process, self.told)
-        threading.Thread(target=_watch, args=watch, name="tdbg-lab sender", daemon=True).start()
+        return process
 
     def _given(self) -> dict[str, Any]:
         """The options that are the object store's."""
@@ -227,8 +232,31 @@ def _say_kept(problem: object, path: Path) -> None:
     _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", problem, path)
 
 
-def _watch(spooled: Spooled, process: subprocess.Popen[bytes], told: str | None) -> None:
-    """Tell once what keeps the run from being sent, and once that it goes on. Runs in a thread.
+def _keep(
+    spooled: Spooled,
+    process: subprocess.Popen[bytes],
+    start: Callable[[], subprocess.Popen[bytes]],
+    told: str | None,
+) -> None:
+    """Start the sender anew where it is killed while the run goes on, a few times. Runs in a thread."""
+    for wait_s in START_AGAIN_S:
+        told = _watch(spooled, process, told)
+        if process.returncode >= 0 or not spooled.is_running():
+            return
+        _log.warning("tdbg-lab: the process that sends the run was killed; it is started again.")
+        time.sleep(wait_s)
+        try:
+            process = start()
+        except OSError as error:
+            _say_kept(f"The process that sends the run cannot be started: {error.strerror}.", spooled.path)
+            return
+    _watch(spooled, process, told)
+    if process.returncode < 0 and spooled.is_running():
+        _say_kept("The process that sends the run was killed again and again.", spooled.path)
+
+
+def _watch(spooled: Spooled, process: subprocess.Popen[bytes], told: str | None) -> str | None:
+    """Tell once what keeps the run from being sent, and once that it goes on; gives what was said last.
 
     `told` is what was said of it already, before this process of the sender.
     """
@@ -248,3 +276,4 @@ def _watch(spooled: Spooled, process: subprocess.Popen[bytes], told: str | None)
         elif state.problem is None and told is not None:
             _log.warning("tdbg-lab: the run is being sent again.")
         told = state.problem
+    return told

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 import tdbg_lab
+from tdbg_lab.capture import remote
 from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.cli import run as tdbg
 from tdbg_lab.errors import ConfigError, ConflictError, MissingDependencyError
@@ -18,7 +20,7 @@ from tdbg_lab.run import open_run
 from tdbg_lab.store.remote import parse_url
 from tdbg_lab.store.remote.objects import RemoteError
 from tdbg_lab.store.remote.spool import Spooled, spool_path
-from tests.store.remote.sending import assert_same_run, eventually, fake_training, send
+from tests.store.remote.sending import assert_same_run, eventually, fake_training, records, send
 
 pytest.importorskip("torch")
 
@@ -269,3 +271,38 @@ def test_ranks_of_two_machines_send_into_one_run(bucket, tmp_path, monkeypatch):
     eventually(both)
     assert guest.run_path != chief.run_path
     assert [key for key in bucket.names() if key.endswith("run.json")] == ["first/run.json"]
+
+
+def test_sender_that_is_killed_is_started_again(bucket, monkeypatch, caplog):
+    """By the system, when memory is short: nothing more of a long training would have been sent."""
+    monkeypatch.setattr(remote, "START_AGAIN_S", (0.0,) * 4)
+    monkeypatch.setattr(remote, "WATCH_S", 0.1)
+    url = bucket.url("first")
+    with attach(url, {**bucket.options, "flush_s": 0.1}) as handle:
+        handle.log(loss=1.0)
+        handle.advance()
+        handle._engine.flush()
+        spooled = Spooled(handle.run_path)
+        first = eventually(lambda: senders(spooled))
+        for one in first:
+            one.kill()
+        eventually(lambda: set(senders(spooled)) - set(first))
+        handle.log(loss=2.0)
+        handle.advance()
+        handle._engine.flush()
+        written = records(handle.run_path)
+        assert len(written["0/stats"]) == 2
+        eventually(lambda: records(open_run(url, storage_options=bucket.options).path) == written)
+    assert sum("is started again" in one.getMessage() for one in caplog.records) == 1
+
+
+def senders(spooled: Spooled) -> list[psutil.Process]:
+    """Processes of ours that send a run, with Python up."""
+    return [one for one in psutil.Process().children() if _sends(one, spooled)]
+
+
+def _sends(process: psutil.Process, spooled: Spooled) -> bool:
+    try:
+        return str(spooled.path) in process.cmdline() and bool(spooled.state().time_ns)
+    except psutil.Error:  # it was killed, and nobody has waited for it yet
+        return False
