@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tdbg_lab.capture.companions import environment
+from tdbg_lab.capture.companions import START_AGAIN_S, environment
 from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
 from tdbg_lab.store import RunFolder
 from tdbg_lab.store.info import RUN_FILE, read_info
@@ -42,8 +42,6 @@ FLUSH: Final = "flush_s"
 JOIN_S: Final = 60.0
 JOIN_POLL_S: Final = 0.2
 WATCH_S: Final = 2.0
-START_AGAIN_S: Final = (2.0, 10.0, 60.0, 300.0)
-"""Pauses before a sender that was killed is started anew: memory may be short for longer."""
 MOST_NAMES: Final = 1000
 
 
