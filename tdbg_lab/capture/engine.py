@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.control import REQUESTS, ControlWatch
 from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, STEP_KEY, CostMeter
-from tdbg_lab.capture.guard import Guard
+from tdbg_lab.capture.guard import STORE, Guard
 from tdbg_lab.capture.plan import Due, Plan
 from tdbg_lab.capture.recorder import Recorder
 from tdbg_lab.profiler.spans import PhaseRecorder
@@ -312,7 +312,7 @@ class Engine:
         step = self.step if step is None else step
         self.guard.step = step
         if not self.recorder.leave(step, mode, micro):
-            self.guard.write(self.recorder.move_to, step, mode, micro)
+            self.guard.run(STORE, self.recorder.move_to, step, mode, micro)
         due = self._due
         known = mode is _TRAIN and due.first <= step < due.until
         self.mask = due.train if known else due.mask(step, mode, micro)
@@ -353,7 +353,8 @@ class Engine:
             if self.recorder.left_out:
                 self.guard.notice("device", _BEHIND)
             self.recorder.tell_left_out(self.guard)
-        if not self.guard.write(self.recorder.flush_rows):
+        self.guard.run(STORE, self.recorder.flush_rows)
+        if self.guard.problems and self.guard.is_off(STORE):
             self.recorder.forget()
         self.step += 1
         self.last_active_ns = perf_counter_ns()
@@ -442,7 +443,7 @@ class Engine:
     def flush(self) -> None:
         """Write what waits for the next step. Another thread writes nothing: there may be a step just now."""
         if self.open and self.trains_here:
-            self.guard.write(self.recorder.flush_all)
+            self.guard.run(STORE, self.recorder.flush_all)
             if self.phases is not None:
                 self.guard.run("spans", self.phases.flush)
 
@@ -452,9 +453,9 @@ class Engine:
             return
         self.open = False
         self.mask = self.module_mask = 0
-        self.guard.write(self.recorder.flush)
+        self.guard.run(STORE, self.recorder.flush)
         self.recorder.tell_left_out(self.guard)
-        self.guard.write(self.recorder.close)
+        self.guard.run(STORE, self.recorder.close)
         if self.phases is not None:
             self.guard.run("spans", self.phases.close)
         self.guard.run("store.close", self.writer.close)

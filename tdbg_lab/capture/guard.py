@@ -12,11 +12,12 @@ from tdbg_lab.errors import StoreError, TrainingStopped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Guard", "Problem"]
+__all__ = ["STORE", "Guard", "Problem"]
 
 _log = logging.getLogger("tdbg_lab")
 
-_STORE = "store"
+STORE = "store"
+"""The probe that writes. A `StoreError` of it is told and turns nothing off: the store tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Guard:
 
     The first failure of a probe turns that probe off, is logged once with step and cause, and is
     kept in `problems`. With `strict` it is raised instead (tests use that). A disk that is full may have
-    room again: see `write`.
+    room again: see `STORE`.
     """
 
     __slots__ = ("on_problem", "problems", "put_back", "spent_ns", "state", "step", "strict", "timing")
@@ -59,7 +60,7 @@ class Guard:
 
     def run(self, probe: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function`; None when it failed or the probe is off."""
-        if probe in self.problems and self.problems[probe].off:
+        if self.problems and self.is_off(probe):
             return None
         within = self.timing
         if not within:
@@ -82,44 +83,33 @@ class Guard:
                 self.timing = False
                 self.spent_ns += perf_counter_ns() - started
 
-    def write(self, function: Callable[..., Any], *args: Any) -> bool:
-        """Call `function`, which writes. A `StoreError` is told and turns nothing off: the store tries again.
-
-        Returns
-        -------
-        bool
-            Whether it goes on; else nothing is written any more, and what is gathered for it piles up.
-        """
-        self.run(_STORE, self._written, function, *args)
-        return _STORE not in self.problems or not self.problems[_STORE].off
-
-    def _written(self, function: Callable[..., Any], *args: Any) -> None:
-        try:
-            function(*args)
-        except StoreError as error:
-            if self.strict:
-                raise
-            self._say(f"what is captured is lost until it can be written again: {str(error).rstrip('.')}")
+    def is_off(self, probe: str) -> bool:
+        """Whether a probe has failed for good; of the store, what is gathered for it piles up then."""
+        known = self.problems.get(probe)
+        return known is not None and known.off
 
     def recovered(self, gap: str) -> None:
         """Say that writing goes on, and what is missing."""
-        since = self.problems[_STORE].step if _STORE in self.problems else self.step
+        since = self.problems[STORE].step if STORE in self.problems else self.step
         self._say(f"writing goes on; of what was captured since step {since}, {gap}")
 
     def _say(self, message: str) -> None:
         """Say how it stands with the store; the last word stays among the problems."""
-        known = self.problems.get(_STORE)
+        known = self.problems.get(STORE)
         if known is not None and (known.off or known.message == message):
             return
-        problem = self.problems[_STORE] = Problem(_STORE, self.step, message, off=False)
+        problem = self.problems[STORE] = Problem(STORE, self.step, message, off=False)
         _log.warning("tdbg-lab: from step %d on, %s; training goes on.", self.step, message)
         self._tell(problem)
 
     def failed(self, probe: str, error: Exception) -> None:
-        """Turn `probe` off because of `error`."""
+        """Turn `probe` off because of `error`; a store that may have room again goes on."""
         if self.strict:
             raise error
-        if probe in self.problems and self.problems[probe].off:
+        if self.is_off(probe):
+            return
+        if probe == STORE and isinstance(error, StoreError):
+            self._say(f"what is captured is lost until it can be written again: {str(error).rstrip('.')}")
             return
         problem = Problem(probe, self.step, f"{type(error).__name__}: {error}"[:500])
         self.problems[probe] = problem

@@ -167,5 +167,5 @@ class StepHook(BoundaryHook):
 
 
 leave_out(BoundaryHook.__call__, deeply=False)
-for _called in (within_graph, Guard.run, Guard.write, Guard.failed, Guard.notice):
+for _called in (within_graph, Guard.run, Guard.failed, Guard.notice):
     leave_out(_called)

@@ -312,7 +312,7 @@ class BaseHook:
         self._place = self.mode, self.mode_steps[self.mode]
         due = plan.due(*self._place)
         if due and self._recording is None:
-            self._guard.run("store", self._open)
+            self._guard.run("store.open", self._open)
         self._due = due if self._recording is not None and self._recording.mine else ()
 
     def _prepare(self) -> SavePlan:
@@ -411,7 +411,7 @@ class BaseHook:
             self._custom.tensors = {}
         self._end_step()
         if self._recording is None and self.step > self.init_step:
-            self._guard.run("store", self._open)
+            self._guard.run("store.open", self._open)
         self._closed = True
         self._due = ()
         while self._hung:

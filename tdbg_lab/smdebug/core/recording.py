@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdbg_lab.capture.control import ControlWatch, SharedControlWatch
+from tdbg_lab.capture.guard import STORE
 from tdbg_lab.capture.recorder import Recorder
 from tdbg_lab.errors import TrainingStopped
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
@@ -184,8 +185,8 @@ class Recording:
         if not held or not self.mine:
             return
         self.guard.step = step
-        self.guard.write(self._write, held, raw, step, _STORE_MODES.get(mode, at))
-        self.guard.write(self._mark, mode, mode_step, len(raw))
+        self.guard.run(STORE, self._write, held, raw, step, _STORE_MODES.get(mode, at))
+        self.guard.run(STORE, self._mark, mode, mode_step, len(raw))
 
     def _write(
         self,
@@ -239,9 +240,9 @@ class Recording:
         if not self.mine:
             return
         self.open = False
-        self.guard.write(self._recorder.flush)
+        self.guard.run(STORE, self._recorder.flush)
         self._recorder.tell_left_out(self.guard)
-        self.guard.write(self._recorder.close)
+        self.guard.run(STORE, self._recorder.close)
         self.guard.run("store.close", self._writer.close)
         if self.chief:
             self.guard.run("store.status", self._say, status, error, last_step)
