@@ -48,16 +48,25 @@ export class Retry implements IDisposable {
   private _wait = FIRST_MS;
 }
 
-/** Ask until the server is reached; answers what it said, and throws what it refused with. */
-export async function untilReached<T>(ask: () => Promise<T>): Promise<T> {
-  for (let wait = FIRST_MS; ; wait = Math.min(2 * wait, LONGEST_MS)) {
+/**
+ * Ask until the server is reached; answers what it said, and throws what it refused with.
+ *
+ * @param most - so often at most; then it throws why it was not reached
+ */
+export async function untilReached<T>(
+  ask: () => Promise<T>,
+  most = Infinity
+): Promise<T> {
+  let wait = FIRST_MS;
+  for (let asked = 1; ; asked++) {
     try {
       return await ask();
     } catch (error) {
-      if (!mayPass(error)) {
+      if (!mayPass(error) || asked >= most) {
         throw error;
       }
     }
     await new Promise(resolve => setTimeout(resolve, wait));
+    wait = Math.min(2 * wait, LONGEST_MS);
   }
 }

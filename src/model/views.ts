@@ -9,6 +9,9 @@ import type { IViewInfo } from '../api/wire';
 import { tensorParam } from './params';
 import { untilReached } from './retry';
 
+/** How often the server is asked for a view that somebody waits for. */
+const MOST_ASKED = 3;
+
 /** What the server can draw; empty until loaded. */
 export class ViewCatalogue {
   constructor(client: ITdbgClient) {
@@ -35,10 +38,11 @@ export class ViewCatalogue {
     return this._all.find(view => view.name === name);
   }
 
-  /** The view called `name`, asking the server when it is not known yet, until it is reached. */
+  /** The view called `name`, asking the server when it is not known yet. */
   async load(name: string): Promise<IViewInfo> {
     if (!this.get(name)) {
-      await this.ask();
+      // Not for ever: while tabs are restored, all of JupyterLab waits for them.
+      await untilReached(() => this.refresh(), MOST_ASKED);
     }
     const view = this.get(name);
     if (!view) {

@@ -85,8 +85,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
           });
           shell.add(dashboard, 'main');
           await tracker.add(dashboard);
-          await fill(dashboard, state);
-        }, trans);
+          const filled = attempt(() => fill(dashboard, state));
+          // All of JupyterLab waits for the tabs that it restores, but not for their pictures.
+          if (args['restoring'] !== true) {
+            await filled;
+          }
+        });
       }
     });
     if (restorer) {

@@ -64,13 +64,17 @@ export async function panelRun(
   return id;
 }
 
-/** Do something the user asked for; tell when it takes long, and when it fails. */
+/**
+ * Do something the user asked for; tell when it fails.
+ *
+ * @param trans - tells in its words when it takes long, too; left out where that is seen
+ */
 export async function attempt(
   action: () => Promise<void>,
-  trans: TranslationBundle
+  trans?: TranslationBundle
 ): Promise<void> {
   try {
-    await patiently(action, trans);
+    await (trans ? patiently(action, trans) : action());
   } catch (error) {
     Notification.error(describeError(error), { autoClose: 6000 });
   }

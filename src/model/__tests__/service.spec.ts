@@ -109,6 +109,23 @@ describe('TdbgService', () => {
     figure.dispose();
   });
 
+  it('waits for a view, but not for ever: all of JupyterLab waits for the tabs it restores', async () => {
+    server.failure = new ServerConnection.ResponseError(
+      new Response(null, { status: 502 })
+    );
+    const failed = vi.fn();
+    service.views.load('histogram').catch(failed);
+    const loaded = vi.fn();
+    await pass(5000);
+    expect(failed).not.toHaveBeenCalled();
+    await pass(10_000);
+    expect(failed).toHaveBeenCalledOnce();
+    service.views.load('histogram').then(loaded, failed);
+    server.failure = null;
+    await pass(5000);
+    expect(loaded).toHaveBeenCalledOnce();
+  });
+
   it('is offline when the server does not answer, then recovers', async () => {
     service.start();
     await pass(100);

@@ -61,6 +61,10 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
   async fill(saved: JSONObject | null): Promise<void> {
     const waiting = this._wait();
     try {
+      const { views } = this._service;
+      if (views.all.length === 0) {
+        await views.ask();
+      }
       if (!saved || !(await this._restore(saved))) {
         await this._layDefault();
       }
@@ -113,10 +117,7 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
   }
 
   private async _layDefault(): Promise<void> {
-    const views = this._service.views;
-    if (views.all.length === 0) {
-      await views.ask();
-    }
+    const { views } = this._service;
     if (this.run.tensors.length === 0) {
       await this.run.read();
     }
