@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tdbg_lab.capture.pytorch.accumulation import Accumulation
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.scaled import ScaledLosses
@@ -69,6 +70,7 @@ class Objectives:
     """Records ``loss/objective``; of optimizers that take turns, ``loss/objective/<optimizer>`` of each.
 
     With several optimizers the values wait until the step of the run ends: whose they are is known then.
+    Gradients of one may be accumulated: ``loss / n`` is recorded as it was before.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ class Objectives:
         self._scaled = ScaledLosses(engine)
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
+        self.accumulation = Accumulation()
         self._facts = ObjectiveFacts(engine, _NAME) if facts and engine.plan.config.checks else None
         self.own: tuple[Any, torch.Tensor] | None = None
         """The loss a model returned, its node of the graph and its value, until its use is known."""
@@ -123,8 +126,8 @@ class Objectives:
         only_own = self._own_visit == engine.visit != engine.last_loss_visit
         return not (only_own and self._trains_own is False)
 
-    def take(self, objective: torch.Tensor, weight: Any, *, several: bool) -> None:
-        """``backward`` is called on `objective`; `several` says whether there are several optimizers.
+    def take(self, objective: torch.Tensor, weight: Any, *, several: bool, alone: bool) -> None:
+        """``backward`` is called on `objective`, where `several` optimizers are known or one that is `alone`.
 
         What is made small is the objective times `weight`: critics are trained by ``backward(minus_one)``.
         """
@@ -134,7 +137,11 @@ class Objectives:
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
-            self._probes[_NAME].add(self._plain(objective, weight))
+            loss: torch.Tensor | None = self._plain(objective, weight)
+            if loss is not None and alone and engine.recorder.mode is Mode.TRAIN:
+                loss = self.accumulation.take(loss, self._scaled.divisor(objective))
+            if loss is not None:
+                self._probes[_NAME].add(loss)
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
 
@@ -165,6 +172,7 @@ class Objectives:
         """The step is complete: write the losses of those who stepped in it."""
         if self._facts is not None:
             self._facts.forget()
+        self.end_passes()
         turns = self._turns
         self._turns = [] if not turns or turns[-1].players else [turns.pop()]  # its step is still to come
         for turn in turns:
@@ -172,6 +180,12 @@ class Objectives:
                 self._add(f"{_NAME}/{'+'.join(sorted(turn.players))}", turn.total)
             elif not turn.seen:
                 self._add(_NAME, turn.total / turn.passes)
+
+    def end_passes(self) -> None:
+        """The optimizer has stepped, or a gradient scaler left its step out."""
+        loss = self.accumulation.end()
+        if loss is not None:
+            self._add(_NAME, loss)
 
     def detach(self) -> None:
         """Look no longer. Idempotent."""

@@ -238,6 +238,7 @@ class OptimizerWatch:
             and not (self._fresh or engine.rootless or self._stepped)
             and not (len(args) > 1 or kwargs or "found_inf" in optimizer.__dict__)
             and self._skipped_told == self.scalers.skipped
+            and (self.objectives is None or not self.objectives.accumulation.held)
             and (checks is None or checks.rests(optimizer))
         )
 
@@ -248,6 +249,8 @@ class OptimizerWatch:
         self._unclipped.clear()  # those gradients are gone
         if optimizer in self._names:
             self._note_player(self._names[optimizer])
+        if self.objectives is not None:
+            engine.guard.run("loss/objective", self.objectives.end_passes)
         if self.checks is not None:
             self.checks.skipped(optimizer, self.scalers.in_a_row, self.scalers.scale)
         if engine.mask and optimizer in self._names:

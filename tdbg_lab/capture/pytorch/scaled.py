@@ -9,6 +9,7 @@ from weakref import ref
 import torch
 from torch.amp import GradScaler
 
+from tdbg_lab.capture.pytorch.accumulation import divisor_of
 from tdbg_lab.listening import forget, listen
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class ScaledLosses:
         self._scaled: ref[torch.Tensor] | None = None
         self._plain: torch.Tensor | None = None
         """Detached: it keeps no graph alive."""
+        self._divisor = 0
         listen(*_SCALE, self, _telling)
 
     def detach(self) -> None:
@@ -45,6 +47,7 @@ class ScaledLosses:
     def _keep(self, scaler: GradScaler, given: Any, result: Any) -> None:
         if isinstance(given, torch.Tensor) and given.numel() == 1:
             self._scaler, self._scaled, self._plain = ref(scaler), ref(result), given.detach()
+            self._divisor = divisor_of(given.grad_fn)
 
     def forget(self) -> None:
         """A backward is over, whosever it was: what comes next may be as it is."""
@@ -60,6 +63,12 @@ class ScaledLosses:
         scaler = None if self._scaler is None else self._scaler()
         # Something was done with it since. Asking for the scale waits for the device.
         return objective.detach() / (1.0 if scaler is None else scaler.get_scale())
+
+    def divisor(self, objective: torch.Tensor) -> int:
+        """By which number it was divided last, before a scaler multiplied it: see `divisor_of`."""
+        if self._scaled is not None and self._scaled() is objective:
+            return self._divisor
+        return divisor_of(objective.grad_fn)
 
 
 def _telling(original: Callable[..., Any], watches: Listeners[ScaledLosses]) -> Callable[..., Any]:

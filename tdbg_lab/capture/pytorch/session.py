@@ -418,7 +418,8 @@ class TorchSession:
         for hook in self._losses:
             if hook.compiled:
                 return  # their values, which are seen on saved steps only, stay the one series
-        engine.guard.run("loss/objective", objectives.take, objective, weight, several=several)
+        alone = watch.alone and not watch.within_closure
+        engine.guard.run("loss/objective", objectives.take, objective, weight, several=several, alone=alone)
 
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
