@@ -191,7 +191,8 @@ class LiveView:
         return f"{caption_of(figure)} Run {self.run.info.name}: {self.run.status}, {where}.".strip()
 
     def _say(self, text: str) -> None:
-        self._text.value = f"<small>{html.escape(text)}</small>"
+        # A widget's lines are as high as its buttons: too far apart where the words wrap.
+        self._text.value = f'<small style="display: block; line-height: 1.4">{html.escape(text)}</small>'
 
     def _chosen(self, name: str, value: Any) -> None:
         """A control was moved: by the thread when there is one, else here."""

@@ -122,13 +122,16 @@ def _checked(states: Sequence[RuleState], rows: dict[str, str]) -> dict[str, Any
         "base": [0] * len(states),
         "x": [max(state.step_checked, 0) for state in states],
         "marker": {"color": faded(MUTED, 0.28), "line": {"width": 0}},
-        "customdata": [
-            [full(state.rule), max(state.step_checked, 0), safe(state.reason), f"{state.cost_ms:.0f}"]
-            for state in states
-        ],
-        "hovertemplate": "%{customdata[0]}: checked to step %{customdata[1]:,d} in %{customdata[3]} ms"
-        "<br>%{customdata[2]}<extra></extra>",
+        "customdata": [[full(state.rule), _progress(state), safe(state.reason)] for state in states],
+        "hovertemplate": "%{customdata[0]}: %{customdata[1]}<br>%{customdata[2]}<extra></extra>",
     }
+
+
+def _progress(state: RuleState) -> str:
+    """How far a rule has come."""
+    if state.step_checked < 0:
+        return "has checked no step"
+    return f"checked to step {state.step_checked:,} in {state.cost_ms:.0f} ms"
 
 
 def _found(findings: Sequence[Finding], rows: dict[str, str], last: int) -> list[dict[str, Any]]:

@@ -168,6 +168,17 @@ def test_rules_say_status_and_severity_in_words(plain):
     assert "1 warning" in figure.layout.meta["tdbg"]["caption"]
 
 
+def test_rules_say_how_far_they_have_come(tmp_path):
+    path = create_run(tmp_path / "run").path
+    states = [
+        RuleState("begun", RuleStatus.NO_ISSUE, step_checked=1200, cost_ms=3.4),
+        RuleState("waits", RuleStatus.IN_PROGRESS),
+    ]
+    write_rule_states(path, states)
+    bars = next(trace for trace in call_view(open_run(path), "rules").data if trace.name == "checked")
+    assert {row[1] for row in bars.customdata} == {"checked to step 1,200 in 3 ms", "has checked no step"}
+
+
 def test_rules_of_which_there_are_many_show_those_that_found_something(tmp_path):
     path = create_run(tmp_path / "run").path
     calm = [RuleState(f"calm_{i}", RuleStatus.NO_ISSUE, step_checked=9) for i in range(40)]
