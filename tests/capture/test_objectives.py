@@ -346,3 +346,19 @@ def test_losses_that_were_held_are_written_where_training_ends_before_its_first_
         loss = functional.cross_entropy(model(x), y)
         (loss / 4).backward()
     assert losses_of(handle.run) == pytest.approx([loss.item() / 4])
+
+
+def test_loss_is_recorded_as_it_was_before_accelerate_divided_it(attach):
+    accelerator = pytest.importorskip("accelerate").Accelerator(gradient_accumulation_steps=4, cpu=True)
+    model, optimizer = accelerator.prepare(*made())
+    losses = []
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(16):
+            x, y = batch()
+            with accelerator.accumulate(model):
+                loss = functional.cross_entropy(model(x), y)
+                losses.append(loss.item())
+                accelerator.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+    assert losses_of(handle.run) == pytest.approx(torch.tensor(losses).view(4, 4).mean(1).tolist())
