@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import TdbgError
-from tdbg_lab.store.info import read_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,6 +106,8 @@ def _keep(start: Callable[[], subprocess.Popen[bytes] | None], name: str, run_pa
 
 
 def _goes_on(run_path: Path) -> bool:
+    from tdbg_lab.store.info import read_info  # which brings Arrow along: not before a program has begun
+
     try:
         return read_info(run_path).ended_ns is None
     except (OSError, ValueError):

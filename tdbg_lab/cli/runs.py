@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tdbg_lab.errors import NotFoundError
-from tdbg_lab.records import RunStatus
-
-if TYPE_CHECKING:
-    from tdbg_lab.run import RunSummary
 
 __all__ = ["command"]
 
@@ -40,7 +34,7 @@ def command(root: str, limit: int) -> None:
         [
             each.info.name,
             str(each.status),
-            _last_step(each),
+            "-" if each.last_step < 0 else str(each.last_step),
             moment(each.info.created_ns),
             each.info.framework or "-",
             ", ".join(each.info.tags) or "-",
@@ -50,14 +44,3 @@ def command(root: str, limit: int) -> None:
     ]
     # The path stands last and whole, as another command takes it.
     click.echo(table(["NAME", "STATUS", "LAST STEP", "CREATED", "FRAMEWORK", "TAGS", "PATH"], rows))
-
-
-def _last_step(run: RunSummary) -> str:
-    """The last step; of a running run it stands in its live segment, which is small."""
-    step = run.last_step
-    if run.status is RunStatus.RUNNING and not run.url:
-        from tdbg_lab.run import Run
-
-        with contextlib.suppress(NotFoundError):  # deleted meanwhile
-            step = Run(run.path).last_step
-    return "-" if step < 0 else str(step)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tdbg_lab.records import Kind, RunStatus
+from tdbg_lab.records import Kind
 from tdbg_lab.store.arrays import numbers_of
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.ipc import newest_batches
@@ -22,6 +22,8 @@ from tdbg_lab.store.status import infer_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tdbg_lab.records import RunStatus
 
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 _LOOKED_AT = 2
@@ -40,7 +42,7 @@ class RunSummary:
     status: RunStatus
     """With ``crashed`` inferred."""
     last_step: int
-    """-1 when there is none, or it cannot be read; of a running run it may be some behind."""
+    """-1 when there is none, or it cannot be read."""
     last_write_ns: int
     """When the run ended; until then modification time of the newest segment, or of ``run.json``."""
     url: str = ""
@@ -63,13 +65,10 @@ def summarize_run(path: Path) -> RunSummary:
         return RunSummary(path, info, info.status, last_step, info.ended_ns)
     newest, written_ns = _newest(path)
     # Older versions said 0 of a run that made none; of one on an object store nothing else is here.
-    status = infer_status(info, written_ns)
     if last_step <= 0 and list_ranks(path):
-        # What is being written now is read by who opens the run: a list of many is asked for again and again.
-        told = (one for one in newest if one.sealed or status is not RunStatus.RUNNING)
-        steps = (_last_step(*_stamp(segment)) for segment in told)
+        steps = (_last_step(*_stamp(segment)) for segment in newest)
         last_step = next((step for step in steps if step >= 0), -1)
-    return RunSummary(path, info, status, last_step, info.ended_ns or written_ns)
+    return RunSummary(path, info, infer_status(info, written_ns), last_step, info.ended_ns or written_ns)
 
 
 def _summarize_foreign(path: Path) -> RunSummary:

@@ -51,7 +51,11 @@ async def test_run_that_goes_on_from_a_checkpoint_is_at_that_step(tdbg_fetch, ro
     writer = RankWriter(run_path, goes_on_at=after_checkpoint(10))
     row = StatsRows(10, Mode.TRAIN, 0, time.time_ns(), (TensorKey("loss", Kind.LOSS),), scalar_block([1.0]))
     writer.append(row)
-    _, detail = await tdbg_fetch("runs", first)
+    for _ in range(100):  # until the server, which has the run open, has seen it
+        _, detail = await tdbg_fetch("runs", first)
+        if detail["last_step"] != before["last_step"]:
+            break
+        await asyncio.sleep(0.1)
     for _ in range(100):  # until the server lets go of it
         _, listed = await tdbg_fetch("runs")
         if not listed["runs"][0]["open"]:
