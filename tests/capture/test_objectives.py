@@ -339,6 +339,18 @@ def test_mean_of_two_losses_stays_as_it_is_where_it_is_made_small_twice_a_step(a
     assert losses_of(handle.run) == pytest.approx(means)
 
 
+def test_backward_that_cannot_be_leaves_the_recording_of_losses_on(attach):
+    model, optimizer = made()
+    with attach(model, optimizer=optimizer) as handle:
+        x, y = batch()
+        loss = functional.cross_entropy(model(x), y) / 4
+        loss.backward()
+        with pytest.raises(RuntimeError, match="a second time"):
+            loss.backward()
+        optimizer.step()
+        assert handle.problems == []
+
+
 def test_losses_that_were_held_are_written_where_training_ends_before_its_first_step(attach):
     model, optimizer = made()
     with attach(model, optimizer=optimizer) as handle:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 __all__ = ["Accumulation", "divisor_of"]
 
 _MOST = 4096
+"""Passes of a step."""
 _EXACT = 1e-6
+"""Part by which a factor may differ from that of a whole number."""
 _STEPS = 3
 """The first steps, in which it is found out."""
 
@@ -26,7 +28,10 @@ def divisor_of(node: Any) -> int:
     kind = type(node).__name__
     if kind not in {"DivBackward0", "MulBackward0"}:
         return 0
-    other = node._saved_other  # noqa: SLF001 - so does torchviz
+    try:
+        other = node._saved_other  # noqa: SLF001 - nothing else tells
+    except RuntimeError:  # given back already, or changed since: its backward will say so
+        return 0
     if other is None or other.ndim or not other.is_cpu or other.requires_grad or other.is_complex():
         return 0
     number = float(other)
