@@ -122,7 +122,7 @@ class RunTail:
         try:
             while not await self._open_once(loop):
                 await self._wait(self._poll_interval_s * ENDED_SLOWDOWN)
-            self._tell()
+            self.tell()
             while not self.removed:
                 await self._refresh_once(loop)
         finally:
@@ -165,7 +165,7 @@ class RunTail:
         interval = REST_S
         if await loop.run_in_executor(self._pool, self._refresh):
             interval = min(self._listeners.values(), default=IDLE_INTERVAL_S)
-            self._tell()
+            self.tell()
         took = time.monotonic() - started
         await asyncio.sleep(max(interval - took, took))
 
@@ -220,7 +220,8 @@ class RunTail:
         self._alive_until_s = now_s + ALIVE_S
         return run.status
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Call all listeners: the run changed, or what the list says of it."""
         for listener in list(self._listeners):
             try:
                 listener(self)

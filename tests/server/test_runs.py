@@ -58,7 +58,7 @@ async def test_run_that_goes_on_from_a_checkpoint_is_at_that_step(tdbg_fetch, ro
         await asyncio.sleep(0.1)
     for _ in range(100):  # until the server lets go of it
         _, listed = await tdbg_fetch("runs")
-        if not listed["runs"][0]["open"]:
+        if not listed["runs"][0]["open"] and listed["runs"][0]["last_step"] != before["last_step"]:
             break
         await asyncio.sleep(0.1)
     writer.close()

@@ -46,8 +46,9 @@ class RunHandler(TdbgHandler):
         async with self.services.tails.lease(entry) as tail:
             run = await tail.opened()
             await self.in_thread(run.edit, name=edit.name, tags=edit.tags, notes=edit.notes, muted=edit.muted)
+            await self.services.catalog.reread(entry)
+            tail.tell()  # who watches was perhaps told before, without the edit
             tail.wake()
-        await self.services.catalog.reread(entry)
         self.services.hub.runs_changed()
         await self.answer(self.services.summaries.of(entry))
 
