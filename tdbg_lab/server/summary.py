@@ -96,9 +96,11 @@ class Summaries:
 
     def _summary(self, entry: Entry, line: Line, digest: Digest | None = None) -> RunSummary:
         kept = self._digests.get(entry.id)
+        is_open, current = self._is_open(entry.id), digest is not None
         if digest is None and kept is not None:
-            digest = kept[0]
-        live = digest is not None and self._is_open(entry.id)
+            digest, stamp = kept
+            current = is_open or stamp == line.stamp
+        live = digest is not None and is_open
         status = digest.status if digest is not None and live else line.status
         notice, warning, critical = digest.findings if digest else (0, 0, 0)
         speed = digest.steps_per_second if digest else None
@@ -110,7 +112,7 @@ class Summaries:
             "status": str(status),
             "created_ns": line.created_ns,
             "ended_ns": line.ended_ns,
-            "last_step": _last_step(line, digest, live=live),
+            "last_step": _last_step(line, digest, current=current),
             "last_write_ns": _latest(line.last_write_ns, digest.last_write_ns if digest else None),
             "steps_per_second": None if speed is None else float(speed),
             "tags": list(line.tags),
@@ -118,13 +120,16 @@ class Summaries:
             "framework": line.framework,
             "loss": jsonable(digest.loss) if digest and digest.loss else None,
             "findings": {"notice": notice, "warning": warning, "critical": critical},
-            "open": self._is_open(entry.id),
+            "open": is_open,
         }
 
 
-def _last_step(line: Line, digest: Digest | None, *, live: bool) -> int:
-    """The last one that is known: not the later one of both, for training may go on at an earlier step."""
-    if digest is not None and (live or line.last_step < 0) and digest.last_step >= 0:
+def _last_step(line: Line, digest: Digest | None, *, current: bool) -> int:
+    """The last one that is known: not the later one of both, for training may go on at an earlier step.
+
+    A run says what it trained last; the digest knows of an evaluation behind it, too.
+    """
+    if digest is not None and (current or line.last_step < 0) and digest.last_step >= 0:
         return digest.last_step
     return line.last_step
 

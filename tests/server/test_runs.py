@@ -67,6 +67,28 @@ async def test_run_that_goes_on_from_a_checkpoint_is_at_that_step(tdbg_fetch, ro
     assert [before["last_step"], detail["last_step"], closed["last_step"]] == [29, 10, 10]
 
 
+async def test_last_step_is_the_same_while_a_run_is_open_and_afterwards(tdbg_fetch, root, run_path, run_id):
+    folder = create_run(root / "runs" / "evaluated")
+    writer = RankWriter(folder.path)
+    for step, mode in ((4, Mode.TRAIN), (5, Mode.EVAL)):
+        row = (TensorKey("loss", Kind.LOSS),), scalar_block([1.0])
+        writer.append(StatsRows(step, mode, 0, time.time_ns(), *row))
+    writer.close()
+    folder.set_status("finished", last_step=4)
+    run = await run_id("evaluated")
+    _, detail = await tdbg_fetch("runs", run)
+    seen = set()
+    for _ in range(100):  # until the server lets go of it
+        _, listed = await tdbg_fetch("runs")
+        (line,) = (one for one in listed["runs"] if one["id"] == run)
+        seen.add(line["last_step"])
+        if not line["open"]:
+            break
+        await asyncio.sleep(0.1)
+    assert line["open"] is False
+    assert {detail["last_step"]} == seen == {5}
+
+
 async def test_list_is_empty_without_runs(tdbg_fetch):
     assert await tdbg_fetch("runs") == (200, {"runs": [], "truncated": False, "unread": []})
 
