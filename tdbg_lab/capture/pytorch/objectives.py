@@ -137,11 +137,11 @@ class Objectives:
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
-            loss: torch.Tensor | None = self._plain(objective, weight)
-            if loss is not None and alone and engine.recorder.mode is Mode.TRAIN:
-                loss = self.accumulation.take(loss, self._scaled.divisor(objective))
-            if loss is not None:
-                self._probes[_NAME].add(loss)
+            loss = self._plain(objective, weight)
+            may_be_part = alone and engine.recorder.mode is Mode.TRAIN
+            whole = self.accumulation.take(loss, self._scaled.divisor(objective)) if may_be_part else loss
+            if whole is not None:
+                self._probes[_NAME].add(whole)
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
 
