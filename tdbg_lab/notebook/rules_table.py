@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tdbg_lab.errors import NotFoundError
 from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import RuleStatus, Severity
+from tdbg_lab.views.rule_words import STATUS_WORDS, rule_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +24,13 @@ _SEVERITY = {
     Severity.WARNING: ("\N{BLACK UP-POINTING TRIANGLE}", "warning"),
     Severity.NOTICE: ("\N{BLACK CIRCLE}", "notice"),
 }
-_STATUS = {
-    RuleStatus.IN_PROGRESS: ("\N{HORIZONTAL ELLIPSIS}", "checking, nothing found"),
-    RuleStatus.NO_ISSUE: ("\N{CHECK MARK}", "no issue"),
-    RuleStatus.ISSUE_FOUND: ("\N{BLACK CIRCLE}", "issue found"),
-    RuleStatus.ERROR: ("!", "the rule failed"),
-    RuleStatus.STOPPED: ("\N{BLACK SQUARE}", "stopped"),
-    RuleStatus.NOT_APPLICABLE: ("\N{EN DASH}", "not applicable"),
+_ICON = {
+    RuleStatus.IN_PROGRESS: "\N{HORIZONTAL ELLIPSIS}",
+    RuleStatus.NO_ISSUE: "\N{CHECK MARK}",
+    RuleStatus.ISSUE_FOUND: "\N{BLACK CIRCLE}",
+    RuleStatus.ERROR: "!",
+    RuleStatus.STOPPED: "\N{BLACK SQUARE}",
+    RuleStatus.NOT_APPLICABLE: "\N{EN DASH}",
 }
 _COLOURS = {"critical": "--jp-error-color1, #c62828", "warning": "--jp-warn-color1, #b26a00"}
 _HEAD = ("Status", "Rule", "First step", "Message", "What to do")
@@ -118,9 +119,15 @@ def _found(finding: Finding, muted: set[str]) -> _Row:
 
 
 def _standing(state: RuleState, muted: set[str]) -> _Row:
-    icon, word = _STATUS[RuleStatus(state.status)]
+    icon, word = _status(state)
     word += " (muted)" if state.rule in muted else ""
     return _Row(icon, word, _plain(state.rule), "", _plain(state.reason), "")
+
+
+def _status(state: RuleState) -> tuple[str, str]:
+    """Icon and words."""
+    status = RuleStatus(state.status)
+    return _ICON[status], STATUS_WORDS[status]
 
 
 def explain(name: str, run: Run | None) -> str:
@@ -146,10 +153,9 @@ def explain(name: str, run: Run | None) -> str:
     elif state is not None and state.parameters:
         lines += ["", "Thresholds:", *(f"  {key} = {value}" for key, value in state.parameters.items())]
     if run is not None and state is not None:
-        icon, word = _STATUS[RuleStatus(state.status)]
+        icon, word = _status(state)
         because = f" ({_plain(state.reason)})" if state.reason else ""
-        checked = f"checked to step {state.step_checked}" if state.step_checked >= 0 else "no step checked"
-        lines += ["", f"Run {_plain(run.info.name)}: {icon} {word}{because}, {checked}."]
+        lines += ["", f"Run {_plain(run.info.name)}: {icon} {word}{because}, {rule_progress(state)}."]
         lines += [text for one in run.findings() if one.rule == name for text in _told(one)]
     return "\n".join(lines)
 

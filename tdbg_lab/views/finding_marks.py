@@ -8,7 +8,7 @@ import numpy as np
 
 from tdbg_lab.views.labels import safe, short
 from tdbg_lab.views.palette import SEVERITY, SEVERITY_SYMBOLS
-from tdbg_lab.views.rule_titles import rule_title
+from tdbg_lab.views.rule_words import rule_title
 
 if TYPE_CHECKING:
     from tdbg_lab.records import Finding, Severity

@@ -13,7 +13,7 @@ from tdbg_lab.views.labels import count, full, short
 from tdbg_lab.views.palette import MUTED, SEVERITY, SEVERITY_SYMBOLS, faded
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.rule_titles import rule_title
+from tdbg_lab.views.rule_words import rule_title
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tdbg_lab.views.common import STEP
 from tdbg_lab.views.labels import count, full, safe, short
 from tdbg_lab.views.palette import MUTED, SEVERITY, STATUS, faded
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.rule_titles import rule_title
+from tdbg_lab.views.rule_words import STATUS_WORDS, rule_progress, rule_title
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
 
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["rules"]
 
-_WORDS = {
-    RuleStatus.IN_PROGRESS: "checking, nothing found",
-    RuleStatus.NO_ISSUE: "no issue",
-    RuleStatus.ISSUE_FOUND: "issue found",
-    RuleStatus.ERROR: "the rule failed",
-    RuleStatus.STOPPED: "stopped",
-    RuleStatus.NOT_APPLICABLE: "not applicable",
-}
 _CALM = {
     RuleStatus.IN_PROGRESS: 1,
     RuleStatus.NO_ISSUE: 1,
@@ -98,7 +90,7 @@ def rules(run: Run, *, step: int | None = None) -> go.Figure:
 
 def _row_name(state: RuleState, between: str) -> str:
     """Name and status of a rule in words, for the axis."""
-    words = _WORDS[RuleStatus(state.status)]
+    words = STATUS_WORDS[RuleStatus(state.status)]
     if state.findings > 1:
         words += f" ({state.findings:,})"
     name = short(rule_title(state.rule), 40)
@@ -122,16 +114,9 @@ def _checked(states: Sequence[RuleState], rows: dict[str, str]) -> dict[str, Any
         "base": [0] * len(states),
         "x": [max(state.step_checked, 0) for state in states],
         "marker": {"color": faded(MUTED, 0.28), "line": {"width": 0}},
-        "customdata": [[full(state.rule), _progress(state), safe(state.reason)] for state in states],
+        "customdata": [[full(state.rule), rule_progress(state), safe(state.reason)] for state in states],
         "hovertemplate": "%{customdata[0]}: %{customdata[1]}<br>%{customdata[2]}<extra></extra>",
     }
-
-
-def _progress(state: RuleState) -> str:
-    """How far a rule has come."""
-    if state.step_checked < 0:
-        return "has checked no step"
-    return f"checked to step {state.step_checked:,} in {state.cost_ms:.0f} ms"
 
 
 def _found(findings: Sequence[Finding], rows: dict[str, str], last: int) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from tdbg_lab.errors import NotFoundError
 from tdbg_lab.rules import find_rule
 from tdbg_lab.views.html_page import Table
 from tdbg_lab.views.labels import count, number, percent
-from tdbg_lab.views.rule_titles import rule_title
+from tdbg_lab.views.rule_words import rule_title
 
 if TYPE_CHECKING:
     from pandas import DataFrame

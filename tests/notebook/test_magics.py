@@ -158,7 +158,7 @@ def test_magic_rules_explain_of_a_rule_that_has_seen_no_step_tells_none(shell, c
 
     write_rule_states(training.path, [RuleState("dead_relu", RuleStatus.IN_PROGRESS)])
     shell.run_cell("%tdbg rules explain dead_relu")
-    assert ", no step checked." in capsys.readouterr().out
+    assert ", has checked no step." in capsys.readouterr().out
 
 
 def test_magic_set_leaves_a_request_in_the_run(shell, capsys, training):
