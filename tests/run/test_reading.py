@@ -285,7 +285,7 @@ def test_spans_and_samples_come_by_time_and_filtered(tmp_path):
 
 def test_reading_needs_no_heavy_package():
     code = (
-        "import sys, tdbg_lab.run, tdbg_lab.store, tdbg_lab.testing;"
+        "import sys, tdbg_lab.run.opening, tdbg_lab.store, tdbg_lab.testing;"
         "heavy = {'torch', 'tornado', 'IPython', 'plotly', 'numba', 'pandas'} & set(sys.modules);"
         "sys.exit(str(heavy) if heavy else 0)"
     )

@@ -1,4 +1,4 @@
-"""Reading a run: names, steps, values, statistics, samples, spans, findings - while it grows.
+"""`Run`: the one way to read a run.
 
 Reads work on the state of the last `Run.refresh`. Rows of the same tensor, mode and step merge over
 ranks and micro-steps. A run with nothing in it answers empty; nothing on disk makes a read raise:
@@ -7,106 +7,46 @@ what cannot be read is left out, and `Run.problems` says why.
 
 from __future__ import annotations
 
-if (
-    __name__ == "__main__"
-):  # `python -m tdbg_lab.run script.py`, before anything that the script may configure
-    from importlib import import_module
-
-    import_module("tdbg_lab.cli").main(["run", *import_module("sys").argv[1:]])
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
+from tdbg_lab.errors import NotFoundError, StoreError
 from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
-from tdbg_lab.requests import Requests
+from tdbg_lab.run.requests import Requests
 from tdbg_lab.store.findings import as_left, findings_stamp, read_findings, read_rule_states
-from tdbg_lab.store.info import RunInfo, write_edits
-from tdbg_lab.store.listing import RunSummary, find_runs, is_set_up
+from tdbg_lab.store.info import write_edits
+from tdbg_lab.store.listing import is_set_up
 from tdbg_lab.store.loaders import read_loaders
 from tdbg_lab.store.machines import read_machines
 from tdbg_lab.store.profiles import list_profiles
-from tdbg_lab.store.remote import is_url, parse_url
-from tdbg_lab.store.results import HistogramSeries, Overview, Series
+from tdbg_lab.store.results import Series
 from tdbg_lab.store.schema import MODE_CODE, MODES, mode_code
 from tdbg_lab.store.source import source_of
 from tdbg_lab.store.table import needed, scalar_values
 from tdbg_lab.store.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from tdbg_lab.records import Finding, RuleState
+    from tdbg_lab.store.info import RunInfo
     from tdbg_lab.store.loaders import LoaderFacts
     from tdbg_lab.store.machines import MachineFacts
     from tdbg_lab.store.profiles import ProfileInfo
     from tdbg_lab.store.reader import Steps
     from tdbg_lab.store.remote.origin import Origin
+    from tdbg_lab.store.results import Overview
     from tdbg_lab.store.series import SampleSeries
 
-__all__ = [
-    "HistogramSeries",
-    "Overview",
-    "Run",
-    "RunInfo",
-    "RunSummary",
-    "Series",
-    "Tensor",
-    "list_runs",
-    "open_run",
-]
+__all__ = ["Run"]
 
 _DEFAULT_COLUMNS = ("count", "nan_count", "inf_count", "zero_frac", "min", "max", "mean", "std", "l1", "l2")
-
-
-def open_run(path: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> Run:
-    """The run in a directory or on an object store (``s3://``, ``gs://``, ``az://``), read once.
-
-    Parameters
-    ----------
-    storage_options
-        Of an object store, see `tdbg_lab.store.remote.options`.
-
-    Raises
-    ------
-    NotFoundError
-        If there is none.
-    StoreError
-        If an object store cannot be read.
-    ConfigError
-        If the place, the address or an option is wrong.
-    """
-    if not is_url(_place(path)):
-        return Run(path)
-    from tdbg_lab.store.remote.opening import open_mirror
-
-    mirror = open_mirror(parse_url(path), storage_options)
-    return Run(mirror.path, mirror=mirror)
-
-
-def list_runs(
-    root: str | Path, *, limit: int | None = None, storage_options: Mapping[str, Any] | None = None
-) -> list[RunSummary]:
-    """Runs below `root`, the newest first. Quick: reads each ``run.json`` and little else.
-
-    Raises
-    ------
-    StoreError
-        If an object store cannot be read.
-    ConfigError
-        If the address or an option is wrong.
-    """
-    if not is_url(_place(root)):
-        return find_runs(Path(root), limit)
-    from tdbg_lab.store.remote.catalog import find_remote_runs
-
-    return find_remote_runs(parse_url(root), storage_options, limit)
 
 
 class Run(Requests):
@@ -527,21 +467,6 @@ def _why_none(path: Path) -> str:
     if next(path.glob("*/run.json"), None) is not None:
         return "it is a folder of runs, which tdbg_lab.list_runs tells"
     return "run.json is missing"
-
-
-def _place(path: Any) -> str | Path:
-    """A path or an address.
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-    """
-    if isinstance(path, str | Path):
-        return path
-    raise ConfigError(
-        f"{path!r:.80} is no place of a run; give its directory, or its address on an object store."
-    )
 
 
 def _only(frame: pd.DataFrame, **wanted: Sequence[str] | None) -> pd.DataFrame:

@@ -1,0 +1,49 @@
+"""Reading a run: names, steps, values, statistics, samples, spans, findings - while it grows.
+
+As a program, ``python -m tdbg_lab.run script.py``, it captures the script: so the names load on first use,
+before anything that the script may configure is imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tdbg_lab.run.opening import list_runs, open_run
+    from tdbg_lab.run.reading import Run
+    from tdbg_lab.store.info import RunInfo
+    from tdbg_lab.store.listing import RunSummary
+    from tdbg_lab.store.results import HistogramSeries, Overview, Series
+    from tdbg_lab.store.tensor import Tensor
+
+__all__ = [
+    "HistogramSeries",
+    "Overview",
+    "Run",
+    "RunInfo",
+    "RunSummary",
+    "Series",
+    "Tensor",
+    "list_runs",
+    "open_run",
+]
+
+_HOME = {
+    "HistogramSeries": "tdbg_lab.store.results",
+    "Overview": "tdbg_lab.store.results",
+    "Run": "tdbg_lab.run.reading",
+    "RunInfo": "tdbg_lab.store.info",
+    "RunSummary": "tdbg_lab.store.listing",
+    "Series": "tdbg_lab.store.results",
+    "Tensor": "tdbg_lab.store.tensor",
+    "list_runs": "tdbg_lab.run.opening",
+    "open_run": "tdbg_lab.run.opening",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return found
