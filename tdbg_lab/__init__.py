@@ -46,12 +46,7 @@ __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604 - the names above
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return version("tdbg-lab")
-        except PackageNotFoundError:  # a source tree that is not installed
-            return "0.0.0"
+        return import_module("tdbg_lab.version").installed_version()
     if name in _PUBLIC:
         module, _, attribute = _PUBLIC[name].partition(":")
         return getattr(import_module(module), attribute or name)

@@ -116,9 +116,7 @@ def _goes_on(run_path: Path) -> bool:
 
 def environment() -> dict[str, str]:
     """The environment, with this package importable: it may stand on a path set by hand."""
-    import tdbg_lab
-
-    root = str(Path(tdbg_lab.__file__).parent.parent)
+    root = str(Path(__file__).parents[2])
     old = os.environ.get("PYTHONPATH", "")
     paths = [root, *(one for one in old.split(os.pathsep) if one and one != root)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.handle import Session
+    from tdbg_lab.capture.sessions import Session
 
 __all__ = ["Circumstances", "left_behind", "not_reached", "outcome"]
 

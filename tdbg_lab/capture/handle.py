@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from tdbg_lab.capture import ending, registry
+from tdbg_lab.capture import ending
 from tdbg_lab.capture.changing import follow
 from tdbg_lab.capture.profiling import Profiling
 from tdbg_lab.capture.stopping import StopReason, save_first
@@ -25,21 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
-    from typing import Protocol, Self
+    from typing import Self
 
     from tdbg_lab.capture.cost import Cost
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.guard import Problem
+    from tdbg_lab.capture.sessions import Session
     from tdbg_lab.profiler.window import PythonProfiler
     from tdbg_lab.run import Run
     from tdbg_lab.store import Request
-
-    class Session(Protocol):
-        """What a framework hung on a model."""
-
-        def detach(self) -> None:
-            """Take everything off."""
-
 
 __all__ = ["Handle"]
 
@@ -78,7 +72,6 @@ class Handle:
         self._finalizer = finalize(
             self, ending.left_behind, engine, self._parts(), ending.Circumstances.now()
         )
-        registry.enter(self)
 
     def _parts(self) -> list[Session]:
         """Filled by `adopt`; a list, so that the finalizer sees it without holding the handle."""
@@ -342,9 +335,10 @@ class Handle:
         """
         if not self._engine.open:
             return tape
-        from tdbg_lab.capture.keras.wrapped_tape import wrapped
-
-        return wrapped(self._session, tape)
+        wrap = getattr(self._session, "wrap_tape", None)
+        if wrap is None:
+            raise CaptureError("wrap_tape needs a handle of a Keras model on the TensorFlow backend.")
+        return wrap(tape)
 
     def advance(self) -> None:
         """End the step by hand, where there is neither an optimizer nor a model that is called."""

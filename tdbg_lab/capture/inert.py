@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tdbg_lab.capture.engine import Engine
 from tdbg_lab.capture.handle import Handle
 from tdbg_lab.capture.ranks import SilentWriter
+from tdbg_lab.capture.registry import enter
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.store import RunFolder
 
@@ -21,4 +22,6 @@ def inert_handle(path: Path) -> tuple[Handle, Engine]:
     engine = Engine(RunFolder(path), SilentWriter(), CaptureConfig(), phases=False)
     engine.open = False
     engine.mask = engine.module_mask = 0
-    return Handle(engine, request=""), engine
+    handle = Handle(engine, request="")
+    enter(handle)
+    return handle, engine

@@ -20,7 +20,7 @@ from tdbg_lab.capture.engine import Engine
 from tdbg_lab.capture.handle import Handle
 from tdbg_lab.capture.inert import inert_handle
 from tdbg_lab.capture.ranks import Meeting, Place, Ranks, Role, SilentWriter, default_place, role
-from tdbg_lab.capture.registry import open_handles
+from tdbg_lab.capture.registry import enter, open_handles
 from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.records import Mode
@@ -127,7 +127,9 @@ def open_handle(
         meeting.announce(folder.path, first_step)
     if remote is not None:
         engine.guard.run("sender", remote.start_sender)
-    return Handle(engine, request=request, checkpoint=checkpoint, on_stop=on_stop), engine
+    handle = Handle(engine, request=request, checkpoint=checkpoint, on_stop=on_stop)
+    enter(handle)
+    return handle, engine
 
 
 def _joined(path: Path, meeting: Meeting, remote: RemoteStore | None, place: Place) -> tuple[RunFolder, int]:

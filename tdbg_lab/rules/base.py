@@ -1,4 +1,4 @@
-"""What a rule is, and what it says it needs."""
+"""What a rule is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tdbg_lab.errors import ConfigError
-from tdbg_lab.records import Finding, Kind, Severity, TensorKey, ViewRef
+from tdbg_lab.records import Finding, Severity, TensorKey, ViewRef
+from tdbg_lab.rules.needs import Needs
 from tdbg_lab.rules.thresholds import check_range, check_types
 
 if TYPE_CHECKING:
@@ -18,71 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUPS", "Needs", "Rule"]
 
-_COLLECTIONS = {
-    Kind.WEIGHT: "weights",
-    Kind.BIAS: "biases",
-    Kind.GRADIENT: "gradients",
-    Kind.ACTIVATION: "activations",
-    Kind.INPUT: "inputs",
-    Kind.BUFFER: "buffers",
-}
-"""Collections that capture these kinds."""
-_WORDS = {
-    Kind.BIAS: "biases",
-    Kind.LOSS: "losses",
-    Kind.OPTIMIZER: "numbers of the optimizer",
-    Kind.CUSTOM: "recorded tensors",
-    Kind.COST: "costs",
-    Kind.CHECK: "facts about the loop",
-}
-"""Kinds in the plural where an s does not make it."""
 GROUPS = ("tensors", "losses", "data", "setup", "silent", "trees", "profile", "custom")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OWN_GROUP = re.compile(r"tdbg_lab\.rules\.(\w+)\.")
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What a rule reads. A rule is *not applicable* to a run that has none of it."""
-
-    kinds: tuple[Kind, ...] = ()
-    """Any one of these kinds is enough; ``()`` for whatever is there."""
-    regex: str | None = None
-    """Names that count, as a regular expression to be found in them."""
-    collections: tuple[str, ...] = ()
-    """Tensors of these collections count too, whatever their kind and name are."""
-    steps: int = 1
-    """Recorded steps the rule looks back on, the checked one included. Scalars are kept for long anyway."""
-    evaluations: bool = False
-    """Steps of which only evaluations were recorded count, too: the last one often is after the training."""
-    per_rank: bool = False
-    """What each rank wrote is wanted by itself, too: `RunView.rank_frames`."""
-    raw: bool = False
-    """Raw values are wanted where they were saved: `RunView.raw`."""
-    activity: bool = False
-    """What training and its machines did is wanted: `RunView.samples`, `RunView.phase_times`, ..."""
-
-    def match(self, key: TensorKey) -> bool:
-        """Whether a tensor is one of those that are needed."""
-        if self.collections and not set(self.collections).isdisjoint(key.collections):
-            return True
-        if self.kinds and key.kind not in self.kinds:
-            return False
-        if self.regex is None:
-            return bool(self.kinds) or not self.collections
-        return re.search(self.regex, key.name) is not None
-
-    @property
-    def hint(self) -> str:
-        """How to have it recorded, to be put behind a sentence; ``""`` when nothing in particular helps."""
-        name = next((_COLLECTIONS[kind] for kind in self.kinds if kind in _COLLECTIONS), "")
-        return f"; capture them with attach(collections={{{name!r}: True}})" if name else ""
-
-    def __str__(self) -> str:
-        wanted = [_WORDS.get(kind, f"{kind}s") for kind in self.kinds]
-        wanted += [f"collection {name}" for name in self.collections]
-        text = " or ".join(wanted) or "tensors"
-        return text if self.regex is None else f"{text} named like {self.regex!r}"
 
 
 @dataclass(frozen=True, kw_only=True)

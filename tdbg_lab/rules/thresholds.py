@@ -12,8 +12,14 @@ from tdbg_lab.errors import ConfigError
 
 if TYPE_CHECKING:
     from dataclasses import Field
+    from typing import ClassVar, Protocol
 
-    from tdbg_lab.rules.base import Rule
+    class Thresholds(Protocol):
+        """A dataclass of thresholds, which a rule is."""
+
+        name: ClassVar[str]
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
 
 __all__ = ["check_range", "check_types", "type_of", "type_words"]
 
@@ -45,7 +51,7 @@ def type_words(annotation: str) -> str:
     return " or ".join(_WORDS.get(kind, kind) for kind in kinds)
 
 
-def check_types(rule: Rule) -> None:
+def check_types(rule: Thresholds) -> None:
     """Every field annotated with plain types holds one of them; what is named a regex compiles.
 
     Raises
@@ -67,7 +73,7 @@ def check_types(rule: Rule) -> None:
 
 
 def check_range(
-    rule: Rule,
+    rule: Thresholds,
     *names: str,
     at_least: float | None = None,
     above: float | None = None,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.records import Finding, StatsBlock, TensorKey
     from tdbg_lab.rules.activity import Activity
-    from tdbg_lab.rules.base import Needs
+    from tdbg_lab.rules.needs import Needs
     from tdbg_lab.rules.raw_values import RawValues
     from tdbg_lab.rules.sample_log import Samples
     from tdbg_lab.rules.span_log import PhaseTimes, Spans

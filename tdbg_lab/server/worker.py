@@ -1,50 +1,26 @@
 """The process that does long work, one job at a time: ``python -m tdbg_lab.server.worker``.
 
-Talks over its standard streams with the server that started it: frames of a length (8 bytes, little
-endian) and a pickle. Both ends are ours; nothing from a run directory is ever unpickled.
+Talks over its standard streams with the server that started it, see `tdbg_lab.server.frames`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import sys
 import threading
 import time
 import traceback
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tdbg_lab.server.frames import read_frame, write_frame
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["main", "read_frame", "write_frame"]
+__all__ = ["main"]
 
-LENGTH_BYTES = 8
 PROGRESS_INTERVAL_S = 0.1
-
-
-def write_frame(stream: BinaryIO, value: object) -> None:
-    """Write one frame."""
-    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
-    stream.flush()
-
-
-def read_frame(stream: BinaryIO) -> Any:
-    """Read one frame.
-
-    Raises
-    ------
-    EOFError
-        When the other end is gone, be it in the middle of a frame.
-    """
-    head = stream.read(LENGTH_BYTES)
-    length = int.from_bytes(head, "little")
-    data = stream.read(length) if len(head) == LENGTH_BYTES else b""
-    if len(head) < LENGTH_BYTES or len(data) < length:
-        raise EOFError
-    return pickle.loads(data)  # noqa: S301 - written by the server that started us, or by our own worker
 
 
 class Worker:

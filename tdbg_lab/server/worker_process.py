@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from tdbg_lab.server.worker import read_frame, write_frame
+from tdbg_lab.server.frames import read_frame, write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

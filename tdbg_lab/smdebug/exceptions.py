@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tdbg_lab.errors import TdbgError
-from tdbg_lab.smdebug.core.modes import ModeKeys
+from tdbg_lab.smdebug.core.mode_keys import ModeKeys
 
 __all__ = [
     "IndexReaderException",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "APART",
     "CALL",
+    "CLASS_COLUMNS",
     "COMPARE",
     "COPY",
     "JOIN",
@@ -56,6 +57,8 @@ Addresses of ``(5, row_room) int64``, ``(6, row_room) float64``, offsets of hist
 ``(2, channel_room) float32``. Kernels add to ``rows``, ``fill`` and ``n_channels``, what is there already."""
 MOST_BINS = 2040
 """Entries of the histogram of a tensor, at most."""
+CLASS_COLUMNS = 5
+"""Numbers that ``SCORE`` keeps for each class."""
 APART = 16
 """Unused entries between the channels of two pieces, two cache lines: threads that measure them side by
 side would take a line that both write to from each other, at each row of a tensor."""

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.stats.call import SCORE
+from tdbg_lab.stats.call import CLASS_COLUMNS, SCORE
 from tdbg_lab.stats.engine import engine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["COLUMNS", "NAMES", "class_scores"]
+__all__ = ["NAMES", "class_scores"]
 
-COLUMNS = 5
-"""Numbers that the kernel keeps for each class."""
 NAMES = (
     *("hits", "chance", "majority", "labels", "entropy", "rest", "rest_hits", "ignored", "spread"),
     *(
@@ -53,7 +51,7 @@ def class_scores(x: NDArray[Any], y: NDArray[Any], ignored: float | None) -> dic
     n, classes = x.shape
     skipped = _NONE if ignored is None else int(ignored)
     given = array("q", (x.ctypes.data, n, classes, y.ctypes.data, skipped))
-    space = np.empty((COLUMNS, classes))
+    space = np.empty((CLASS_COLUMNS, classes))
     found = array("d", bytes(8 * (1 + len(NAMES))))
     engine().call_with(
         SCORE, given.buffer_info()[0], 1, space=space.ctypes.data, target=found.buffer_info()[0]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numba import carray
 
+from tdbg_lab.stats.call import CLASS_COLUMNS
 from tdbg_lab.stats.jit import REASSOCIATE, kernel, pointer
-from tdbg_lab.stats.scores import COLUMNS
 
 __all__ = ["score"]
 
@@ -42,7 +42,7 @@ def score(memory: int, space: int, target: int) -> None:
         Address of int64: of the predictions ``(n, classes) float32``, `n`, `classes`, address of the labels
         ``(n,) int64``, the label that does not count.
     space
-        Address of ``(COLUMNS, classes) float64``, anything.
+        Address of ``(CLASS_COLUMNS, classes) float64``, anything.
     target
         Address of the results: 1 if this is the ordinary case, else 0; see `scores.NAMES` for the others.
     """
@@ -51,7 +51,7 @@ def score(memory: int, space: int, target: int) -> None:
     x = carray(pointer(given[0], np.float32), (n, classes))
     bits = carray(pointer(given[0], np.int32), (n, classes))
     y = carray(pointer(given[3], np.int64), n)
-    columns = carray(pointer(space, np.float64), (COLUMNS, classes))
+    columns = carray(pointer(space, np.float64), (CLASS_COLUMNS, classes))
     out = carray(pointer(target, np.float64), _SCORES)
     described = carray(pointer(target + 8 * _SCORES, np.float64), (5, 5))
     out[0] = 0.0

@@ -339,7 +339,7 @@ def _bin(value: float, spare: int) -> Any:
 
 
 STAMP = source_stamp(
-    *("kernels", "widen", "blocks", "sweep", "joining", "moves", "scoring", "scores", "call", "jit", "dtypes")
+    *("kernels", "widen", "blocks", "sweep", "joining", "moves", "scoring", "call", "jit", "dtypes")
 )
 """Of the sources that the entry is compiled from."""
 

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from tdbg_lab.errors import NotFoundError
+from tdbg_lab.server.frames import write_frame
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import MAX_QUEUED, Job, Jobs, JobTask
-from tdbg_lab.server.worker import write_frame
 from tdbg_lab.testing import fake_run
 
 

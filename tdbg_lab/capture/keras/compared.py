@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
+from tdbg_lab.capture.keras.seen import Compared, Pair
 from tdbg_lab.capture.predictions import facts_of, rows_kept, spread_over
 from tdbg_lab.records import Kind, LossKind, TensorKey
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.keras.backends.base import Backend
 
-__all__ = ["Compared", "Pair", "compared", "write_compared"]
+__all__ = ["compared", "write_compared"]
 
 _CLASSES = {"CategoricalCrossentropy", "SparseCategoricalCrossentropy"}
 _CLASSES |= {"categorical_crossentropy", "sparse_categorical_crossentropy"}
@@ -27,23 +28,6 @@ _YES = {"BinaryCrossentropy", "binary_crossentropy"}
 _DISTANCES = {"MeanSquaredError", "MeanAbsoluteError", "Huber", "LogCosh"}
 _DISTANCES |= {"mean_squared_error", "mean_absolute_error", "huber", "log_cosh"}
 _MAX_LOSSES = 8
-
-
-class Compared(NamedTuple):
-    """What is known of one loss before there are values."""
-
-    name: str
-    """``total``, or of several losses the name of the output."""
-    kind: LossKind
-    ignored: float | None
-
-
-class Pair(NamedTuple):
-    """Predictions and labels of one loss, tensors of the backend."""
-
-    loss: Compared
-    prediction: Any
-    target: Any
 
 
 def compared(model: Any, backend: Backend, y: Any, y_pred: Any) -> Iterator[Pair]:

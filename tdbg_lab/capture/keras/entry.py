@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
+from tdbg_lab.capture.keras.seen import EntryRole
 from tdbg_lab.capture.predictions import rows_kept
 from tdbg_lab.capture.tokens import TOKEN_FACTS, commonest_token
 from tdbg_lab.records import Kind, Mode, TensorKey
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.keras.backends.base import Backend
     from tdbg_lab.capture.keras.naming import LayerSite
 
-__all__ = ["Entry", "EntryRole", "write_entry"]
+__all__ = ["Entry", "write_entry"]
 
 _NORMALISES = (
     *(keras.layers.BatchNormalization, keras.layers.LayerNormalization, keras.layers.GroupNormalization),
@@ -26,14 +26,6 @@ _NORMALISES = (
 )
 _FACTS = tuple(TensorKey(f"check/input_{fact}", Kind.CHECK) for fact in ("size", "min", "max"))
 _NORMALISED = TensorKey("check/normalises", Kind.CHECK)
-
-
-class EntryRole(Enum):
-    """What the first layer with weights does with its input."""
-
-    WEIGHS = "weighs"
-    NORMALISES = "normalises"
-    EMBEDS = "embeds"
 
 
 class Entry:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tdbg_lab.capture.engine import Engine
-    from tdbg_lab.capture.keras.backends.base import Backend, Seen
+    from tdbg_lab.capture.keras.backends.base import Backend
     from tdbg_lab.capture.keras.naming import LayerSite
     from tdbg_lab.capture.keras.optimizers import OptimizerProbe
+    from tdbg_lab.capture.keras.seen import Seen
 
 __all__ = ["LiveSink", "add_loss", "add_output", "write_seen"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from tdbg_lab.capture.keras.backends.base import backend_named
+from tdbg_lab.capture.keras.backends.choice import backend_named
 from tdbg_lab.capture.keras.checks.watch import LoopWatch
 from tdbg_lab.capture.keras.functions import KerasFunctions, eagerly
 from tdbg_lab.capture.keras.live import LiveSink, write_seen
@@ -17,6 +17,7 @@ from tdbg_lab.capture.keras.scalars import StepScalars, loss_tracker
 from tdbg_lab.capture.keras.settings import KerasSettings
 from tdbg_lab.capture.keras.watch import watch
 from tdbg_lab.capture.keras.weights import WeightProbe
+from tdbg_lab.capture.keras.wrapped_tape import wrapped
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Kind, Mode
 
@@ -127,6 +128,10 @@ class KerasSession:
             apply=apply,
             losses=losses,
         )
+
+    def wrap_tape(self, tape: Any) -> Any:
+        """A gradient tape whose loop is recorded, see `tdbg_lab.capture.keras.wrapped_tape`."""
+        return wrapped(self, tape)
 
     def detach(self) -> None:
         """Give the functions back as they were. Idempotent."""

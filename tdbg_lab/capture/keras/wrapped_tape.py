@@ -13,13 +13,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.capture.keras.session import KerasSession
 from tdbg_lab.capture.keras.tape import TapeLoop
 from tdbg_lab.capture.registry import open_handles
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.errors import CaptureError
+
+if TYPE_CHECKING:
+    from tdbg_lab.capture.keras.session import KerasSession
 
 __all__ = ["WrappedTape", "wrap_tape", "wrapped"]
 
@@ -35,22 +37,22 @@ def wrap_tape(tape: Any) -> Any:
     if is_off():
         return tape
     for handle in reversed(open_handles()):
-        if isinstance(handle.session, KerasSession):
-            return wrapped(handle.session, tape)
+        if hasattr(handle.session, "wrap_tape"):
+            return handle.wrap_tape(tape)
     raise CaptureError(
         "No Keras model is attached to record the tape for; call tdbg_lab.attach(model, optimizer=...) first."
     )
 
 
-def wrapped(session: Any, tape: Any) -> Any:
+def wrapped(session: KerasSession, tape: Any) -> Any:
     """The tape, recorded by a session.
 
     Raises
     ------
     CaptureError
-        It is not the session of a model of Keras on TensorFlow.
+        Keras does not use TensorFlow, or `tape` is no tape.
     """
-    if not isinstance(session, KerasSession) or session.backend.name != "tensorflow":
+    if session.backend.name != "tensorflow":
         raise CaptureError("wrap_tape needs a handle of a Keras model on the TensorFlow backend.")
     if isinstance(tape, WrappedTape):
         return tape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-import tdbg_lab
 from tdbg_lab.server.gpu import gpu_seen
 from tdbg_lab.server.routes.base import Route, TdbgHandler
+from tdbg_lab.version import installed_version
 
 __all__ = ["handlers"]
 
@@ -21,7 +21,7 @@ class StatusHandler(TdbgHandler):
         """Answer the status."""
         gpu = await self.in_thread(gpu_seen)
         roots = [root.name for root in self.services.catalog.roots]
-        await self.answer({"version": tdbg_lab.__version__, "roots": roots, "gpu": gpu})
+        await self.answer({"version": installed_version(), "roots": roots, "gpu": gpu})
 
 
 handlers: list[Route] = [(r"/tdbg/status", StatusHandler)]

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tdbg_lab.capture.keras.backends.base import Backend, Seen
+    from tdbg_lab.capture.keras.backends.base import Backend
     from tdbg_lab.capture.keras.naming import LayerSite
+    from tdbg_lab.capture.keras.seen import Seen
     from tdbg_lab.records import StatsBlock
 
 __all__ = ["Pass", "Taken"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
-
-from tdbg_lab.capture.keras.entry import EntryRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,43 +11,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tdbg_lab.capture.keras.checks.modes import PassModes
-    from tdbg_lab.capture.keras.compared import Pair
-    from tdbg_lab.capture.keras.naming import LayerSite
+    from tdbg_lab.capture.keras.seen import Seen
     from tdbg_lab.capture.keras.watch import Sink
-    from tdbg_lab.records import Kind, LossKind, Mode, StatsBlock
+    from tdbg_lab.records import LossKind, Mode, StatsBlock
 
-__all__ = ["Backend", "Output", "Seen", "Watcher", "backend_named"]
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One tensor that went into a layer or came out of it."""
-
-    site: LayerSite
-    kind: Kind
-    """``activation`` or ``input``."""
-    index: int
-    """Over all calls of the layer in this pass, and all tensors of a call."""
-    value: Any
-
-
-@dataclass(slots=True)
-class Seen:
-    """What one pass showed, in order."""
-
-    outputs: list[Output] = field(default_factory=list)
-    gradients: list[tuple[int, Any]] = field(default_factory=list)
-    """``id`` of the variable and its gradient, unscaled and clipped."""
-    losses: list[Any] = field(default_factory=list)
-    pairs: list[Pair] = field(default_factory=list)
-    """What losses were computed of."""
-    entry: Any = None
-    """What the first layer with weights was called with."""
-    role: EntryRole = EntryRole.WEIGHS
-    """What that layer does with it."""
-    modes: PassModes | None = None
-    """What layers were told of training."""
+__all__ = ["Backend", "Watcher"]
 
 
 class Watcher(Protocol):
@@ -144,20 +109,3 @@ class Backend(Protocol):
 
     def ready(self, kept: Any) -> bool:
         """Whether `numbers` would not have to wait."""
-
-
-def backend_named(name: str) -> Backend | None:
-    """The backend of Keras with this name; None when it is not supported."""
-    if name == "tensorflow":
-        from tdbg_lab.capture.keras.backends.tensorflow import TensorFlowBackend
-
-        return TensorFlowBackend()
-    if name == "jax":
-        from tdbg_lab.capture.keras.backends.jax import JaxBackend
-
-        return JaxBackend()
-    if name == "torch":
-        from tdbg_lab.capture.keras.backends.torch import TorchBackend
-
-        return TorchBackend()
-    return None

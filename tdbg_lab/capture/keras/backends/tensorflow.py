@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import tensorflow as tf
 
-from tdbg_lab.capture.keras.backends.base import Output, Seen
 from tdbg_lab.capture.keras.checks.modes import PassModes
-from tdbg_lab.capture.keras.compared import Compared, Pair, compared
-from tdbg_lab.capture.keras.entry import Entry, EntryRole
+from tdbg_lab.capture.keras.compared import compared
+from tdbg_lab.capture.keras.entry import Entry
+from tdbg_lab.capture.keras.seen import Compared, EntryRole, Output, Pair, Seen
 from tdbg_lab.capture.keras.sinks import CallCounter, applied
 from tdbg_lab.capture.sampling import places
 from tdbg_lab.records import Kind, LossKind, Mode

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tdbg_lab.capture.keras.backends.base import Seen, Watcher
+    from tdbg_lab.capture.keras.backends.base import Watcher
+    from tdbg_lab.capture.keras.seen import Seen
     from tdbg_lab.records import LossKind, Mode, StatsBlock
 
 __all__ = ["TorchBackend"]
