@@ -29,7 +29,7 @@ FLOORS = {
     "stats": 3,
     "store": 3,
     "run": 4,
-    "capture": 4,
+    "capture": 5,
     "profiler": 4,
     "actions": 4,
     "rules": 5,

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +66,9 @@ def check_rules(rules: Any) -> None:
     if isinstance(rules, str | None) and rules in _ALWAYS_THERE:
         return
     try:
-        import_module("tdbg_lab.rules").resolve_rules(rules)
+        from tdbg_lab.rules import resolve_rules
+
+        resolve_rules(rules)
     except TdbgError:
         raise
     except Exception:  # noqa: BLE001 - a rule of the user's own: training goes on without it
@@ -75,11 +76,9 @@ def check_rules(rules: Any) -> None:
 
 
 def start_rules(run_path: Path, rules: Any, actions: Any = ()) -> None:
-    """Start the rule runner on the run.
+    """Start the rule runner on the run."""
+    from tdbg_lab.rules import launch
 
-    The rules stand above capture, so they are looked up by name.
-    """
-    launch = import_module("tdbg_lab.rules").launch
     _keep(lambda: launch(run_path, rules=rules, actions=actions), "rule runner", run_path)
 
 

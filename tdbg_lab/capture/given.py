@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
 from tdbg_lab.errors import ConfigError
@@ -27,7 +26,9 @@ def check_given(given: Mapping[str, Any]) -> None:
             value = given[name]
             raise ConfigError(f"{name} is {value!r:.80} ({type(value).__name__}); expected {expected}.")
     if given.get("actions"):
-        import_module("tdbg_lab.rules.launcher").check_actions(given["actions"])
+        from tdbg_lab.rules.launcher import check_actions
+
+        check_actions(given["actions"])
 
 
 def _a_place(store: Any) -> bool:
