@@ -5,33 +5,29 @@ Nothing here blocks the start of training, and nothing here is needed for it.
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tdbg_lab.capture.keeping import keep
 from tdbg_lab.errors import TdbgError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = ["check_rules", "environment", "start_digest", "start_rules", "start_sampler"]
 
-__all__ = ["START_AGAIN_S", "check_rules", "environment", "start_digest", "start_rules", "start_sampler"]
-
-_log = logging.getLogger("tdbg_lab")
-
-START_AGAIN_S = (2.0, 10.0, 60.0, 300.0)
-"""Pauses before a process that was killed is started anew: memory may be short for longer."""
 _ALWAYS_THERE = (None, "default", "none")
 
 
 def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> None:
     """Start the system sampler for this process; it ends by itself."""
     where = [str(run_path), "--pid", str(os.getpid()), "--rank", str(rank)]
-    _keep(lambda: _start("tdbg_lab.profiler", *where, "--interval", str(interval_s)), "sampler", run_path)
+    keep(
+        lambda: _start("tdbg_lab.profiler", *where, "--interval", str(interval_s)),
+        "sampler",
+        goes_on=lambda: _goes_on(run_path),
+    )
 
 
 def start_digest(folder: Path) -> None:
@@ -79,29 +75,11 @@ def start_rules(run_path: Path, rules: Any, actions: Any = ()) -> None:
     """Start the rule runner on the run."""
     from tdbg_lab.rules import launch
 
-    _keep(lambda: launch(run_path, rules=rules, actions=actions), "rule runner", run_path)
-
-
-def _keep(start: Callable[[], subprocess.Popen[bytes] | None], name: str, run_path: Path) -> None:
-    """Start a process, and again where it is killed while the run goes on; it takes up where it was."""
-    process = start()
-
-    def keep(process: subprocess.Popen[bytes] | None) -> None:
-        for wait_s in START_AGAIN_S:
-            if process is None or process.wait() >= 0 or not _goes_on(run_path):
-                return
-            _log.warning("tdbg-lab: the %s was killed; it is started again.", name)
-            time.sleep(wait_s)
-            try:
-                process = start()
-            except (TdbgError, OSError) as error:
-                _log.warning("tdbg-lab: the %s cannot be started again: %s", name, error)
-                return
-        if process is not None and process.wait() < 0 and _goes_on(run_path):
-            _log.warning("tdbg-lab: the %s was killed again and again; it is left at that.", name)
-
-    if process is not None:
-        threading.Thread(target=keep, args=[process], name=f"tdbg-lab {name}", daemon=True).start()
+    keep(
+        lambda: launch(run_path, rules=rules, actions=actions),
+        "rule runner",
+        goes_on=lambda: _goes_on(run_path),
+    )
 
 
 def _goes_on(run_path: Path) -> bool:

@@ -12,12 +12,12 @@ import logging
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tdbg_lab.capture.companions import START_AGAIN_S, environment
+from tdbg_lab.capture.companions import environment
+from tdbg_lab.capture.keeping import keep
 from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
 from tdbg_lab.store import RunFolder
 from tdbg_lab.store.info import RUN_FILE, read_info
@@ -30,7 +30,7 @@ from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.spool import Spooled, spool_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 __all__ = ["RemoteStore"]
@@ -154,8 +154,14 @@ class RemoteStore:
 
     def start_sender(self) -> None:
         """Start the process that sends the run; it ends by itself, and one that is killed is started anew."""
-        keep = (Spooled(self.path), self._sender(), self._sender, self.told)
-        threading.Thread(target=_keep, args=keep, name="tdbg-lab sender", daemon=True).start()
+        spooled = Spooled(self.path)
+        keep(
+            self._sender,
+            "process that sends the run",
+            goes_on=spooled.is_running,
+            wait=_Listener(spooled, self.told).wait,
+            else_=_kept(self.path),
+        )
 
     def _sender(self) -> subprocess.Popen[bytes]:
         flush = ["--flush", str(float(self.options[FLUSH]))] if FLUSH in self.options else []
@@ -227,51 +233,40 @@ def _is_run(path: Path) -> bool:
 
 
 def _say_kept(problem: object, path: Path) -> None:
-    _log.warning("tdbg-lab: %s The run is kept in %s and sent later.", problem, path)
+    _log.warning("tdbg-lab: %s%s", problem, _kept(path))
 
 
-def _keep(
-    spooled: Spooled,
-    process: subprocess.Popen[bytes],
-    start: Callable[[], subprocess.Popen[bytes]],
-    told: str | None,
-) -> None:
-    """Start the sender anew where it is killed while the run goes on, a few times. Runs in a thread."""
-    for wait_s in START_AGAIN_S:
-        told = _watch(spooled, process, told)
-        if process.returncode >= 0 or not spooled.is_running():
-            return
-        _log.warning("tdbg-lab: the process that sends the run was killed; it is started again.")
-        time.sleep(wait_s)
-        try:
-            process = start()
-        except OSError as error:
-            _say_kept(f"The process that sends the run cannot be started: {error.strerror}.", spooled.path)
-            return
-    _watch(spooled, process, told)
-    if process.returncode < 0 and spooled.is_running():
-        _say_kept("The process that sends the run was killed again and again.", spooled.path)
+def _kept(path: Path) -> str:
+    return f" The run is kept in {path} and sent later."
 
 
-def _watch(spooled: Spooled, process: subprocess.Popen[bytes], told: str | None) -> str | None:
-    """Tell once what keeps the run from being sent, and once that it goes on; gives what was said last.
+class _Listener:
+    """Tells once what keeps a run from being sent, and once that it goes on.
 
-    `told` is what was said of it already, before this process of the sender.
+    `told` is what was said of it already.
     """
-    began_ns = time.time_ns()
-    ended = False
-    while not ended:
-        try:
-            process.wait(WATCH_S)
-            ended = True
-        except subprocess.TimeoutExpired:
-            pass
-        state = spooled.state()
-        if state.time_ns < began_ns:  # it has said nothing so far
-            continue
-        if state.problem is not None and told is None:
-            _say_kept(state.problem, spooled.path)
-        elif state.problem is None and told is not None:
+
+    def __init__(self, spooled: Spooled, told: str | None) -> None:
+        self._spooled = spooled
+        self._told = told
+
+    def wait(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for the end of a sender, and listen to it meanwhile."""
+        began_ns = time.time_ns()
+        ended = False
+        while not ended:
+            try:
+                process.wait(WATCH_S)
+                ended = True
+            except subprocess.TimeoutExpired:
+                pass
+            state = self._spooled.state()
+            if state.time_ns >= began_ns:  # else it has said nothing so far
+                self._hear(state.problem)
+
+    def _hear(self, problem: str | None) -> None:
+        if problem is not None and self._told is None:
+            _say_kept(problem, self._spooled.path)
+        elif problem is None and self._told is not None:
             _log.warning("tdbg-lab: the run is being sent again.")
-        told = state.problem
-    return told
+        self._told = problem

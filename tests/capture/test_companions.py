@@ -9,7 +9,7 @@ import pytest
 import torch
 from capture_training import Net, train
 
-from tdbg_lab.capture import companions
+from tdbg_lab.capture import keeping
 from tdbg_lab.run import open_run
 
 
@@ -37,7 +37,7 @@ def eventually(condition):
 
 @pytest.mark.parametrize("module", ["tdbg_lab.profiler", "tdbg_lab.rules"])
 def test_process_that_is_killed_is_started_again_and_goes_on(attach, monkeypatch, caplog, module):
-    monkeypatch.setattr(companions, "START_AGAIN_S", (0.0,) * 4)
+    monkeypatch.setattr(keeping, "START_AGAIN_S", (0.0,) * 4)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     handle = attach(model, optimizer=optimizer, profiler=True, rules="loss_not_decreasing")

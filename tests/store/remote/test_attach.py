@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 import tdbg_lab
-from tdbg_lab.capture import remote
+from tdbg_lab.capture import keeping, remote
 from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.cli import run as tdbg
 from tdbg_lab.errors import ConfigError, ConflictError, MissingDependencyError
@@ -275,7 +275,7 @@ def test_ranks_of_two_machines_send_into_one_run(bucket, tmp_path, monkeypatch):
 
 def test_sender_that_is_killed_is_started_again(bucket, monkeypatch, caplog):
     """By the system, when memory is short: nothing more of a long training would have been sent."""
-    monkeypatch.setattr(remote, "START_AGAIN_S", (0.0,) * 4)
+    monkeypatch.setattr(keeping, "START_AGAIN_S", (0.0,) * 4)
     monkeypatch.setattr(remote, "WATCH_S", 0.1)
     url = bucket.url("first")
     with attach(url, {**bucket.options, "flush_s": 0.1}) as handle:

@@ -1,0 +1,76 @@
+"""A process beside a training that is started again where it is killed: memory may have been short."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from tdbg_lab.errors import TdbgError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["START_AGAIN_S", "keep"]
+
+_log = logging.getLogger("tdbg_lab")
+
+START_AGAIN_S = (2.0, 10.0, 60.0, 300.0)
+"""Pauses before the process is started anew: memory may be short for longer."""
+
+
+def keep(
+    start: Callable[[], subprocess.Popen[bytes] | None],
+    name: str,
+    *,
+    goes_on: Callable[[], bool],
+    wait: Callable[[subprocess.Popen[bytes]], object] = subprocess.Popen.wait,
+    else_: str = "",
+) -> None:
+    """Start a process, and a few times again where it is killed while the run goes on.
+
+    Parameters
+    ----------
+    start
+        Starts it, and raises where it cannot; None where there is nothing to start.
+    name
+        What it is, for the log.
+    goes_on
+        Whether the run does: else it is left as it ended.
+    wait
+        Waits for its end, in a thread of its own.
+    else_
+        A sentence that says what becomes of the run without it.
+    """
+    process = start()
+
+    def follow(process: subprocess.Popen[bytes] | None) -> None:
+        for pause_s in (*START_AGAIN_S, None):
+            if process is None or not _was_killed(process, wait) or not goes_on():
+                return
+            if pause_s is None:
+                _log.warning(
+                    "tdbg-lab: the %s was killed again and again; it is left at that.%s", name, else_
+                )
+                return
+            _log.warning("tdbg-lab: the %s was killed; it is started again.", name)
+            time.sleep(pause_s)
+            try:
+                process = start()
+            except (TdbgError, OSError) as error:
+                _log.warning("tdbg-lab: the %s cannot be started again: %s.%s", name, _why(error), else_)
+                return
+
+    if process is not None:
+        threading.Thread(target=follow, args=[process], name=f"tdbg-lab {name}", daemon=True).start()
+
+
+def _was_killed(process: subprocess.Popen[bytes], wait: Callable[[subprocess.Popen[bytes]], object]) -> bool:
+    wait(process)
+    return process.returncode < 0
+
+
+def _why(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
