@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from jupyter_server.auth.identity import User
 
 from tdbg_lab import attach
 from tdbg_lab.records import Finding, Kind, Mode, Severity, StatsRows, TensorKey
@@ -254,6 +255,21 @@ async def test_stop_writes_a_request_the_training_can_read(tdbg_fetch, run_id, r
     assert code == 200
     request = json.loads((path / "control" / f"{answer['request']}.json").read_text())
     assert (request["kind"], request["reason"], request["state"]) == ("stop", "enough", "pending")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [(None, "who runs the server"), ("0" * 32, "who runs the server"), ("ada", "ada")]
+)
+async def test_request_says_who_asked(jp_serverapp, tdbg_fetch, run_id, root, monkeypatch, name, told):
+    """The token of a server names nobody: Jupyter makes up a random number for a name."""
+    monkeypatch.setattr("getpass.getuser", lambda: "who runs the server")
+    if name is not None:
+        provider = jp_serverapp.identity_provider
+        monkeypatch.setattr(provider, "generate_anonymous_user", lambda _handler: User(name))
+    path = fake_run(root / "live", steps=3, status="running", name="live", close=False)
+    code, answer = await tdbg_fetch("runs", await run_id("live"), "stop", method="POST", body={})
+    assert code == 200
+    assert json.loads((path / "control" / f"{answer['request']}.json").read_text())["by"] == told
 
 
 async def test_stop_refuses_a_finished_run(tdbg_fetch, run_id):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from http.client import responses
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -11,6 +12,7 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.handler import ExtensionHandlerMixin
 from tornado.web import HTTPError
 
+from tdbg_lab.cli.stop import user
 from tdbg_lab.errors import TdbgError
 from tdbg_lab.server.jsonable import encode
 from tdbg_lab.server.requests import BodyTooLargeError
@@ -36,6 +38,9 @@ RUN_ID = r"(?P<run_id>[0-9a-f]{16})"
 
 MAX_BODY_BYTES = 256 * 1024
 
+_MADE_UP = re.compile(r"[0-9a-f]{32}")
+"""The name that Jupyter makes up for who comes with the token of a server."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -56,6 +61,14 @@ class TdbgHandler(ExtensionHandlerMixin, APIHandler):
     def services(self) -> Services:
         """The services of the extension."""
         return cast("Services", self.settings["tdbg_services"])
+
+    @property
+    def asker(self) -> str:
+        """Who asks for something, as others are told; a token alone tells Jupyter nobody's name."""
+        asking = self.current_user
+        if asking is None:
+            return ""
+        return (user() or asking.display_name) if _MADE_UP.fullmatch(asking.username) else asking.username
 
     def body(self, limit: int = MAX_BODY_BYTES) -> bytes:
         """The request body.

@@ -30,7 +30,7 @@ class ProfileHandler(TdbgHandler):
     async def post(self, run_id: str) -> None:
         """Write a request to profile and answer its id."""
         window = parse_profile(self.body())
-        by = self.current_user.username if self.current_user else ""
+        by = self.asker
         request = await self.read(run_id, lambda run: run.request_profile(by=by, **window))
         await self.answer({"request": request})
 

@@ -69,7 +69,7 @@ class FixHandler(TdbgHandler):
     async def post(self, run_id: str) -> None:
         """Write the request and answer its id."""
         wanted = parse_fix(self.body()).finding
-        by = self.current_user.username if self.current_user else ""
+        by = self.asker
         request = await self.read(run_id, lambda run: _fix(run, wanted, by))
         await self.answer({"request": request})
 

@@ -33,7 +33,7 @@ class SettingsHandler(TdbgHandler):
     async def post(self, run_id: str) -> None:
         """Write a request to change a setting and answer its id."""
         asked = parse_setting(self.body())
-        by = self.current_user.username if self.current_user else ""
+        by = self.asker
         request = await self.read(
             run_id, lambda run: run.request_setting(asked.change, reason=asked.reason, by=by)
         )

@@ -18,7 +18,7 @@ class StopHandler(TdbgHandler):
     async def post(self, run_id: str) -> None:
         """Write a stop request and answer its id."""
         stop = parse_stop(self.body())
-        by = self.current_user.username if self.current_user else ""
+        by = self.asker
         request = await self.read(run_id, lambda run: run.request_stop(reason=stop.reason, by=by))
         await self.answer({"request": request})
 
