@@ -12,7 +12,7 @@ from tdbg_lab.errors import NotFoundError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.server.line import Line, read_line
 from tdbg_lab.server.roots import Entry, entry, require_inside
-from tdbg_lab.server.scan import scan
+from tdbg_lab.server.scan import Scan, scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -176,18 +176,32 @@ class Catalog:
         folders: list[Path] = []
         unread: list[str] = []
         truncated = False
-        for root in self.roots:
-            if root.remote is not None:
-                root.remote.want()
-            found = scan(root, depth=self._depth, max_runs=self._max_runs - len(entries))
-            entries.update((each.id, each) for each in (entry(root, path) for path in found.runs))
+        looks = [self._scan_root(root) for root in self.roots]
+        shares = _shares([len(found.runs) for found in looks], self._max_runs)
+        for root, found, share in zip(self.roots, looks, shares, strict=True):
+            entries.update((each.id, each) for each in (entry(root, path) for path in found.runs[:share]))
             folders.extend(found.folders)
             if not (found.runs or found.folders) and root.remote is None:
                 unread.append(root.name)
-            truncated = truncated or found.truncated
+            truncated = truncated or found.truncated or share < len(found.runs)
         lines = _read_lines(list(entries.values()), known)
         readable = {run_id: each for run_id, each in entries.items() if run_id in lines}
         return Snapshot(readable, lines, tuple(folders), truncated=truncated, unread=tuple(unread))
+
+    def _scan_root(self, root: Root) -> Scan:
+        if root.remote is not None:
+            root.remote.want()
+        return scan(root, depth=self._depth, max_runs=self._max_runs)
+
+
+def _shares(counts: Sequence[int], limit: int) -> list[int]:
+    """How many runs of each root are listed: those of a full root leave room for those of others."""
+    shares, left = [0] * len(counts), limit
+    ascending = sorted(range(len(counts)), key=lambda index: counts[index])
+    for done, index in enumerate(ascending):
+        shares[index] = min(counts[index], left // (len(counts) - done))
+        left -= shares[index]
+    return shares
 
 
 def _differ(before: Mapping[str, Line], after: Mapping[str, Line]) -> bool:

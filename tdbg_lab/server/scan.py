@@ -35,7 +35,7 @@ class Scan:
     """What one look at a root found."""
 
     runs: tuple[str, ...]
-    """POSIX paths relative to the root, nearest to it first."""
+    """POSIX paths relative to the root, nearest to it first, the last by name before others."""
     folders: tuple[Path, ...]
     """Visited folders that are no runs, nearest to the root first: where new runs will appear."""
     truncated: bool
@@ -84,7 +84,9 @@ def _look(folder: Path) -> tuple[bool, list[str]] | None:
             return True, []
     except OSError:
         return None
-    return False, sorted(names)
+    return False, sorted(
+        names, reverse=True
+    )  # names hold a date or a number: the latest are within the bounds
 
 
 def _worth(name: str) -> bool:

@@ -142,3 +142,23 @@ def test_revision_grows_with_a_change_whoever_finds_it(scene, tmp_path):
         return revisions
 
     assert scene(act) == [0, 1, 1]
+
+
+def test_full_root_leaves_room_for_the_runs_of_others(tmp_path):
+    """A root beyond the bound was all there was, and those behind it were said not to be mounted."""
+    for root, count in (("archive", 5), ("mine", 1), ("empty", 0)):
+        (tmp_path / root).mkdir()
+        for number in range(count):
+            fake_run(tmp_path / root / f"run-{number}", steps=1)
+    paths = [str(tmp_path / root) for root in ("archive", "mine", "empty", "missing")]
+
+    async def look(max_runs):
+        with ThreadPoolExecutor(1) as pool:
+            roots = make_roots(paths, str(tmp_path))
+            return await Catalog(roots, pool=pool, depth=3, max_runs=max_runs).fresh()
+
+    found = asyncio.run(look(3))
+    assert sorted(each.root.name for each in found.entries.values()) == ["archive", "archive", "mine"]
+    assert (found.truncated, found.unread) == (True, ("missing",))
+    found = asyncio.run(look(6))
+    assert (len(found.entries), found.truncated) == (6, False)

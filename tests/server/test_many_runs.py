@@ -61,4 +61,5 @@ async def test_bounds_are_told(many, root):
     (place,) = make_roots([], str(root))
     found = scan(place, depth=5, max_runs=100)
     assert (len(found.runs), found.truncated) == (100, True)
+    assert "many/run-999" in found.runs, "names mostly grow with time"
     assert scan(place, depth=1, max_runs=10_000).runs == ()
