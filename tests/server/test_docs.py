@@ -70,6 +70,12 @@ async def test_answers_have_the_fields_of_the_wire(tdbg_fetch, run_id):
     assert set(detail) == set(RunDetail.__annotations__) | set(RunSummary.__annotations__)
 
 
+async def test_example_of_a_parameter_has_its_fields(tdbg_fetch):
+    _, answer = await tdbg_fetch("views")
+    (found,) = [value for example in EXAMPLES for value in _objects(example) if "label" in value]
+    assert set(found) == set(answer["views"][0]["params"][0])
+
+
 def _objects(value):
     if isinstance(value, dict):
         yield value
