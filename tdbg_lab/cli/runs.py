@@ -26,7 +26,7 @@ def command(root: str, limit: int) -> None:
 
     if not is_url(root) and not Path(root).is_dir():
         raise NotFoundError(f"The folder {root!r} does not exist.")
-    found = list_runs(root, limit=limit)
+    found = list_runs(root, limit=limit + 1)
     if not found:
         click.echo(f"No runs below {root}. A training script makes one with tdbg_lab.attach(model, ...).")
         return
@@ -40,7 +40,9 @@ def command(root: str, limit: int) -> None:
             ", ".join(each.info.tags) or "-",
             shlex.quote(each.url or str(each.path)),
         ]
-        for each in found
+        for each in found[:limit]
     ]
     # The path stands last and whole, as another command takes it.
     click.echo(table(["NAME", "STATUS", "LAST STEP", "CREATED", "FRAMEWORK", "TAGS", "PATH"], rows))
+    if len(found) > limit:
+        click.echo(f"There are more: these are the newest {limit}; --limit N shows N.", err=True)

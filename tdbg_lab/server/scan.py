@@ -84,9 +84,8 @@ def _look(folder: Path) -> tuple[bool, list[str]] | None:
             return True, []
     except OSError:
         return None
-    return False, sorted(
-        names, reverse=True
-    )  # names hold a date or a number: the latest are within the bounds
+    # Names hold a date or a number: where a bound is hit, the latest are within it.
+    return False, sorted(names, reverse=True)
 
 
 def _worth(name: str) -> bool:

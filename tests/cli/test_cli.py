@@ -53,6 +53,17 @@ def test_runs_are_listed(folder, capsys):
     assert "runs/first" in lines[2]
 
 
+def test_list_that_is_cut_says_so(folder, capsys):
+    for number in range(2):
+        fake_run(folder / "runs" / f"more-{number}", steps=1)
+    assert run(["runs", "--limit", "2"]) == 0
+    cut = capsys.readouterr()
+    assert len(cut.out.splitlines()) == 1 + 2
+    assert "--limit" in cut.err
+    assert run(["runs", "--limit", "3"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("root", ["elsewhere", "../{}/elsewhere", "{}"])
 def test_path_of_a_run_is_what_other_commands_take(folder, capsys, root):
     deep = folder / "elsewhere" / "a folder" / ("long-" * 20)
