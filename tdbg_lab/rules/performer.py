@@ -13,7 +13,7 @@ from tdbg_lab.rules.episode import SEVERITIES, News
 from tdbg_lab.rules.retrying import Retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from tdbg_lab.actions import Action, ActionContext
     from tdbg_lab.rules.episode import Change
@@ -23,6 +23,8 @@ __all__ = ["ACTIONS", "Performer"]
 
 ACTIONS = "actions"
 """The name in place of a rule's under which actions that failed are told."""
+_TRIES = "tries"
+"""Evidence of what is tried again: how often it was."""
 _MAX_NOTES = 5
 _MAX_REMEMBERED = 1000
 _LAST_WAIT_S = 30.0
@@ -75,8 +77,11 @@ class Performer:
         self._found: dict[str, Finding] = {}
         """Findings of the run by id, in the order in which they were made or became worse."""
 
-    def forget_nothing(self, judged: Sequence[Judged]) -> None:
-        """Take over from an earlier process: what was found then was acted upon then."""
+    def forget_nothing(self, judged: Sequence[Judged], told: Iterable[Finding] = ()) -> None:
+        """Take over from an earlier process: what was found then was acted upon then.
+
+        What had failed and was to be tried again, as it `told`, is.
+        """
         known = sorted(
             (finding for one in judged for finding in one.episodes.findings), key=lambda one: one.time_ns
         )
@@ -86,6 +91,21 @@ class Performer:
             for key, action in self._of(finding.rule, actions):
                 if action.once and self._is_met(action):
                     self._last_s[key] = self._clock()
+        waiting = {one.id: one for one in told if one.rule == ACTIONS and _TRIES in one.evidence}
+        for one in judged if waiting else ():
+            for key, action in self._of(one.rule.name, one.rule.actions):
+                before = waiting.get(_identity(type(action).__name__, one.rule.name, key))
+                if before is not None and before.cause in self._found:
+                    self._take_over(one, key, action, before)
+
+    def _take_over(self, one: Judged, key: _Key, action: Action, told: Finding) -> None:
+        """Try an action again that failed in an earlier process."""
+        self._judged[one.rule.name] = one
+        self._workers[key] = Worker(action, self._context)
+        why = told.message.partition(": ")[2]
+        tries = int(told.evidence[_TRIES])
+        failure = Failure(type(action).__name__, self._found[told.cause], why)
+        self._retries[key] = Retry(failure, tries, due_s=self._clock())
 
     def perform(self, one: Judged, change: Change) -> None:
         """Do what is to be done about a finding that is new or has become worse."""
@@ -146,9 +166,11 @@ class Performer:
         text = retry.failed(failure, worker, self._clock(), last=self._ends)
         if retry.due_s is None:
             del self._retries[key]
-        return self._tell(key, failure, text)
+        return self._tell(key, failure, text, {} if retry.due_s is None else {_TRIES: retry.tries})
 
-    def _tell(self, key: _Key, failure: Failure, text: str) -> Finding:
+    def _tell(
+        self, key: _Key, failure: Failure, text: str, evidence: Mapping[str, int] | None = None
+    ) -> Finding:
         """How an action fared, as a finding and among the notes of the rule, in place of what was told."""
         rule = failure.finding.rule
         one = self._judged.get(rule)
@@ -156,8 +178,8 @@ class Performer:
             notes = [note for note in one.notes if note != self._noted.get(key)]
             self._noted[key] = note = f"{failure.action} {text}"
             one.notes[:] = notes if note in notes or len(notes) >= _MAX_NOTES else [*notes, note]
-        identity = "/".join((ACTIONS, failure.action, rule, *map(str, key)))
-        return _finding(failure, identity, f"The action {failure.action} for {rule} {text}")
+        message = f"The action {failure.action} for {rule} {text}"
+        return _finding(failure, _identity(failure.action, rule, key), message, evidence or {})
 
     def _of(self, rule: str, actions: Sequence[Action]) -> list[tuple[_Key, Action]]:
         """The actions for findings of a rule: its own, and those for all rules."""
@@ -185,7 +207,12 @@ class Performer:
         self._workers[key].ask(finding)
 
 
-def _finding(failure: Failure, identity: str, message: str) -> Finding:
+def _identity(action: str, rule: str, key: _Key) -> str:
+    """Id of the finding that tells how an action fared."""
+    return hashlib.sha256("/".join((ACTIONS, action, rule, *map(str, key))).encode()).hexdigest()[:16]
+
+
+def _finding(failure: Failure, identity: str, message: str, evidence: Mapping[str, int]) -> Finding:
     """How an action fared, as a finding beside those of the rules."""
     return Finding(
         rule=ACTIONS,
@@ -193,8 +220,9 @@ def _finding(failure: Failure, identity: str, message: str) -> Finding:
         step_first=failure.finding.step_last,
         step_last=failure.finding.step_last,
         message=message,
+        evidence=evidence,
         advice=("The training and the rules are not affected; see to the action's own settings.",),
         cause=failure.finding.id,
         time_ns=time.time_ns(),
-        id=hashlib.sha256(identity.encode()).hexdigest()[:16],
+        id=identity,
     )

@@ -97,7 +97,7 @@ class Runner:
         self._feed = Feed.of(run_path, self._engine.needs)
         self._idle_ns = 0
         self._performer = Performer(ActionContext(run_path, name), actions=actions, stop_on=stop_on)
-        self._performer.forget_nothing(self._engine.judged)
+        self._performer.forget_nothing(self._engine.judged, known)
         self._writer: FindingsWriter | None = None
         self._told: dict[str, _Told] = {}
         self._status_ns = 0

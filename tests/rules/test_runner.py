@@ -262,6 +262,36 @@ def test_action_that_fails_is_noted_and_hurts_nobody(made: Made) -> None:
     assert [one.kind for one in pending(made.path)] == ["stop"]
 
 
+def test_action_that_was_to_be_tried_again_is_by_another_runner(made: Made) -> None:
+    """As where the runner was killed while the mail server was down."""
+    calls: list[int] = []
+
+    def refuse_twice(finding: Finding, context: Any) -> None:
+        calls.append(finding.step_first)
+        if len(calls) <= 2:
+            raise RuntimeError("no network")
+
+    rules = [Above(actions=RunCallable(function=refuse_twice))]
+    for tries, words in (
+        (1, "is tried again: no"),
+        (2, "is tried again: no"),
+        (3, "performed at try 3; before"),
+    ):
+        for step in (2 * tries, 2 * tries + 1):  # a step is over when the next one comes
+            made.step(step, {"loss/x": 5.0})
+        runner = Runner(made.path, rules)
+        for _ in range(2):
+            runner.work()
+            runner._performer.wait()
+        runner.work()
+        assert len(calls) == tries
+        (told,) = (one for one in latest(made.path).values() if one.rule == "actions")
+        assert words in told.message
+    assert told.message.endswith("it failed: no network")
+    Runner(made.path, rules).work(last=True)
+    assert len(calls) == 3
+
+
 def test_stop_on_critical_asks_once_with_the_reason(made: Made) -> None:
     made.step(0, {"loss/x": 5.0})
     runner = Runner(made.path, [Above()], stop_on=Severity.CRITICAL)
