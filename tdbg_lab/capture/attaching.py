@@ -247,6 +247,7 @@ def _aliases(given: tuple[dict[str, Any], ...]) -> dict[str, str]:
 
 def _hang(handle: Handle, engine: Engine, given: tuple[dict[str, Any], ...]) -> None:
     if not any(given):
+        engine.between = "step"  # what its loop does is not seen: it need not wait for data
         return
     from tdbg_lab.capture.pytorch.session import TorchSession
 

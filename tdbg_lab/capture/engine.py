@@ -329,7 +329,8 @@ class Engine:
         if self.phases is not None:
             if self._pause is not None and self._pause[0] == "other":  # a backward of which nobody was told
                 self.phases.split("backward", self._pause[1], self.step)
-            self.phases.switch("capture" if self.mask & self.costly else "optimizer", self.step)
+            ours = self.mask & self.costly or self.between != "data"  # else what calls us is an optimizer
+            self.phases.switch("capture" if ours else "optimizer", self.step)
         self._pause = None
 
     def step_begins(self) -> None:

@@ -209,3 +209,19 @@ def test_a_layer_is_listened_to_where_nothing_is_compiled(attach, net, sgd, comp
     assert len(net.body[0]._forward_pre_hooks) == (0 if compiled else 1)
     handle.detach()
     assert not any(layer._forward_pre_hooks or layer._forward_hooks for layer in net.modules())
+
+
+def test_a_loop_that_nothing_is_seen_of_waits_for_no_data(attach, moment):
+    """All of it counted as waiting: rules found a loop of JAX or NumPy starved, however well it was fed."""
+    handle = attach(None, profiler=True, save_every=2)
+    for _ in range(4):
+        with handle.phase("data"):
+            moment("load")
+        moment("compute")
+        handle.advance()
+    handle.detach()
+    run = handle.run
+    phases = moment.phases(run)
+    assert phases["load"] == ["data"] * 4
+    assert phases["compute"][1:] == ["step"] * 3
+    assert set(run.spans().phase) == {"data", "step", "capture"}
