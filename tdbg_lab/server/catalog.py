@@ -58,6 +58,8 @@ class Catalog:
         self._began_s = float("-inf")
         self._scanned_s = float("-inf")
         self._scanning = asyncio.Lock()
+        self._devices: dict[str, int] = {}
+        """By name of a root: the file system on which its runs were."""
         self.revision = 0
         """Grows whenever the list changes, whoever asked for the look that found it."""
         self.scan_took_s = 0.0
@@ -181,17 +183,35 @@ class Catalog:
         for root, found, share in zip(self.roots, looks, shares, strict=True):
             entries.update((each.id, each) for each in (entry(root, path) for path in found.runs[:share]))
             folders.extend(found.folders)
-            if not (found.runs or found.folders) and root.remote is None:
+            if root.remote is None and self._is_unread(root, found):
                 unread.append(root.name)
             truncated = truncated or found.truncated or share < len(found.runs)
         lines = _read_lines(list(entries.values()), known)
         readable = {run_id: each for run_id, each in entries.items() if run_id in lines}
         return Snapshot(readable, lines, tuple(folders), truncated=truncated, unread=tuple(unread))
 
+    def _is_unread(self, root: Root, found: Scan) -> bool:
+        """Whether a folder is not there; so is one that had runs and is empty on another file system.
+
+        It is the place where theirs is mounted.
+        """
+        device = _device(root.path)
+        if found.runs:
+            self._devices[root.name] = device
+        return not found.runs and (not found.folders or self._devices.get(root.name, device) != device)
+
     def _scan_root(self, root: Root) -> Scan:
         if root.remote is not None:
             root.remote.want()
         return scan(root, depth=self._depth, max_runs=self._max_runs)
+
+
+def _device(path: Path) -> int:
+    """The file system that a folder is on; -1 when it is not there."""
+    try:
+        return path.stat().st_dev
+    except OSError:
+        return -1
 
 
 def _shares(counts: Sequence[int], limit: int) -> list[int]:

@@ -162,3 +162,22 @@ def test_full_root_leaves_room_for_the_runs_of_others(tmp_path):
     assert (found.truncated, found.unread) == (True, ("missing",))
     found = asyncio.run(look(6))
     assert (len(found.entries), found.truncated) == (6, False)
+
+
+def test_place_where_runs_were_mounted_is_not_read_and_one_that_was_emptied_is(scene, tmp_path, monkeypatch):
+    path = fake_run(tmp_path / "run", steps=1)
+    aside = tmp_path.with_name("aside")
+    device = [1]
+    monkeypatch.setattr(module, "_device", lambda _path: device[0])
+
+    async def act(catalog):
+        told = []
+        for move, there in (((path, aside), 2), ((aside, path), 1), ((path, aside), 1)):
+            await catalog.scan()
+            move[0].rename(move[1])
+            device[0] = there
+            await catalog.scan()
+            told.append((len(catalog.snapshot.entries), len(catalog.snapshot.unread)))
+        return told
+
+    assert scene(act) == [(0, 1), (1, 0), (0, 0)]
