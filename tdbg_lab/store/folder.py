@@ -122,7 +122,12 @@ def create_run(
         value["name"] = path.name
     value.update({key: existing[key] for key in ("id", "name", "created_ns") if key in existing})
     value.update(_process_facts(world_size))
-    write_json(path / RUN_FILE, value)
+    try:
+        write_json(path / RUN_FILE, value)
+    except StoreError:
+        if not existing:
+            _give_back(path)
+        raise
     return RunFolder(path)
 
 
@@ -160,6 +165,13 @@ def _claim(path: Path, if_exists: str) -> tuple[Path, dict[str, Any]]:
             return attempt, {}
         number += 1
         attempt = path.with_name(f"{path.name}-{number}")
+
+
+def _give_back(path: Path) -> None:
+    """Leave no folder behind that holds nothing: the next run would have to take another name."""
+    with contextlib.suppress(OSError):
+        (path / CONTROL).rmdir()
+        path.rmdir()
 
 
 def _require_left(path: Path) -> None:

@@ -84,6 +84,17 @@ def test_create_run_uses_an_empty_folder(tmp_path):
     assert create_run(tmp_path / "run").path == tmp_path / "run"
 
 
+def test_create_run_on_a_full_disk_leaves_its_name_to_the_next_one(tmp_path, monkeypatch):
+    def full(*_args, **_options):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="No space left"):
+            create_run(tmp_path / "run")
+    assert create_run(tmp_path / "run").path == tmp_path / "run"
+
+
 def test_create_run_raises_when_asked_to(tmp_path):
     create_run(tmp_path / "run")
     with pytest.raises(ConflictError, match="run exists"):
