@@ -3,11 +3,15 @@
  */
 import { Dialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { CommandRegistry } from '@lumino/commands';
 import { UUID } from '@lumino/coreutils';
 import { Widget } from '@lumino/widgets';
 
 import { describeError } from '../api/client';
 import { patiently } from './patience';
+
+/** What saves where Enter begins a line. */
+const SAVE_KEYS = 'Accel Enter';
 
 /** What to ask. */
 export interface IQuestion {
@@ -35,7 +39,14 @@ export async function askText(
   while (!question.isTyped || error) {
     const answer = await new TextDialog({
       title: question.title,
-      body: new TextBody({ ...question, text, error }),
+      body: new TextBody({
+        ...question,
+        text,
+        error,
+        hint: question.isLong
+          ? trans.__('%1 saves', CommandRegistry.formatKeystroke(SAVE_KEYS))
+          : ''
+      }),
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
         Dialog.okButton({ label: question.okLabel })
@@ -88,12 +99,13 @@ class TextDialog extends Dialog<string> {
   }
 }
 
-/** The field, what it is, and why the last answer could not be saved. */
+/** The field, what it is, how it is saved, and why the last answer could not be saved. */
 class TextBody extends Widget implements Dialog.IBodyWidget<string> {
   constructor(options: {
     readonly label: string;
     readonly text: string;
     readonly error: string;
+    readonly hint: string;
     readonly isLong?: boolean;
   }) {
     super();
@@ -107,6 +119,14 @@ class TextBody extends Widget implements Dialog.IBodyWidget<string> {
     this._field.dir = 'auto';
     this._field.value = options.text;
     this.node.append(label, this._field);
+    if (options.hint) {
+      const hint = document.createElement('p');
+      hint.id = `${this._field.id}-hint`;
+      hint.className = 'jp-TdbgAsk-hint';
+      hint.textContent = options.hint;
+      this._field.setAttribute('aria-describedby', hint.id);
+      this.node.append(hint);
+    }
     if (options.error) {
       const error = document.createElement('p');
       error.className = 'jp-TdbgAsk-error';

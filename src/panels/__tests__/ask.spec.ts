@@ -44,6 +44,8 @@ describe('askText', () => {
     );
     await vi.waitFor(() => expect(document.activeElement).toBe(field()));
     expect(field().labels?.[0].textContent).toBe('What to remember');
+    const hint = field().getAttribute('aria-describedby')!;
+    expect(document.getElementById(hint)?.textContent).toBe('Ctrl+Enter saves');
     expect(enter()).toBe(true);
     expect(dialog()).not.toBeNull();
     field().value = 'one\ntwo';
