@@ -14,7 +14,19 @@ import { MachinePanel } from './machine';
 import { RunPanel } from './run';
 import { RunsPanel } from './runs';
 
-/** Composition only. */
+/** Below this height of the window the machine is folded at first: runs and layers need the room, px. */
+const LOW = 800;
+
+/** Shares of the height that the sections begin with. */
+const SHARES = [0.3, 0.22, 0.3, 0.18];
+
+/** The same with the machine folded. */
+const LOW_SHARES = [0.44, 0.24, 0.32, 0];
+
+/** An open section with less than this share shows nothing. */
+const LEAST_SHARE = 0.05;
+
+/** Composition, and the height of each section. */
 export class TdbgSidebar extends SidePanel {
   constructor(options: TdbgSidebar.IOptions) {
     super({ translator: undefined });
@@ -31,9 +43,41 @@ export class TdbgSidebar extends SidePanel {
     this.addWidget(new LayersPanel(options));
     this.addWidget(new MachinePanel(options));
     if (this.content instanceof AccordionPanel) {
-      this.content.setRelativeSizes([26, 22, 34, 18]);
+      this._layOut(this.content);
     }
   }
+
+  override dispose(): void {
+    this._observer?.disconnect();
+    super.dispose();
+  }
+
+  /** As it is at first; what the layout of the application remembers is set afterwards. */
+  private _layOut(content: AccordionPanel): void {
+    if (window.innerHeight < LOW) {
+      content.collapse(content.widgets.length - 1);
+      content.setRelativeSizes(LOW_SHARES);
+    } else {
+      content.setRelativeSizes(SHARES);
+    }
+    content.expansionToggled.connect(this._onToggled, this);
+    // The header takes its height when it is drawn and when its words change, and nobody tells the content.
+    if (typeof ResizeObserver !== 'undefined') {
+      this._observer = new ResizeObserver(() => content.update());
+      this._observer.observe(content.node);
+    }
+  }
+
+  /** A section that was folded when the page was loaded has no height to come back to. */
+  private _onToggled(content: AccordionPanel, index: number): void {
+    const sizes = content.relativeSizes();
+    if (!content.widgets[index].isHidden && sizes[index] < LEAST_SHARE) {
+      sizes[index] = SHARES[index];
+      content.setRelativeSizes(sizes);
+    }
+  }
+
+  private _observer: ResizeObserver | null = null;
 }
 
 /** Statics of the side bar. */
