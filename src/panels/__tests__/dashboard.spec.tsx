@@ -40,7 +40,10 @@ describe('Dashboard', () => {
     stream: new FakeStream()
   });
   const tiles: Widget[] = [];
-  const create = (of = service): Dashboard =>
+  const create = (
+    of = service,
+    waitFor: (view: string) => Promise<void> = () => Promise.resolve()
+  ): Dashboard =>
     new Dashboard({
       id: 'd',
       run: of.open('a'),
@@ -48,7 +51,8 @@ describe('Dashboard', () => {
       commands: new CommandRegistry(),
       trans: nullTranslator.load('tdbg_lab'),
       panels: new PanelRegistry({
-        createView: async () => {
+        createView: async (_, view) => {
+          await waitFor(view);
           const tile = new Widget();
           tiles.push(tile);
           return tile;
@@ -102,5 +106,53 @@ describe('Dashboard', () => {
     expect(tiles.length).toBeGreaterThan(1);
     dashboard.dispose();
     expect(tiles.every(tile => tile.isDisposed)).toBe(true);
+  });
+
+  it('leaves nothing behind when it is closed while it is laid out again', async () => {
+    tiles.length = 0;
+    let finish = (): void => undefined;
+    const slow = new Promise<void>(resolve => (finish = resolve));
+    const dashboard = create(service, view =>
+      view === 'slow' ? slow : Promise.resolve()
+    );
+    const filled = dashboard.fill({
+      main: {
+        type: 'tab-area',
+        currentIndex: 0,
+        tiles: ['quick', 'slow'].map(view => ({ view, params: {} }))
+      }
+    });
+    await vi.waitFor(() => expect(tiles).toHaveLength(1));
+    dashboard.dispose();
+    expect(tiles[0].isDisposed).toBe(true);
+    finish();
+    await filled;
+    // Nor is it laid out anew.
+    expect(tiles).toHaveLength(2);
+    expect(tiles[1].isDisposed).toBe(true);
+  });
+
+  it('leaves nothing behind of an arrangement that cannot be read', async () => {
+    tiles.length = 0;
+    vi.spyOn(console, 'error').mockImplementationOnce(() => undefined);
+    const dashboard = create();
+    await dashboard.fill({
+      main: {
+        type: 'split-area',
+        orientation: 'vertical',
+        children: [
+          {
+            type: 'tab-area',
+            currentIndex: 0,
+            tiles: [{ view: 'scalars', params: {} }]
+          }
+        ]
+      }
+    });
+    expect(tiles[0].isDisposed).toBe(true);
+    const shown = [...dashboard.content.widgets()];
+    expect(shown).toEqual(tiles.slice(1));
+    expect(shown.length).toBeGreaterThan(1);
+    dashboard.dispose();
   });
 });

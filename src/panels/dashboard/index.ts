@@ -66,6 +66,7 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
         await views.ask();
       }
       if (!saved || !(await this._restore(saved))) {
+        this._giveUpMade();
         await this._layDefault();
       }
     } finally {
@@ -75,13 +76,12 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
 
   /** Add a picture beside the others. */
   async addTile(tile: IPanelState): Promise<void> {
-    const widget = await this._panels.create(this.run, tile);
-    if (this.isDisposed) {
-      widget.dispose();
-      return;
+    const widget = await this._make(tile);
+    if (!this.isDisposed) {
+      this._made.delete(widget);
+      this.content.addWidget(widget, { mode: 'split-bottom' });
+      this.content.selectWidget(widget);
     }
-    this.content.addWidget(widget, { mode: 'split-bottom' });
-    this.content.selectWidget(widget);
   }
 
   /** How it is arranged, as JSON. */
@@ -100,7 +100,23 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
     this._hold.dispose();
     // A dock panel that is disposed leaves its widgets alone.
     [...this.content.widgets()].forEach(tile => tile.dispose());
+    this._giveUpMade();
     super.dispose();
+  }
+
+  /** Make a picture, which goes with the dashboard also before it has its place. */
+  private async _make(tile: IPanelState): Promise<Widget> {
+    const widget = await this._panels.create(this.run, tile);
+    this._made.add(widget);
+    if (this.isDisposed) {
+      this._giveUpMade();
+    }
+    return widget;
+  }
+
+  private _giveUpMade(): void {
+    this._made.forEach(widget => widget.dispose());
+    this._made.clear();
   }
 
   /** Say that pictures are on their way, until the answer is removed. */
@@ -133,12 +149,9 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
 
   private async _lay(rows: TileRows): Promise<void> {
     const made = await Promise.all(
-      rows.map(row =>
-        Promise.all(row.map(tile => this._panels.create(this.run, tile)))
-      )
+      rows.map(row => Promise.all(row.map(tile => this._make(tile))))
     );
     if (this.isDisposed) {
-      made.flat().forEach(widget => widget.dispose());
       return;
     }
     this._isFilling = true;
@@ -159,17 +172,22 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
         }))
       }
     });
+    this._made.clear();
     this._isFilling = false;
   }
 
   private async _restore(saved: JSONObject): Promise<boolean> {
     try {
       const main = await this._loadArea(saved['main'] as JSONObject | null);
-      if (!main || this.isDisposed) {
+      if (!main) {
         return false;
+      }
+      if (this.isDisposed) {
+        return true;
       }
       this._isFilling = true;
       this.content.restoreLayout({ main });
+      this._made.clear();
       return true;
     } catch (error) {
       console.error('The dashboard could not be restored', error);
@@ -210,7 +228,7 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
     if (area['type'] === 'tab-area') {
       const tiles = area['tiles'] as unknown as ReadonlyArray<IPanelState>;
       const made = await Promise.allSettled(
-        tiles.map(tile => this._panels.create(this.run, tile))
+        tiles.map(tile => this._make(tile))
       );
       const widgets = made
         .map(result => (result.status === 'fulfilled' ? result.value : null))
@@ -257,6 +275,8 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
   private _arranged = new Signal<this, void>(this);
   private _hold: IDisposable;
   private _isFilling = false;
+  /** Pictures that have no place yet. */
+  private _made = new Set<Widget>();
   private _panels: IPanelRegistry;
   private _service: ITdbgService;
   private _trans: TranslationBundle;
