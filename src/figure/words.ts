@@ -33,18 +33,26 @@ export function fitWords(text: string, width: number): string {
   ].join('<br>');
 }
 
-/** Lines of at most so many letters, but for longer words. */
+/** Lines of at most so many letters, but for longer words of which no part fits. */
 function lines(text: string, most: number): ReadonlyArray<string> {
   const found: string[] = [];
   for (const word of text.split(' ').filter(Boolean)) {
-    const last = found.pop();
-    if (last === undefined) {
-      found.push(word);
-    } else if (last.length + word.length + 1 <= most) {
-      found.push(`${last} ${word}`);
-    } else {
-      found.push(last, word);
-    }
+    parts(word, most).forEach((part, i) => {
+      const last = found.pop();
+      const gap = i === 0 ? ' ' : '';
+      if (last === undefined) {
+        found.push(part);
+      } else if (last.length + gap.length + part.length <= most) {
+        found.push(`${last}${gap}${part}`);
+      } else {
+        found.push(last, part);
+      }
+    });
   }
   return found;
+}
+
+/** Where a word may be broken: a line of code behind its signs, and never an entity such as `&lt;`. */
+function parts(word: string, most: number): ReadonlyArray<string> {
+  return word.length <= most ? [word] : word.split(/(?<=[._/(=[,])/);
 }
