@@ -13,7 +13,7 @@ from tdbg_lab.views.machines import gpu_words, machine_names
 from tdbg_lab.views.palette import SEQUENTIAL, gamma
 from tdbg_lab.views.recent import RANGE, WINDOW, Range, recent_samples, zero_ns
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.style import colour_bar, describe, empty, new_figure
+from tdbg_lab.views.style import colour_bar, describe, empty, new_figure, time_axis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def cores_view(
     }
     figure = new_figure([trace])
     figure.update_layout(
-        xaxis={"title": {"text": "Time since start (s)"}, "tickformat": "~g"},
+        xaxis=time_axis(),
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "fixedrange": True},
         margin={"t": 24},
     )

@@ -37,6 +37,7 @@ __all__ = [
     "small",
     "step_axis",
     "tensor_of",
+    "time_axis",
     "value_axis",
 ]
 
@@ -221,6 +222,11 @@ def step_axis(steps: NDArray[np.int64] | Sequence[int], **more: Any) -> dict[str
         if first == last:
             axis.setdefault("range", [first - 0.5, last + 0.5])
     return axis
+
+
+def time_axis(**more: Any) -> dict[str, Any]:
+    """An x axis of seconds: zoomed to a millisecond of a long run its labels have the digits to differ."""
+    return {"title": {"text": "Time since start (s)"}, "exponentformat": "none", **more}
 
 
 def value_axis(axis: ValueAxis, edges: NDArray[np.float64], title: str = "Value") -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tdbg_lab.views.param import Param
 from tdbg_lab.views.phase_tracks import phase_tracks
 from tdbg_lab.views.recent import RANGE, Range, end_ns, zero_ns
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.style import describe, empty, new_figure
+from tdbg_lab.views.style import describe, empty, new_figure, time_axis
 from tdbg_lab.views.timeline_words import TOLD, timeline_words
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _draw(
     return new_figure(
         traces,
         heights=[top, *[1.2] * len(groups)],
-        xaxis={"title": {"text": "Time since start (s)"}, "range": list(bounds), "tickformat": "~g"},
+        xaxis=time_axis(range=list(bounds)),
         yaxis={
             "tickmode": "array",
             "tickvals": list(range(len(tracks)))[::-1],

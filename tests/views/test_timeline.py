@@ -64,6 +64,12 @@ def test_timeline_range_wins_over_the_window(plain):
     assert tuple(figure.layout.xaxis.range) == (0.2, 0.5)
 
 
+def test_timeline_leaves_the_digits_of_its_times_to_the_zoom(plain):
+    axis = call_view(plain, "timeline", {"range": [0.2, 0.2001]}).layout.xaxis
+    # A format has so many digits and no more: 3532.2621 and 3532.2622 read alike; nor is it 3.53k.
+    assert (axis.tickformat, axis.exponentformat) == (None, "none")
+
+
 def test_timeline_marks_the_shared_step(plain):
     figure = call_view(plain, "timeline", {"step": 20})
     seconds = dict(map(tuple, figure.layout.meta["tdbg"]["step_seconds"]))
