@@ -43,6 +43,11 @@ it('says why the picture is not the one that was asked for', async () => {
   const alert = foot.node.querySelector('[role="alert"]');
   expect(alert?.textContent).toBe('There is no scale like that.');
   expect(foot.node.textContent).not.toContain('All of it.');
+  // Of a run that is gone that is all there is to say, and not once for each picture.
+  await act(async () => model.run.setMissing());
+  expect(foot.node.textContent).toContain('This run was deleted');
+  expect(foot.node.textContent).not.toContain('There is no scale like that.');
+  expect(foot.node.querySelector('[role="alert"]')).toBeNull();
   foot.dispose();
   model.dispose();
   service.dispose();

@@ -63,7 +63,9 @@ function Foot(props: IViewFootProps): JSX.Element {
     service.connection.changed
   );
   const { caption } = model.meta;
-  const failure = model.figure ? model.error : '';
+  const isGone = run.state === 'missing';
+  const problem = isGone ? missingRun(run, trans) : model.error;
+  const failure = model.figure ? problem : '';
   return (
     <>
       {model.pending && <Job {...props} />}
@@ -81,8 +83,8 @@ function Foot(props: IViewFootProps): JSX.Element {
           <span
             className="jp-TdbgViewFoot-caption jp-mod-failure"
             title={failure}
-            // Of a server that is away the connection tells once, for all pictures.
-            role={service.connection.isStale ? undefined : 'alert'}
+            // Of what concerns all pictures, one line tells once.
+            role={isGone || service.connection.isStale ? undefined : 'alert'}
           >
             {failure}
           </span>
