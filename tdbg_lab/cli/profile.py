@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
-from tdbg_lab.cli.stop import user
 from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
 from tdbg_lab.errors import ConflictError
+from tdbg_lab.run.asker import user_name
 
 if TYPE_CHECKING:
     from tdbg_lab.run import Run
@@ -37,7 +37,7 @@ POLL_S = 0.1
 def command(run: str, wait_s: float, **window: Any) -> None:
     """Profile the next steps of RUN while it goes on."""
     opened = find_run(run)
-    identity = opened.request_profile(by=user(), **window)
+    identity = opened.request_profile(by=user_name(), **window)
     click.echo(_answer(opened, identity, wait_s) if wait_s else "asked to profile")
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
-from tdbg_lab.cli.stop import POLL_S, user
+from tdbg_lab.cli.stop import POLL_S
 from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
 from tdbg_lab.errors import ConfigError, ConflictError
+from tdbg_lab.run.asker import user_name
 
 if TYPE_CHECKING:
     from tdbg_lab.run import Run
@@ -46,7 +47,7 @@ def command(
         _show(opened)
         return
     changes = [SettingChange.parse(text, group=_group(text, group), optimizer=optimizer) for text in settings]
-    asked = [opened.request_setting(change, reason=reason, by=user()) for change in changes]
+    asked = [opened.request_setting(change, reason=reason, by=user_name()) for change in changes]
     if not wait_s:
         click.echo("asked to set " + ", ".join(map(str, changes)))
         return

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
 from tdbg_lab.errors import ConflictError
+from tdbg_lab.run.asker import user_name
 
-__all__ = ["POLL_S", "command", "user"]
+__all__ = ["POLL_S", "command"]
 
 POLL_S = 0.1
 
@@ -33,7 +33,7 @@ def command(run: str, reason: str, wait_s: float) -> None:
     from tdbg_lab.records import RunStatus
 
     opened = find_run(run)
-    opened.request_stop(reason=reason, by=user())
+    opened.request_stop(reason=reason, by=user_name())
     deadline = time.monotonic() + wait_s
     while wait_s and opened.status is RunStatus.RUNNING:
         if time.monotonic() > deadline:
@@ -41,11 +41,3 @@ def command(run: str, reason: str, wait_s: float) -> None:
         time.sleep(POLL_S)
         opened.refresh()
     click.echo(str(opened.status) if wait_s else "asked to stop")
-
-
-def user() -> str:
-    """Name of who sits at the terminal, where there is one."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a user id without a name; ImportError: on Windows
-        return ""

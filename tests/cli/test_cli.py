@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from tdbg_lab.cli import run
-from tdbg_lab.cli.stop import user
 from tdbg_lab.records import Finding, Severity
 from tdbg_lab.run import open_run
+from tdbg_lab.run.asker import user_name
 from tdbg_lab.store import FindingsWriter, answer, requests
 from tdbg_lab.store.control import pending
 from tdbg_lab.store.remote import parse_url
@@ -142,7 +142,7 @@ def test_user_without_a_name_is_nobody(monkeypatch):
         raise ModuleNotFoundError("No module named 'pwd'")  # Windows, up to Python 3.12
 
     monkeypatch.setattr("getpass.getuser", nameless)
-    assert user() == ""
+    assert user_name() == ""
 
 
 def test_export_writes_csv_and_parquet(folder, capsys):

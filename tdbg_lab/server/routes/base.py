@@ -12,8 +12,8 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.handler import ExtensionHandlerMixin
 from tornado.web import HTTPError
 
-from tdbg_lab.cli.stop import user
 from tdbg_lab.errors import TdbgError
+from tdbg_lab.run.asker import user_name
 from tdbg_lab.server.jsonable import encode
 from tdbg_lab.server.requests import BodyTooLargeError
 
@@ -68,7 +68,8 @@ class TdbgHandler(ExtensionHandlerMixin, APIHandler):
         asking = self.current_user
         if asking is None:
             return ""
-        return (user() or asking.display_name) if _MADE_UP.fullmatch(asking.username) else asking.username
+        made_up = _MADE_UP.fullmatch(asking.username)
+        return str((user_name() or asking.display_name) if made_up else asking.username)
 
     def body(self, limit: int = MAX_BODY_BYTES) -> bytes:
         """The request body.
