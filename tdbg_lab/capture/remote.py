@@ -27,7 +27,7 @@ from tdbg_lab.store.remote import StoreUrl, parse_url
 from tdbg_lab.store.remote.claim import claim, sibling
 from tdbg_lab.store.remote.objects import QUICK, Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
-from tdbg_lab.store.remote.spool import Spooled, spool_path
+from tdbg_lab.store.remote.spool import SPOOL_VARIABLE, Spooled, make_folder, spool_path, spool_root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,10 +69,13 @@ class RemoteStore:
             If the address or an option is wrong, or obstore is not installed.
         ConflictError
             If there is a run and `if_exists` is ``error``.
+        StoreError
+            If nothing can be written in the spool.
         RemoteError
             If there is no such place. Where the object store does not answer, or gives no rights, that is
             logged.
         """
+        make_folder(spool_root(), SPOOL_VARIABLE)
         url = parse_url(store)
         found = cls(url, spool_path(url), dict(options or {}))
         found._connect(url)

@@ -22,7 +22,8 @@ from tdbg_lab.store.listing import RunSummary, summarize_run
 from tdbg_lab.store.remote.keys import RUN_KEY, is_file_key
 from tdbg_lab.store.remote.objects import QUICK, Objects
 from tdbg_lab.store.remote.options import storage_options
-from tdbg_lab.store.remote.place import mirror_path
+from tdbg_lab.store.remote.place import MIRROR_VARIABLE, mirror_path
+from tdbg_lab.store.remote.spool import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,11 +80,11 @@ class RemoteCatalog:
         ------
         RemoteError
             If the object store cannot be read.
-        OSError
+        StoreError, OSError
             If the copies cannot be written.
         """
         self._looks += 1
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path, MIRROR_VARIABLE)
         settled = self._settled()
         found: list[str] = []
         level, visited = [""], 0

@@ -16,7 +16,8 @@ from tdbg_lab.store.limits import MAX_JSON_BYTES
 from tdbg_lab.store.remote.lock import FileLock
 from tdbg_lab.store.remote.objects import QUICK, Objects
 from tdbg_lab.store.remote.options import storage_options
-from tdbg_lab.store.remote.place import LOCK, make_room, mirror_path
+from tdbg_lab.store.remote.place import LOCK, MIRROR_VARIABLE, make_room, mirror_path
+from tdbg_lab.store.remote.spool import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +111,7 @@ class Copy:
         self._objects.put(EDITS_FILE, read_bytes(self.path / EDITS_FILE, MAX_JSON_BYTES))
 
     def _pull(self) -> bool:
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path, MIRROR_VARIABLE)
         lock = FileLock(self.path / LOCK)
         if not lock.acquire():
             self._wait_for_others()

@@ -13,6 +13,7 @@ Nothing in it is a secret.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import logging
 import os
@@ -41,7 +42,9 @@ __all__ = [
     "byte_limit",
     "cache_root",
     "folder_sizes",
+    "make_folder",
     "spool_path",
+    "spool_root",
     "spooled_runs",
     "tidy",
 ]
@@ -177,6 +180,25 @@ def cache_root() -> Path:
             "This user has no home directory to keep files in: "
             "set XDG_CACHE_HOME to a folder that can be written."
         ) from None
+
+
+def make_folder(path: Path, variable: str) -> None:
+    """Make a folder for files of ours, where another one could be named by an environment variable.
+
+    Raises
+    ------
+    StoreError
+        If no file can be made in it.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise StoreError(
+            f"Runs of object stores cannot be kept in {path}: {error.strerror or error}. "
+            f"Set {variable} to a folder that can be written."
+        ) from error
 
 
 def spool_root() -> Path:

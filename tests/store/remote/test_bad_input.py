@@ -11,7 +11,8 @@ import sys
 import pytest
 import requests
 
-from tdbg_lab.errors import ConfigError, MissingDependencyError, NotFoundError
+from tdbg_lab import attach
+from tdbg_lab.errors import ConfigError, MissingDependencyError, NotFoundError, StoreError
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.objects import Objects, RemoteError
@@ -232,3 +233,15 @@ def test_user_without_a_home_is_told_what_to_set(monkeypatch):
     with pytest.raises(ConfigError, match="no home directory to keep files in: set XDG_CACHE_HOME"):
         spool_path(parse_url("s3://bucket/run"))
     assert storage_options(parse_url("s3://bucket/run"), {}) is not None
+
+
+def test_place_that_cannot_be_written_is_told_with_what_to_set(tmp_path, monkeypatch):
+    """As a home directory in a container: the sentence was of the run alone, as if the bucket had refused."""
+    (tmp_path / "file").touch()
+    for name in ("TDBG_SPOOL", "TDBG_MIRROR"):
+        monkeypatch.setenv(name, str(tmp_path / "file" / "below"))
+    with pytest.raises(StoreError, match=r"file.below: Not a directory\. Set TDBG_SPOOL to a folder"):
+        attach(store="s3://bucket/run", profiler=False)
+    for read in (open_run, list_runs):
+        with pytest.raises(StoreError, match="Set TDBG_MIRROR to a folder that can be written"):
+            read("s3://bucket/run")
