@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     stop_on = Severity(options.stop_on) if options.stop_on else None
     runner = Runner(options.run, rules, broken=broken, actions=actions, stop_on=stop_on, name=presence.name)
     over = (lambda: "checked once") if options.once else presence.over
-    log.debug("Ended: %s", runner.run(wakes(options.run, stop), over))
+    log.debug("Ended: %s", runner.run(wakes(options.run, stop), over, stop.is_set))
     return 0
 
 

@@ -118,6 +118,8 @@ class Feed:
     def steps(self, *, last: bool = False) -> Iterator[int]:
         """Read what is new; give each step as soon as the view ends with it.
 
+        Who takes no more of them is given the others by the next call.
+
         Parameters
         ----------
         last
@@ -127,10 +129,10 @@ class Feed:
         self._look_for_ranks()
         while (part := self._next()) is not None:
             self._last_write_s = self._read_s[part.step] = self._clock()
+            self._pending.setdefault(part.step, []).append(part)
             for step in sorted(step for step in self._pending if step != part.step):
                 if last or not self._is_held(step):
                     yield self._give(step)
-            self._pending.setdefault(part.step, []).append(part)
         quiet = self._clock() - self._last_write_s >= self._settle_s
         newest = max(self._read_s, key=self._read_s.__getitem__, default=-1)
         due = [s for s in sorted(self._pending) if last or (not self._is_held(s) and (quiet or s != newest))]

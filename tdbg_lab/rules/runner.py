@@ -109,8 +109,15 @@ class Runner:
         """Every finding so far."""
         return self._engine.findings
 
-    def run(self, wakes: Iterable[None], over: Callable[[], str | None]) -> str:
+    def run(
+        self, wakes: Iterable[None], over: Callable[[], str | None], asked: Callable[[], bool] = lambda: False
+    ) -> str:
         """Work at each wake until `over` gives a reason to end; then once more for the last rows.
+
+        Parameters
+        ----------
+        asked
+            Whether somebody asked to stop, however much is left to check.
 
         Returns
         -------
@@ -121,23 +128,32 @@ class Runner:
         ended = False
         for _ in wakes:
             why = over()
-            self.work(last=why is not None)
-            if why is not None:
+            if self.work(last=why is not None, enough=asked) and why is not None:
                 reason, ended = why, True
                 break
         self.close(stopped=not ended)
         return reason
 
-    def work(self, *, last: bool = False) -> None:
-        """Check what can be checked now; `last` when nothing more will come."""
+    def work(self, *, last: bool = False, enough: Callable[[], bool] = lambda: False) -> bool:
+        """Check what can be checked now; `last` when nothing more will come.
+
+        Returns
+        -------
+        bool
+            Whether that was all: after each step `enough` may say that the rest has to wait.
+        """
         for step in self._feed.steps(last=last):
             self._take(self._engine.check(step, self._feed.view))
             self._dirty = True
             self._write_status()
+            if enough():
+                self._take_failures(self._performer.collect())
+                return False
         if not last:
             self._ask_idle()
         self._take_failures(self._performer.finish() if last else self._performer.collect())
         self._write_status()
+        return True
 
     def _ask_idle(self) -> None:
         """Ask about silence, about once a second while nothing is written."""

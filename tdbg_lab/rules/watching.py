@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 """Least time between two looks for runs."""
+_SLICE_S = 0.5
+"""Time for one run that is far behind; then it is the turn of the others."""
 _SHARE = 0.05
 """Share of a core that looking for runs may take: below a folder with thousands it is done more seldom."""
 
@@ -91,9 +93,12 @@ class Watch:
         done = [(path, one.runner) for path, one in self._watched.items()]
         for path, one in list(self._watched.items()):
             try:
-                why = one.presence.over()
-                one.runner.work(last=why is not None)
-                if why is not None:
+                why, began_s = one.presence.over(), self._clock()
+                whole = one.runner.work(
+                    last=why is not None,
+                    enough=lambda began_s=began_s: self._clock() - began_s > _SLICE_S,  # type: ignore[misc]
+                )
+                if why is not None and whole:
                     one.runner.close()
                     del self._watched[path]
             except Exception:

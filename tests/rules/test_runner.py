@@ -380,6 +380,22 @@ def test_runner_survives_an_interrupt_and_says_stopped_when_asked(made: Made, sp
     assert state_of(made.path, "exploding_tensor").status is RuleStatus.STOPPED
 
 
+@pytest.mark.parametrize("over", [None, "the run has ended"])
+def test_runner_that_is_far_behind_stops_when_asked(made: Made, over: str | None) -> None:
+    """It checked all there was first: half an hour of a run of a million steps."""
+    for step in range(20):
+        made.step(step, {"loss/x": 0.0})
+    asked = iter([False, False, True])
+    runner = Runner(made.path, [Above()])
+    assert runner.run(iter([None]), lambda: over, lambda: next(asked)) == "asked to stop"
+    state = state_of(made.path, "above")
+    assert (state.status, state.step_checked) == (RuleStatus.STOPPED, 2)
+    after = Runner(made.path, [Above()])
+    after.work(last=True)
+    after.close()
+    assert state_of(made.path, "above").step_checked == 19
+
+
 def test_deleted_run_ends_the_runner_quietly(made: Made, spawn) -> None:
     process = spawn(made.path)
     wait_for(lambda: read_rule_status(made.path))

@@ -106,3 +106,20 @@ def test_run_that_cannot_be_checked_does_not_end_the_others(tmp_path: Path) -> N
     assert len(watch.runs) == 1
     assert [one.message for one in read_findings(watch.runs[0])] == ["7"]
     watch.close()
+
+
+def test_run_that_is_far_behind_holds_up_neither_the_others_nor_the_end(tmp_path: Path) -> None:
+    behind, other = Made(tmp_path / "a"), Made(tmp_path / "b")
+    for step in range(50):
+        behind.step(step, {"loss/x": 0.0})
+    other.step(0, {"loss/x": 7.0}).step(1, {"loss/x": 0.0})
+    watch = Watch(tmp_path, lambda: [High()], clock=itertools.count(0.0, 10.0).__next__)
+    watch.work()
+    assert [one.message for one in read_findings(other.path)] == ["7"]
+    for checked in range(1, 20):
+        behind_runner = watch._watched[behind.path].runner
+        assert behind_runner._feed.view.step == checked - 1, "a step at each turn, and none is left out"
+        watch.work()
+    watch.close()
+    (state,) = read_rule_states(behind.path)
+    assert (state.status, state.step_checked) == (RuleStatus.STOPPED, 19)
