@@ -123,17 +123,7 @@ export class RunStream implements IRunStream {
       let opened = false;
       const socket = new WebSocket(url);
       this._socket = socket;
-      socket.onopen = () => {
-        opened = true;
-        this._setState('open');
-        this._send({ type: 'watch', runs: this._watched });
-        if (this._isHostWatched) {
-          this._send({ type: 'host', on: true });
-        }
-        this._startPings();
-      };
-      socket.onmessage = event => this._onMessage(event);
-      socket.onclose = () => {
+      const end = (): void => {
         this._drop();
         this._setState('closed');
         if (opened) {
@@ -142,6 +132,17 @@ export class RunStream implements IRunStream {
           reject(new Error('The stream could not be opened.'));
         }
       };
+      socket.onopen = () => {
+        opened = true;
+        this._setState('open');
+        this._send({ type: 'watch', runs: this._watched });
+        if (this._isHostWatched) {
+          this._send({ type: 'host', on: true });
+        }
+        this._startPings(end);
+      };
+      socket.onmessage = event => this._onMessage(event);
+      socket.onclose = end;
     });
   }
 
@@ -159,11 +160,12 @@ export class RunStream implements IRunStream {
     }
   }
 
-  private _startPings(): void {
+  /** Ask for a word from time to time; where none comes, it is the end: who is gone answers no closing either. */
+  private _startPings(end: () => void): void {
     this._heard = true;
     this._pings = setInterval(() => {
       if (!this._heard) {
-        this._socket?.close();
+        end();
         return;
       }
       this._heard = false;

@@ -136,8 +136,11 @@ describe('RunStream', () => {
     socket.onmessage?.({ data: '{"type":"pong"}' });
     await vi.advanceTimersByTimeAsync(1000);
     expect(stream.state).toBe('open');
+    socket.close = () => undefined; // the browser waits for the other end
     await vi.advanceTimersByTimeAsync(1000);
     expect(stream.state).toBe('closed');
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(FakeSocket.all).toHaveLength(2);
     stream.dispose();
   });
 
