@@ -37,6 +37,9 @@ const COMPACT = { width: 300, height: 190 };
 /** Below this, a colour bar leaves too little room for the picture and the names beside it, px. */
 const NARROW = 240;
 
+/** Below this, as most tiles of a dashboard are, long names take more than their share of the picture, px. */
+const NARROW_FOR_NAMES = 480;
+
 /** Below this, a colour bar has no room for its labels, and the title of the x axis takes it from the picture, px. */
 const LOW = 110;
 
@@ -153,7 +156,8 @@ export function themed(
       ? titleFits(own, length)
       : frame.height >= LOW && titleFits(own, frame.width - ASIDE);
     const names = namesOf(figure.data[0]?.['y']);
-    const isNamed = own['type'] === 'category' && frame.width < NARROW;
+    const isNamed =
+      own['type'] === 'category' && frame.width < NARROW_FOR_NAMES;
     patched[name] = {
       ...(isVertical
         ? withoutOverlap(object(patched[name]), length)

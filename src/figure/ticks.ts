@@ -76,11 +76,20 @@ export function shortNames(
   }
   const stride = Math.max(1, Math.ceil((names.length * LABEL_HEIGHT) / length));
   const shown = names.filter((_, index) => index % stride === 0);
+  const ending = sharedEnding(names);
   return {
     tickmode: 'array',
     tickvals: [...shown],
-    ticktext: shown.map(name => shortened(name, most))
+    ticktext: shown.map(name =>
+      shortened(name.slice(0, name.length - ending.length), most)
+    )
   };
+}
+
+/** The last part of all names, with its dot, such as `.weight`; empty where they differ in it. */
+function sharedEnding(names: ReadonlyArray<string>): string {
+  const ending = /\.[^.]*$/.exec(names[0])?.[0] ?? '';
+  return names.every(name => name.endsWith(ending)) ? ending : '';
 }
 
 /** The names along the y axis of a trace, if it has names there. */
@@ -90,8 +99,12 @@ export function namesOf(y: JSONValue | undefined): ReadonlyArray<string> {
     : [];
 }
 
-/** Both ends of a name. */
-function shortened(name: string, most: number): string {
+/** Modules before the number of a layer: `model.layers.` of `model.layers.12.mlp`. */
+const BEFORE_NUMBER = /^(?:[^.]*\.)+?(?=\d+\.)/;
+
+/** A name from the number of its layer on, which tells most; both ends of that where it is too long, too. */
+function shortened(whole: string, most: number): string {
+  const name = whole.length > most ? whole.replace(BEFORE_NUMBER, '…') : whole;
   if (name.length <= most) {
     return name;
   }

@@ -57,6 +57,20 @@ describe('shortNames()', () => {
     });
   });
 
+  it('keeps the number of a layer, and leaves out how all of them end', () => {
+    const long = [3, 12].flatMap(layer =>
+      ['self_attn.q_proj', 'mlp.down_proj'].map(
+        part => `model.layers.${layer}.${part}.weight`
+      )
+    );
+    expect(shortNames(long, 300, 340)['ticktext']).toEqual([
+      '…3.self_attn.q_proj',
+      '…3.mlp.down_proj',
+      '…12.self_attn.q_proj',
+      '…12.mlp.down_proj'
+    ]);
+  });
+
   it('tells no more of them than there is room for', () => {
     expect(shortNames(names, 22, 150)['tickvals']).toEqual([
       names[0],
