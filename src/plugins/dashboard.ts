@@ -85,9 +85,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
           });
           shell.add(dashboard, 'main');
           await tracker.add(dashboard);
-          const filled = attempt(() => fill(dashboard, state));
+          const isRestored = args['restoring'] === true;
+          const filled = attempt(() => fill(dashboard, state, isRestored));
           // All of JupyterLab waits for the tabs that it restores, but not for their pictures.
-          if (args['restoring'] !== true) {
+          if (!isRestored) {
             await filled;
           }
         });
@@ -107,21 +108,33 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** Fill a dashboard as it was left, and remember how it is arranged from now on. */
+/**
+ * Fill a dashboard as it was left, and remember how it is arranged from now on.
+ *
+ * #### Notes
+ * Of one that nobody arranged, a reload keeps the pictures; opened anew, it begins with those that suit now.
+ */
 async function fill(
   dashboard: Dashboard,
-  state: IStateDB | null
+  state: IStateDB | null,
+  isRestored: boolean
 ): Promise<void> {
   const key = `tdbg-lab:dashboard:${dashboard.run.id}`;
   const saved = (await state?.fetch(key)) as JSONObject | undefined;
-  await dashboard.fill(saved ?? null);
-  if (state) {
-    const saver = new Debouncer(() => state.save(key, dashboard.save()), 1000);
-    dashboard.arranged.connect(() => {
-      void saver.invoke();
-    }, dashboard);
-    dashboard.disposed.connect(() => saver.dispose(), dashboard);
+  const isAsItBegan = saved?.['isAsItBegan'] === true;
+  const kept = saved && (isRestored || !isAsItBegan) ? saved : null;
+  await dashboard.fill(kept);
+  if (!state || dashboard.isDisposed) {
+    return;
   }
+  if (!kept) {
+    await state.save(key, { ...dashboard.save(), isAsItBegan: true });
+  }
+  const saver = new Debouncer(() => state.save(key, dashboard.save()), 1000);
+  dashboard.arranged.connect(() => {
+    void saver.invoke();
+  }, dashboard);
+  dashboard.disposed.connect(() => saver.dispose(), dashboard);
 }
 
 export default plugin;
