@@ -18,6 +18,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from tdbg_lab.capture.attaching import attach
+from tdbg_lab.capture.auto.first_losses import FirstLosses
 from tdbg_lab.capture.auto.living import Living, is_reached, parameter_ids
 from tdbg_lab.capture.auto.names import lasting, let_go, named_as_in_program, visible
 from tdbg_lab.capture.of_keras import is_layer
@@ -66,6 +67,7 @@ class TorchFinder:
         """Models that nobody trains so far, by id."""
         self._met: WeakSet[Optimizer] = WeakSet()
         self._losses: list[RemovableHandle] = []
+        self._first = FirstLosses(watch.guarded)
         self._fruitless = 0
 
     def start(self) -> None:
@@ -80,6 +82,7 @@ class TorchFinder:
     def stop(self) -> None:
         """Take the hooks off."""
         leave(self)
+        self._first.detach()
         filters: Any = warnings.filters
         filters[:] = [one for one in filters if _ABOUT_OUR_HOOK not in str(one[1])]
         for hooks in (self._hooks, self._losses):
@@ -107,6 +110,8 @@ class TorchFinder:
         if optimizer not in self._met:
             self._met.add(optimizer)
             self._watch.guarded(self._meet_optimizer, optimizer)
+        if self._first.passes:
+            self._first.forget()
 
     # -- models -----------------------------------------------------------------------------------
 
@@ -153,10 +158,13 @@ class TorchFinder:
     """Of no model of its own."""
 
     def begin_backward(self, objective: torch.Tensor, weight: Any) -> None:
-        """Sessions record it."""
+        """Sessions record it; without one, it may be of a training that is found later."""
+        self._first.begin_backward(objective, weight)
 
     def end_backward(self, *, own: bool) -> None:  # noqa: ARG002 - of a `Follower`
         """Models that wait may have got gradients."""
+        if self._first.passes:
+            self._first.end_backward()
         if self._waiting:
             self._watch.guarded(self._note_gradients)
 
@@ -229,8 +237,17 @@ class TorchFinder:
         for root in roots.values():
             self._remember(root.modules())
         put_around = any(_is_within(root, called) and root is not called for root in roots.values())
-        if called is not None and not put_around and isinstance(handle.session, TorchSession):
-            handle.session.catch_up(called)
+        if isinstance(handle.session, TorchSession):
+            if called is None:
+                self._hand_over(handle.session)
+            elif not put_around:
+                handle.session.catch_up(called)
+
+    def _hand_over(self, session: TorchSession) -> None:
+        """What ``backward`` was called on in the step that is made now, unless a module computed it."""
+        loss = self._first.of_step()
+        if loss is not None and not self._losses:
+            session.take_first_loss(loss)
 
     def _end_earlier(self, roots: dict[str, nn.Module]) -> None:
         """End the trainings of these models that nothing moves any longer, as with another head."""

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from tdbg_lab.capture.pytorch.accumulation import Accumulation
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
-from tdbg_lab.capture.pytorch.scaled import ScaledLosses
+from tdbg_lab.capture.pytorch.scaled import ScaledLosses, weighted
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
+
+    import torch
 
     from tdbg_lab.capture.engine import Engine
 
@@ -80,7 +80,7 @@ class Objectives:
 
     def __init__(self, engine: Engine, *, facts: bool) -> None:
         self._engine = engine
-        self._scaled = ScaledLosses(engine)
+        self._scaled = ScaledLosses(engine.guard.run)
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
         self.accumulation = Accumulation()
@@ -146,8 +146,7 @@ class Objectives:
             self._facts.forget()  # before backward, which gives memory back
 
     def _plain(self, objective: torch.Tensor, weight: Any) -> torch.Tensor:
-        value = self._scaled.plain(objective)
-        return value * weight.detach() if isinstance(weight, torch.Tensor) else value
+        return weighted(self._scaled.plain(objective), weight)
 
     def end_backward(self) -> None:
         """A backward is over, be it of this training or not."""

@@ -15,19 +15,24 @@ from tdbg_lab.listening import forget, listen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tdbg_lab.capture.engine import Engine
     from tdbg_lab.listening import Listeners
 
-__all__ = ["ScaledLosses"]
+__all__ = ["ScaledLosses", "weighted"]
 
 _SCALE = (GradScaler, "scale")
 
 
 class ScaledLosses:
-    """Remembers what ``GradScaler.scale`` was given last, until the next backward."""
+    """Remembers what ``GradScaler.scale`` was given last, until the next backward.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    Parameters
+    ----------
+    run
+        Calls a function with what follows it, and lets no failure through, as `Guard.run` does.
+    """
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self._run = run
         self._scaler: ref[GradScaler] | None = None
         self._scaled: ref[torch.Tensor] | None = None
         self._plain: torch.Tensor | None = None
@@ -41,8 +46,8 @@ class ScaledLosses:
 
     def note(self, scaler: GradScaler, given: Any, result: Any) -> None:
         """A scaler made `result` of a loss."""
-        if self._engine.open and scaler.is_enabled():
-            self._engine.guard.run("loss/objective", self._keep, scaler, given, result)
+        if scaler.is_enabled():
+            self._run("loss/objective", self._keep, scaler, given, result)
 
     def _keep(self, scaler: GradScaler, given: Any, result: Any) -> None:
         if isinstance(given, torch.Tensor) and given.numel() == 1:
@@ -69,6 +74,11 @@ class ScaledLosses:
         if self._scaled is not None and self._scaled() is objective:
             return self._divisor
         return divisor_of(objective.grad_fn)
+
+
+def weighted(loss: torch.Tensor, weight: Any) -> torch.Tensor:
+    """The loss times the gradient that ``backward`` is given to begin with, if it is."""
+    return loss * weight.detach() if isinstance(weight, torch.Tensor) else loss
 
 
 def _telling(original: Callable[..., Any], watches: Listeners[ScaledLosses]) -> Callable[..., Any]:

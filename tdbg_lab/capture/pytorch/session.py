@@ -421,6 +421,11 @@ class TorchSession:
         alone = watch.alone and not watch.within_closure
         engine.guard.run("loss/objective", objectives.take, objective, weight, several=several, alone=alone)
 
+    def take_first_loss(self, loss: torch.Tensor) -> None:
+        """The step that is made now is the first, and ``backward`` was called on this in it."""
+        if not self._stance.early:  # else the model may tell a loss of its own from the next step on
+            self._take_objective(loss, None)
+
     def end_backward(self, *, own: bool) -> None:
         """A backward is over; `own` says that it belongs to the training."""
         engine, watch = self.engine, self.watch

@@ -180,3 +180,37 @@ def test_sum_of_losses_is_not_taken_for_one_of_them(watched):
 
     (run,) = watched(program)
     assert run.tensors(kind="check", regex="^check/loss/") == []
+
+
+class Unheard(nn.Linear):
+    """Calls no hook, as the models of GPyTorch do not."""
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+
+@pytest.mark.parametrize("how", ["plain", "accumulated", "scaled"])
+def test_first_loss_is_there_where_a_training_is_found_as_its_optimizer_steps(watched, how):
+    losses = []
+    passes = 2 if how == "accumulated" else 1
+
+    def program():
+        torch.manual_seed(0)
+        model = Unheard(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=8.0, enabled=how == "scaled")
+        for _ in range(4):
+            optimizer.zero_grad()
+            parts = []
+            for _ in range(passes):
+                x, _ = batch()
+                loss = model(x[:, :4]).square().mean()
+                scaler.scale(loss / passes if passes > 1 else loss).backward()
+                parts.append(loss.item())
+            losses.append(sum(parts) / passes)
+            scaler.step(optimizer)
+            scaler.update()
+
+    (run,) = watched(program)
+    assert run.scalars("loss/objective").steps.tolist() == [0, 1, 2, 3]
+    assert run.scalars("loss/objective").values[0] == pytest.approx(losses[0])

@@ -627,7 +627,7 @@ def test_parts_whose_optimizers_are_made_at_the_first_step_are_one_run(watched):
 
     (run,) = watched(program)
     everywhere(run, "encoder.weight", "decoder.weight", "gradient/encoder.weight", "gradient/decoder.bias")
-    assert run.scalars("loss/objective").steps.tolist() == [1, 2, 3]
+    assert run.scalars("loss/objective").steps.tolist() == [0, 1, 2, 3]
     assert not run.tensor_names(regex="unused")
 
 
