@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from torch import nn
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Living", "is_reached", "parameter_ids"]
+
+_FEW = 64
+"""Numbers that may take part and belong to no model: temperatures, multipliers, weights of losses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,17 @@ class Living:
         ]
         return own + others
 
-    def moved_by(self, optimizer: Optimizer) -> bool:
-        """Whether the optimizer moves a model: a copy of an optimizer alone moves copies of parameters."""
+    def takes_part(self, optimizer: Optimizer) -> bool:
+        """Whether the optimizer moves a model, or a few numbers of its own, as SAC moves its temperature.
+
+        A copy of an optimizer moves copies of parameters, and takes no part.
+        """
         moved = parameter_ids(optimizer)
-        return any(_holds(module, moved) for module in self.modules)
+        if any(_holds(module, moved) for module in self.modules):
+            return True
+        sizes = _sizes(optimizer)
+        few = sum(map(prod, sizes)) <= _FEW
+        return few and all(_sizes(one) != sizes for one in self.optimizers if one is not optimizer)
 
     def roots(self, optimizers: Iterable[Optimizer]) -> list[nn.Module]:
         """The outermost modules that hold what the optimizers move and can be called."""
@@ -114,6 +125,10 @@ def parameter_ids(optimizer: Optimizer) -> set[int]:
 
 def _parameters(optimizer: Optimizer) -> list[nn.Parameter]:
     return [one for group in optimizer.param_groups for one in group["params"]]
+
+
+def _sizes(optimizer: Optimizer) -> list[tuple[int, ...]]:
+    return [tuple(one.shape) for one in _parameters(optimizer)]
 
 
 def _has_gradients(optimizer: Optimizer) -> bool:

@@ -197,7 +197,7 @@ class TorchFinder:
         others = [
             one
             for one in living.companions(own)
-            if one not in own and one not in self._met and living.moved_by(one)
+            if one not in own and one not in self._met and living.takes_part(one)
         ]
         others = visible(list(map(living.as_held, others)))  # what the program cannot see is left over
         optimizers = [*map(living.as_held, own), *others]

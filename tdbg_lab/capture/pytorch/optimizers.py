@@ -114,11 +114,13 @@ class OptimizerWatch:
         known = {id(value) for _, value in self.parameters.live()}
         given = [one for group in optimizer.param_groups for one in group["params"]]
         if known and given and not any(id(one) in known for one in given):
+            n = len(given)
+            moved = "a tensor that is no" if n == 1 else f"{n} tensors of which none is a"
             self._engine.guard.notice(
                 "strangers",
-                f"{type(optimizer).__name__} updates {len(given)} tensors of which none is a parameter of "
-                "the model, so that their values and gradients are not seen: it was made for another model, "
-                "or for copies that functional_call is given",
+                f"{type(optimizer).__name__} updates {moved} parameter of the model, so that its values and "
+                "gradients are not seen: it was made for another model, for copies that functional_call is "
+                "given, or for tensors that stand alone, as a temperature does",
             )
 
     def detach(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from small_trainings import batch, everywhere, net, steps, train
@@ -180,6 +182,42 @@ def test_sum_of_losses_is_not_taken_for_one_of_them(watched):
 
     (run,) = watched(program)
     assert run.tensors(kind="check", regex="^check/loss/") == []
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_loss_of_a_temperature_is_its_own(watched, copied):
+    """SAC moves the weight of its entropy by an optimizer of its own: a number that belongs to no model."""
+    losses = []
+
+    def program():
+        torch.manual_seed(0)
+        actor, critic = net(), net(5)
+        log_alpha = torch.zeros(1, requires_grad=True)
+        acts = torch.optim.SGD(actor.parameters(), lr=0.1)
+        judges = torch.optim.SGD(critic.parameters(), lr=0.1)
+        heats = torch.optim.SGD([log_alpha], lr=0.1)
+        spare = copy.deepcopy(judges) if copied else None
+        for _ in range(4):
+            of_step = []
+            for model, optimizer in ((critic, judges), (actor, acts)):
+                loss = model(batch()[0]).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                of_step.append(loss.item())
+            loss = (log_alpha.exp() * (loss.detach() + 1)).mean()
+            heats.zero_grad()
+            loss.backward()
+            heats.step()
+            losses.append([*of_step, loss.item()])
+        assert spare is None or not spare.state
+
+    (run,) = watched(program)
+    assert len(run.tensor_names(kind="loss")) == 3
+    for name, wanted in zip(("judges", "acts", "heats"), zip(*losses, strict=True), strict=True):
+        found = run.scalars(f"loss/objective/{name}")
+        assert found.steps.tolist() == [0, 1, 2, 3]
+        assert found.values.tolist() == pytest.approx(wanted)
 
 
 class Unheard(nn.Linear):
