@@ -70,6 +70,29 @@ describe('WindowedRows', () => {
     vi.restoreAllMocks();
   });
 
+  it('has the focus again when the menu of a row is closed', async () => {
+    const menu = document.createElement('div');
+    menu.className = 'lm-Menu';
+    menu.tabIndex = 0;
+    list().addEventListener('contextmenu', () => {
+      document.body.appendChild(menu);
+      menu.focus();
+    });
+    list().focus();
+    press('Home');
+    press('ContextMenu');
+    expect(document.activeElement).toBe(menu);
+    menu.remove();
+    await vi.waitFor(() => expect(document.activeElement).toBe(list()));
+    // Unless the menu opened something that has it.
+    press('ContextMenu');
+    const input = host.appendChild(document.createElement('input'));
+    menu.remove();
+    input.focus();
+    await Promise.resolve();
+    expect(document.activeElement).toBe(input);
+  });
+
   it('renders only what is in sight, in a box as high as all', () => {
     expect(list().querySelectorAll('[role="option"]').length).toBeLessThan(30);
     const content = list().firstElementChild as HTMLElement;

@@ -109,7 +109,7 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
     }
   };
 
-  const onKeyDown = (event: React.KeyboardEvent): void => {
+  const onKeyDown = (event: React.KeyboardEvent<HTMLElement>): void => {
     if (event.target !== node.current || items.length === 0) {
       return;
     }
@@ -141,6 +141,7 @@ export function WindowedRows<T>(props: IWindowedRowsProps<T>): JSX.Element {
     ) {
       event.preventDefault();
       openContextMenu(document.getElementById(`${id}-${focusKey}`));
+      comeBack(event.currentTarget);
     } else if (isLetter(event)) {
       const found = nextWith(event.key, index);
       if (found >= 0) {
@@ -239,4 +240,21 @@ function openContextMenu(row: HTMLElement | null): void {
       })
     );
   }
+}
+
+/** Give `list` the focus again when the menu that takes it goes, and nothing else has it. */
+function comeBack(list: HTMLElement): void {
+  const menu = document.querySelector('.lm-Menu');
+  if (!menu) {
+    return;
+  }
+  const observer = new MutationObserver(() => {
+    if (!menu.isConnected) {
+      observer.disconnect();
+      if (document.activeElement === document.body) {
+        list.focus();
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true });
 }
