@@ -76,14 +76,24 @@ export function shortNames(
   }
   const stride = Math.max(1, Math.ceil((names.length * LABEL_HEIGHT) / length));
   const shown = names.filter((_, index) => index % stride === 0);
-  const ending = sharedEnding(names);
   return {
     tickmode: 'array',
     tickvals: [...shown],
-    ticktext: shown.map(name =>
-      shortened(name.slice(0, name.length - ending.length), most)
-    )
+    ticktext: telling(names, shown, most).map(name => bothEnds(name, most))
   };
+}
+
+/** `shown` without how all names end, and from the number of their layer on where one is too long with the rest. */
+function telling(
+  names: ReadonlyArray<string>,
+  shown: ReadonlyArray<string>,
+  most: number
+): ReadonlyArray<string> {
+  const ending = sharedEnding(names).length;
+  const bare = shown.map(name => name.slice(0, name.length - ending));
+  return bare.every(name => name.length <= most)
+    ? bare
+    : bare.map(name => name.replace(BEFORE_NUMBER, '…'));
 }
 
 /** The last part of all names, with its dot, such as `.weight`; empty where they differ in it. */
@@ -102,9 +112,8 @@ export function namesOf(y: JSONValue | undefined): ReadonlyArray<string> {
 /** Modules before the number of a layer: `model.layers.` of `model.layers.12.mlp`. */
 const BEFORE_NUMBER = /^(?:[^.]*\.)+?(?=\d+\.)/;
 
-/** A name from the number of its layer on, which tells most; both ends of that where it is too long, too. */
-function shortened(whole: string, most: number): string {
-  const name = whole.length > most ? whole.replace(BEFORE_NUMBER, '…') : whole;
+/** Both ends of a name that is too long. */
+function bothEnds(name: string, most: number): string {
   if (name.length <= most) {
     return name;
   }

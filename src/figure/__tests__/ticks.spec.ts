@@ -69,6 +69,11 @@ describe('shortNames()', () => {
       '…12.self_attn.q_proj',
       '…12.mlp.down_proj'
     ]);
+    // All alike, also those that there would be room for.
+    const short = 'model.layers.3.norm.weight';
+    expect(shortNames([short, ...long], 300, 340)['ticktext']).toContain(
+      '…3.norm'
+    );
   });
 
   it('tells no more of them than there is room for', () => {
