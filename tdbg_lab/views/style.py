@@ -103,7 +103,7 @@ def new_figure(
             "yanchor": "bottom",
             "font": {"size": 11},
             "itemwidth": 30,
-            "tracegroupgap": 0,  # between the lines of a legend that a tile breaks: the picture needs the room
+            "tracegroupgap": 0,  # between the lines of a legend: the picture needs the room
             "bgcolor": "rgba(0,0,0,0)",
         },
     }
