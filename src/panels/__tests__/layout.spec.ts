@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { tensor } from '../../api/__tests__/fake';
-import { RULES_TILE, defaultTiles } from '../dashboard/layout';
+import { RULES_TILE, defaultTiles, places } from '../dashboard/layout';
 import { sparkPath } from '../sparkline';
 
 describe('defaultTiles()', () => {
@@ -77,6 +77,32 @@ describe('defaultTiles()', () => {
       1200
     );
     expect(rows[0][1].params).toEqual({ tensor: 'activation/x' });
+  });
+});
+
+describe('places()', () => {
+  const rows = ['abc', 'de'].map(row =>
+    [...row].map(view => ({ view, params: {} }))
+  );
+  const views = (height: number) =>
+    places(rows, height).map(row =>
+      row.map(tiles => tiles.map(tile => tile.view).join(''))
+    );
+
+  it('gives each tile one of its own where there is room', () => {
+    expect(views(400)).toEqual([
+      ['a', 'b', 'c'],
+      ['d', 'e']
+    ]);
+  });
+
+  it('lets rows share theirs where they would be too low for a picture', () => {
+    expect(views(300)).toEqual([['ad', 'be', 'c']]);
+    expect(views(0)).toEqual([['ad', 'be', 'c']]);
+  });
+
+  it('has nothing to give where there are no tiles', () => {
+    expect(places([], 300)).toEqual([]);
   });
 });
 

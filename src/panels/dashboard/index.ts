@@ -15,8 +15,8 @@ import type { RunModel } from '../../model/run';
 import type { IPanelRegistry, IPanelState, ITdbgService } from '../../tokens';
 import { BarredPanel } from '../barred';
 import { isolated, runName } from '../name';
-import type { TileRows } from './layout';
-import { defaultTiles } from './layout';
+import type { SharedPlaces } from './layout';
+import { defaultTiles, places } from './layout';
 import { DashboardToolbar } from './toolbar';
 
 /** A grid of views. */
@@ -138,19 +138,19 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
       await this.run.read();
     }
     const width = this.node.clientWidth || window.innerWidth - 320;
-    await this._lay(
-      defaultTiles(
-        name => views.get(name) !== undefined,
-        this.run.tensors,
-        width
-      )
+    const height = this.node.clientHeight || window.innerHeight - 120;
+    const rows = defaultTiles(
+      name => views.get(name) !== undefined,
+      this.run.tensors,
+      width
     );
+    await this._lay(places(rows, height));
   }
 
-  private async _lay(rows: TileRows): Promise<void> {
-    const made = await Promise.all(
-      rows.map(row => Promise.all(row.map(tile => this._make(tile))))
-    );
+  private async _lay(rows: SharedPlaces): Promise<void> {
+    const make = (tiles: ReadonlyArray<IPanelState>): Promise<Widget[]> =>
+      Promise.all(tiles.map(tile => this._make(tile)));
+    const made = await Promise.all(rows.map(row => Promise.all(row.map(make))));
     if (this.isDisposed) {
       return;
     }
@@ -164,9 +164,9 @@ export class Dashboard extends BarredPanel<DockPanelSvg> {
           type: 'split-area',
           orientation: 'horizontal',
           sizes: row.map(() => 1 / row.length),
-          children: row.map(widget => ({
+          children: row.map(widgets => ({
             type: 'tab-area',
-            widgets: [widget],
+            widgets,
             currentIndex: 0
           }))
         }))

@@ -10,6 +10,14 @@ export const RULES_TILE = 'tdbg:rules';
 /** Rows of tiles, from the top; all rows and all tiles of a row are equally large. */
 export type TileRows = ReadonlyArray<ReadonlyArray<IPanelState>>;
 
+/** Rows of places, each with the tiles that share it, one of them seen. */
+export type SharedPlaces = ReadonlyArray<
+  ReadonlyArray<ReadonlyArray<IPanelState>>
+>;
+
+/** A lower tile has no room for its picture between its tab, its bar and its foot, px. */
+const LEAST_HEIGHT = 160;
+
 const IMPORTANCE = 'feature_importance/';
 
 /**
@@ -39,6 +47,24 @@ export function defaultTiles(
     rows.push(tiles.slice(i, i + columns));
   }
   return rows;
+}
+
+/**
+ * Where the tiles go: each to a place of its own, or rows together where they would be too low.
+ *
+ * @param height - height of the dashboard, px
+ */
+export function places(rows: TileRows, height: number): SharedPlaces {
+  const most = Math.max(1, Math.floor(height / LEAST_HEIGHT));
+  const together = Math.ceil(rows.length / most);
+  const found: IPanelState[][][] = [];
+  for (let i = 0; i < rows.length; i += together) {
+    const shared = rows.slice(i, i + together);
+    found.push(
+      shared[0].map((_, column) => shared.flatMap(row => row[column] ?? []))
+    );
+  }
+  return found;
 }
 
 /** Whether what trains has features, and no layers. */
