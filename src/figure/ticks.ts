@@ -21,7 +21,10 @@ export function withoutOverlap(axis: JSONObject, length: number): JSONObject {
       return { showticklabels: false, ticks: '', ...axis };
     }
     const most = Math.floor(length / (2 * LABEL_HEIGHT));
-    return most < LEAST_CHOSEN ? { nticks: Math.max(most, 2), ...axis } : axis;
+    const wanted = Number(axis['nticks'] ?? Infinity);
+    return most < LEAST_CHOSEN
+      ? { ...axis, nticks: Math.min(Math.max(most, 2), wanted) }
+      : axis;
   }
   if (type === 'log') {
     return axis;

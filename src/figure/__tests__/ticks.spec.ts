@@ -24,11 +24,13 @@ describe('withoutOverlap()', () => {
     expect(withoutOverlap(near, 60).ticktext).toEqual(['10', '1']);
   });
 
-  it('asks for few labels where there is little room, unless the view says how many', () => {
+  it('asks for few labels where there is little room, also where the view would have more', () => {
     const axis = { title: { text: 'Loss' } };
     expect(withoutOverlap(axis, 70)).toEqual({ ...axis, nticks: 3 });
     expect(withoutOverlap(axis, 20)).toEqual({ ...axis, nticks: 2 });
-    expect(withoutOverlap({ nticks: 4 }, 20)).toEqual({ nticks: 4 });
+    expect(withoutOverlap({ nticks: 4 }, 20)).toEqual({ nticks: 2 });
+    expect(withoutOverlap({ nticks: 2 }, 70)).toEqual({ nticks: 2 });
+    expect(withoutOverlap({ nticks: 4 }, 200)).toEqual({ nticks: 4 });
   });
 
   it('shows no labels where two have no room', () => {
