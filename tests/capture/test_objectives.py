@@ -117,6 +117,31 @@ def test_players_of_a_game_have_a_loss_each(attach):
         assert losses_of(handle.run, f"{LOSS}/{player}") == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_loss_of_what_no_known_optimizer_moves_is_not_added_to_that_of_a_player(attach, given):
+    """As SAC moves its temperature; the optimizer of it was not given."""
+    actor, critic, log_alpha = nn.Linear(2, 1), nn.Linear(2, 1), torch.zeros(1, requires_grad=True)
+    acts, judges = torch.optim.SGD(actor.parameters(), lr=0.1), torch.optim.SGD(critic.parameters(), lr=0.1)
+    heats, losses = torch.optim.SGD([log_alpha], lr=0.1), []
+    optimizers = {"acts": acts, "judges": judges, **({"heats": heats} if given else {})}
+    with attach({"actor": actor, "critic": critic}, optimizer=optimizers) as handle:
+        for _ in range(4):
+            of_step = []
+            for model, optimizer in ((critic, judges), (actor, acts)):
+                optimizer.zero_grad()
+                loss = model(torch.randn(6, 2)).square().mean()
+                loss.backward()
+                optimizer.step()
+                of_step.append(loss.item())
+            heats.zero_grad()
+            (log_alpha.exp() * 3).sum().backward()
+            heats.step()
+            losses.append(of_step)
+    for player, wanted in zip(("judges", "acts"), zip(*losses, strict=True), strict=True):
+        assert losses_of(handle.run, f"{LOSS}/{player}") == pytest.approx(wanted)
+    assert len(handle.run.tensor_names(kind="loss")) == 2 + given
+
+
 @pytest.mark.parametrize("with_player", [False, True])
 def test_a_critic_that_is_trained_by_gradients_of_one_and_minus_one_loses_their_difference(
     attach, with_player

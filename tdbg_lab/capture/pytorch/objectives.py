@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+from torch.autograd.function import BackwardCFunction
+
 from tdbg_lab.capture.pytorch.accumulation import Accumulation
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
@@ -13,6 +16,7 @@ from tdbg_lab.capture.pytorch.scaled import ScaledLosses, weighted
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
     import torch
@@ -41,6 +45,26 @@ def _comes_of(start: Any, wanted: Any) -> bool:
                 seen.add(following)
                 nodes.append(following)
     return False
+
+
+def _leaves(start: Any) -> set[int] | None:
+    """Ids of all that a backward reaches; None where parameters are among it, or not all is told."""
+    nodes, seen, found = [start], {start}, set()
+    for node in nodes:
+        if node is None:
+            continue
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, nn.Parameter) or isinstance(node, BackwardCFunction):
+            return None
+        if leaf is not None:
+            found.add(id(leaf))
+        for following, _ in node.next_functions:
+            if following not in seen:
+                seen.add(following)
+                nodes.append(following)
+        if len(nodes) > _FARTHEST:
+            return None
+    return found
 
 
 def _is_multiple(objective: torch.Tensor, loss: torch.Tensor) -> bool:
@@ -76,10 +100,13 @@ class Objectives:
     ----------
     facts
         Whether to look at what a function computes them of.
+    moved
+        Tells the ids of what the known optimizers move.
     """
 
-    def __init__(self, engine: Engine, *, facts: bool) -> None:
+    def __init__(self, engine: Engine, *, facts: bool, moved: Callable[[], set[int]]) -> None:
         self._engine = engine
+        self._moved = moved
         self._scaled = ScaledLosses(engine.guard.run)
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
@@ -133,7 +160,8 @@ class Objectives:
         """
         engine, seen = self._engine, self._seen
         if several and engine.recorder.mode is Mode.TRAIN:
-            self._hold(self._plain(objective, weight), seen=seen)
+            if not engine.guard.run("loss/objective", self._is_of_others, objective):
+                self._hold(self._plain(objective, weight), seen=seen)
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
@@ -144,6 +172,11 @@ class Objectives:
                 self._probes[_NAME].add(whole)
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
+
+    def _is_of_others(self, objective: torch.Tensor) -> bool:
+        """Whether it is for an optimizer that is not known, such as that of a temperature."""
+        leaves = _leaves(objective.grad_fn)
+        return leaves is not None and len(leaves) > 0 and leaves.isdisjoint(self._moved())
 
     def _plain(self, objective: torch.Tensor, weight: Any) -> torch.Tensor:
         return weighted(self._scaled.plain(objective), weight)

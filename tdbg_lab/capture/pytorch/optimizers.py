@@ -146,6 +146,10 @@ class OptimizerWatch:
         """The optimizers by their names."""
         return {name: optimizer for optimizer, name in self._names.items()}
 
+    def moved(self) -> set[int]:
+        """Ids of what the optimizers move."""
+        return set().union(*map(_moved_by, self._names))
+
     @property
     def has_closure(self) -> bool:
         """Whether the last step was given a closure, which computes gradients within it."""

@@ -159,7 +159,7 @@ class TorchSession:
             self._losses, handles = hook_losses(owner, engine, losses, sites, self._is_sure)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
-            self.watch.objectives = Objectives(engine, facts=not self._losses)
+            self.watch.objectives = Objectives(engine, facts=not self._losses, moved=self.watch.moved)
             follow(self)
         except BaseException:
             self.detach()
