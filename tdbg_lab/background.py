@@ -1,15 +1,16 @@
-"""Manners of the processes that run beside training: they hear one signal, and give way."""
+"""Manners of what runs beside training: processes hear one signal, and give way; threads need not be."""
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import threading
+    from collections.abc import Callable
 
-__all__ = ["stay_behind"]
+__all__ = ["start_thread", "stay_behind"]
 
 
 def stay_behind(stop: threading.Event, *, nice: int) -> None:
@@ -18,3 +19,16 @@ def stay_behind(stop: threading.Event, *, nice: int) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if hasattr(os, "nice"):
         os.nice(nice)
+
+
+def start_thread(target: Callable[[], object], name: str) -> threading.Thread | None:
+    """Start a thread that the end of the program does not wait for; None where no more may be started.
+
+    Containers and users have a limit, which a training with many workers may reach at any time.
+    """
+    thread = threading.Thread(target=target, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return None
+    return thread

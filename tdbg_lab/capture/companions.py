@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.capture.keeping import keep
 from tdbg_lab.errors import TdbgError
 
@@ -33,7 +33,7 @@ def start_sampler(run_path: Path, *, rank: int = 0, interval_s: float = 0.5) -> 
 def start_digest(folder: Path) -> None:
     """Start what makes the figures' data of a profile that was just written; it ends by itself."""
     process = _start("tdbg_lab.profiler.digest", str(folder))
-    threading.Thread(target=process.wait, name="tdbg-lab digest", daemon=True).start()  # no zombie is left
+    start_thread(process.wait, "tdbg-lab digest")  # no zombie is left
 
 
 def _start(module: str, *arguments: str) -> subprocess.Popen[bytes]:

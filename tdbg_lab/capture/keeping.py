@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import subprocess
-import threading
 import time
 from typing import TYPE_CHECKING
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.errors import TdbgError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def keep(
                 return
 
     if process is not None:
-        threading.Thread(target=follow, args=[process], name=f"tdbg-lab {name}", daemon=True).start()
+        start_thread(lambda: follow(process), f"tdbg-lab {name}")
 
 
 def _was_killed(process: subprocess.Popen[bytes], wait: Callable[[subprocess.Popen[bytes]], object]) -> bool:

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.capture import companions
 from tdbg_lab.capture.control import REQUESTS, ControlWatch, SharedControlWatch
 from tdbg_lab.capture.engine import Engine
@@ -180,7 +181,7 @@ def accompany(
     from tdbg_lab.stats import cpu
 
     place = default_place() if place is None else place
-    threading.Thread(target=cpu.warm_up, name="tdbg-lab warm-up", daemon=True).start()
+    start_thread(cpu.warm_up, "tdbg-lab warm-up")
     _warm_up_gpu()
     path = engine.folder.path
     if profiler and engine.plan.config.profiler and not isinstance(engine.writer, SilentWriter):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.stats.dtypes import float8_tables
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TritonKernels:
             if self._begun or self.broken:
                 return
             self._begun = True
-        threading.Thread(target=self._compile, name="tdbg-lab GPU warm-up", daemon=True).start()
+        start_thread(self._compile, "tdbg-lab GPU warm-up")
 
     def _compile(self) -> None:
         """Nothing is launched: another thread may be about to capture a graph."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.errors import StoreError
 from tdbg_lab.store.file_moves import replace_file
 from tdbg_lab.store.layout import make_subfolder
@@ -99,7 +100,7 @@ class RawWriter:
     def flush(self, timeout_s: float = 60.0) -> None:
         """Wait until everything queued is written, at most `timeout_s`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting == 0, timeout_s)
+            self._changed.wait_for(lambda: self._waiting == 0 or self._thread is None, timeout_s)
 
     def close(self, timeout_s: float = 60.0) -> None:
         """Write what is queued and end the thread. Idempotent."""
@@ -107,9 +108,11 @@ class RawWriter:
             return
         with self._changed:
             thread, self._thread, self._closed = self._thread, None, True
+        self._queue.put(None)
         if thread is not None:
-            self._queue.put(None)
             thread.join(timeout_s)
+        elif self._waiting:
+            self._run()
 
     def _full(self) -> str:
         return (
@@ -130,8 +133,7 @@ class RawWriter:
     def _start(self) -> None:
         with self._changed:
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="tdbg-raw", daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._run, "tdbg-raw")  # else the next values try again
 
     def _run(self) -> None:
         while (item := self._queue.get()) is not None:

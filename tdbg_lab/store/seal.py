@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.store.arrays import number_array, numbers_of
 from tdbg_lab.store.file_moves import remove_file, replace_file
 from tdbg_lab.store.ipc import BatchReader
@@ -194,8 +195,7 @@ class Sealer:
         """Seal `segment` soon; it must not be written to any more."""
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="tdbg-seal", daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._run, "tdbg-seal")  # else the next one tries again
         self._queue.put(segment)
 
     def close(self, timeout_s: float) -> None:

@@ -240,6 +240,37 @@ def test_rows_do_not_pile_up_when_the_store_is_off(attach, monkeypatch):
     handle.detach()
 
 
+@pytest.mark.parametrize("when", ["before attach", "after attach", "for a while"])
+def test_everything_is_recorded_where_no_more_threads_may_be_started(attach, monkeypatch, when):
+    """As in a container with a limit of processes, which threads count in, too: `attach` raised."""
+
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with monkeypatch.context() as patched:
+        if when == "before attach":
+            patched.setattr(threading.Thread, "start", refused)
+        handle = attach(
+            model,
+            optimizer=optimizer,
+            collections=["default", {"name": "r", "include": ".", "values": "raw"}],
+        )
+        patched.setattr(threading.Thread, "start", refused)
+        train(model, optimizer, 300)  # past the rotation of a segment
+        handle.flush()
+        if when != "for a while":
+            handle.detach()
+    train(model, optimizer, 300)
+    handle.detach()
+    assert not handle.problems
+    steps = 600 if when == "for a while" else 300
+    raw = handle.run.tensor_names(kind="weight")[0]
+    assert handle.run.steps().tolist() == [*range(steps)]
+    assert list(handle.run.raw_steps(raw)) == [*range(steps)]
+
+
 def test_deleted_run_directory_does_not_stop_training(attach, caplog):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.capture.control import ControlWatch, SharedControlWatch
 from tdbg_lab.capture.guard import STORE
 from tdbg_lab.capture.recorder import Recorder
@@ -129,7 +129,7 @@ class Recording:
         self._raw: dict[str, NDArray[Any]] = {}
         self._pid = os.getpid()
         self.open = True
-        threading.Thread(target=_warm_up, name="tdbg-lab warm-up", daemon=True).start()
+        start_thread(_warm_up, "tdbg-lab warm-up")
 
     @property
     def mine(self) -> bool:
