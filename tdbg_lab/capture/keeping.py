@@ -1,4 +1,4 @@
-"""A process beside a training that is started again where it is killed: memory may have been short."""
+"""A process beside a training that is started again where it is killed or fails: memory may be short."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _log = logging.getLogger("tdbg_lab")
 
 START_AGAIN_S = (2.0, 10.0, 60.0, 300.0)
 """Pauses before the process is started anew: memory may be short for longer."""
+_AS_MEANT = (0, 2)
+"""Exit codes of a process that has no more to do: the run has ended, or what it was given is wrong."""
 
 
 def keep(
@@ -29,7 +31,7 @@ def keep(
     wait: Callable[[subprocess.Popen[bytes]], object] = subprocess.Popen.wait,
     else_: str = "",
 ) -> None:
-    """Start a process, and a few times again where it is killed while the run goes on.
+    """Start a process, and a few times again where it is killed or fails while the run goes on.
 
     Parameters
     ----------
@@ -48,14 +50,18 @@ def keep(
 
     def follow(process: subprocess.Popen[bytes] | None) -> None:
         for pause_s in (*START_AGAIN_S, None):
-            if process is None or not _was_killed(process, wait) or not goes_on():
+            if process is None:
+                return
+            wait(process)
+            if process.returncode in _AS_MEANT or not goes_on():
                 return
             if pause_s is None:
                 _log.warning(
-                    "tdbg-lab: the %s was killed again and again; it is left at that.%s", name, else_
+                    "tdbg-lab: the %s ended too early again and again; it is left at that.%s", name, else_
                 )
                 return
-            _log.warning("tdbg-lab: the %s was killed; it is started again.", name)
+            how = "was killed" if process.returncode < 0 else "failed"
+            _log.warning("tdbg-lab: the %s %s; it is started again.", name, how)
             time.sleep(pause_s)
             try:
                 process = start()
@@ -65,11 +71,6 @@ def keep(
 
     if process is not None:
         start_thread(lambda: follow(process), f"tdbg-lab {name}")
-
-
-def _was_killed(process: subprocess.Popen[bytes], wait: Callable[[subprocess.Popen[bytes]], object]) -> bool:
-    wait(process)
-    return process.returncode < 0
 
 
 def _why(error: Exception) -> str:

@@ -63,3 +63,26 @@ def test_process_that_is_killed_is_started_again_and_goes_on(attach, monkeypatch
     eventually(lambda: not psutil.pid_exists(second))
     assert sum("was killed; it is started again" in one.getMessage() for one in caplog.records) == 1
     assert open_run(path).problems == []
+
+
+@pytest.mark.parametrize(("code", "starts"), [(0, 1), (2, 1), (1, 3)])
+def test_process_that_fails_is_started_again_and_one_that_has_no_more_to_do_is_not(
+    monkeypatch, caplog, code, starts
+):
+    """As a sampler that began while the disk was full, or rules that had no memory."""
+    monkeypatch.setattr(keeping, "START_AGAIN_S", (0.0,) * 4)
+    codes, begun = [code, code, 0], []
+
+    class Process:
+        def __init__(self):
+            self.returncode = codes[len(begun)]
+            begun.append(self)
+
+        def wait(self):
+            return self.returncode
+
+    monkeypatch.setattr(keeping, "start_thread", lambda keep, _name: keep())
+    keeping.keep(Process, "sampler", goes_on=lambda: True, wait=Process.wait)
+    assert len(begun) == starts
+    told = [one.getMessage() for one in caplog.records]
+    assert told == ["tdbg-lab: the sampler failed; it is started again."] * (starts - 1)
