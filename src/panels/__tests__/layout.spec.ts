@@ -101,6 +101,11 @@ describe('places()', () => {
     expect(views(0)).toEqual([['ad', 'be', 'c']]);
   });
 
+  it('keeps the tiles of a row that is longer than the one above', () => {
+    const uneven = places([rows[1], rows[0]], 300).flat(2);
+    expect(uneven.map(tile => tile.view).sort()).toEqual([...'abcde']);
+  });
+
   it('has nothing to give where there are no tiles', () => {
     expect(places([], 300)).toEqual([]);
   });

@@ -60,8 +60,11 @@ export function places(rows: TileRows, height: number): SharedPlaces {
   const found: IPanelState[][][] = [];
   for (let i = 0; i < rows.length; i += together) {
     const shared = rows.slice(i, i + together);
+    const columns = Math.max(...shared.map(row => row.length));
     found.push(
-      shared[0].map((_, column) => shared.flatMap(row => row[column] ?? []))
+      Array.from({ length: columns }, (_, column) =>
+        shared.flatMap(row => row[column] ?? [])
+      )
     );
   }
   return found;
