@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 """Least time between two looks for runs."""
+_SURE_S = 6.0
+"""Time for which a run has no rules before it is looked after: a training that has just begun is about to
+start its own, and after the machine slept a sign of life is old. Longer than from one to the next."""
 _SLICE_S = 0.5
 """Time for one run that is far behind; then it is the turn of the others."""
 _SHARE = 0.05
@@ -66,6 +69,8 @@ class Watch:
         self._look_due_s = self._clock()
         self._watched: dict[Path, _Watched] = {}
         self._given_up: set[Path] = set()
+        self._missing_s: dict[Path, float] = {}
+        """Since when runs are seen to have no rules."""
 
     @property
     def runs(self) -> list[Path]:
@@ -117,14 +122,18 @@ class Watch:
         from tdbg_lab.run import list_runs
 
         began_s = time.thread_time()
-        found = list_runs(self._root)
-        self._look_due_s = self._clock() + max(_LOOK_S, (time.thread_time() - began_s) / _SHARE)
+        found, now_s = list_runs(self._root), self._clock()
+        self._look_due_s = now_s + max(_LOOK_S, (time.thread_time() - began_s) / _SHARE)
         for summary in found:
             path = summary.path
             if path in self._watched or path in self._given_up:
                 continue
             if summary.status is not RunStatus.RUNNING or is_attended(path):
+                self._missing_s.pop(path, None)
                 continue
+            if now_s - self._missing_s.setdefault(path, now_s) < _SURE_S:
+                continue
+            del self._missing_s[path]
             try:
                 presence = Presence(path)
                 runner = Runner(path, self._rules(), stop_on=self._stop_on, name=presence.name)

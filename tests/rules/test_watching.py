@@ -42,9 +42,12 @@ def test_every_running_run_is_looked_after_and_let_go_at_its_end(tmp_path: Path,
 
     def wakes():
         yield
+        assert watch.runs == [], "each may be about to start rules of its own"
+        yield
         assert sorted(path.name for path in watch.runs) == ["0", "1", "2"]
         late = Made(tmp_path / "late")
         late.step(0, {"loss/x": 7.0}).step(1, {"loss/x": 0.0})
+        yield
         yield
         made[2].end()
         for _ in range(10_000):
@@ -72,6 +75,8 @@ def test_folder_that_takes_long_to_look_through_is_looked_through_more_seldom(
     assert watch.runs == [], "two seconds of a processor in less than forty"
     now_s = 41.0
     watch.work()
+    now_s = 82.0
+    watch.work()
     assert [path.name for path in watch.runs] == ["run"]
     watch.close()
 
@@ -80,13 +85,16 @@ def test_run_with_a_runner_of_its_own_is_left_to_it(tmp_path: Path, watch: Watch
     made = Made(tmp_path / "run")
     made.step(0, {"loss/x": 7.0})
     assert not is_attended(made.path)
+    watch.work()
     own = Runner(made.path, [High()])
     own.work(last=True)
     assert is_attended(made.path)
     watch.work()
-    assert watch.runs == []
+    assert watch.runs == [], "it had none only while it began"
     own.close(stopped=True)
     assert not is_attended(made.path)
+    watch.work()
+    assert watch.runs == []
     watch.work()
     assert watch.runs == [made.path]
     watch.close()
@@ -101,7 +109,8 @@ def test_run_that_cannot_be_checked_does_not_end_the_others(tmp_path: Path) -> N
     count = itertools.count()
     for name in "ab":
         Made(tmp_path / name).step(0, {"loss/x": 7.0}).step(1, {"loss/x": 0.0})
-    watch = Watch(tmp_path, rules)
+    watch = Watch(tmp_path, rules, clock=itertools.count(0.0, 10.0).__next__)
+    watch.work()
     watch.work()
     assert len(watch.runs) == 1
     assert [one.message for one in read_findings(watch.runs[0])] == ["7"]
@@ -114,6 +123,7 @@ def test_run_that_is_far_behind_holds_up_neither_the_others_nor_the_end(tmp_path
         behind.step(step, {"loss/x": 0.0})
     other.step(0, {"loss/x": 7.0}).step(1, {"loss/x": 0.0})
     watch = Watch(tmp_path, lambda: [High()], clock=itertools.count(0.0, 10.0).__next__)
+    watch.work()
     watch.work()
     assert [one.message for one in read_findings(other.path)] == ["7"]
     for checked in range(1, 20):
