@@ -28,7 +28,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     if options.pid is not None:
         end_with(options.pid)
-    training = FakeTraining(options.directory, layers=6, modes=("train", "eval"), name="synthetic")
+    training = FakeTraining(
+        options.directory, layers=6, modes=("train", "eval"), name="synthetic", step_s=1 / options.rate
+    )
     status = "stopped"
     try:
         status = _train(training, options.steps, options.rate)

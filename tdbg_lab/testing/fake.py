@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_STEP_NS = 50_000_000
 _WIDTH = 16
 _BATCH = 32
 _CLASSES = 4
@@ -75,7 +74,13 @@ def fake_run(
 
 
 class FakeTraining:
-    """The same, step by step: for tests of what follows a growing run."""
+    """The same, step by step: for tests of what follows a growing run.
+
+    Parameters
+    ----------
+    step_s
+        Time from one step to the next, by what it writes, s.
+    """
 
     def __init__(
         self,
@@ -88,7 +93,9 @@ class FakeTraining:
         raw_every: int = 10,
         rank: int = 0,
         seal: bool = True,
+        step_s: float = 0.05,
     ) -> None:
+        self._step_ns = int(step_s * 1e9)
         self.folder = create_run(
             path,
             name=name,
@@ -172,7 +179,7 @@ class FakeTraining:
         write_json(self.path / RUN_FILE, {**value, "process_created_s": 1.0, "process_since_boot_s": 1.0})
 
     def _time_ns(self, step: int) -> int:
-        return self._start_ns + step * _STEP_NS
+        return self._start_ns + step * self._step_ns
 
     def _write(self, step: int, mode: Mode) -> None:
         tensors = list(self._tensors(step, mode))
@@ -209,7 +216,7 @@ class FakeTraining:
                 "optimizer/lr/0": (Kind.OPTIMIZER, 0.1 * 0.99**step),
                 "optimizer/grad_norm": (Kind.OPTIMIZER, 1 / (1 + 0.05 * step)),
                 "tdbg/capture_ms": (Kind.COST, 1 + random.random()),
-                "tdbg/step_ms": (Kind.COST, 50 + random.random()),
+                "tdbg/step_ms": (Kind.COST, self._step_ns / 1e6 + random.random()),
                 "tdbg/share": (Kind.COST, 0.02),
                 "tdbg/bytes_written": (Kind.COST, 5000.0 * (step + 1)),
             }
@@ -220,7 +227,7 @@ class FakeTraining:
         start, starts, durations = self._time_ns(step), [], []
         for _, share in _PHASES:
             starts.append(start)
-            durations.append(int(share * _STEP_NS))
+            durations.append(int(share * self._step_ns))
             start += durations[-1]
         names = [name for name, _ in _PHASES]
         self._writer.append_spans(names, names, starts, durations, [step] * len(names), device="cpu")
