@@ -63,7 +63,8 @@ class ReplacedWeights(LoopRule):
         if not bad or step == 0:
             return self._gone_back(step, run)
         name, likeness = bad[0]
-        more = f" and {len(bad) - 1} more weights" if len(bad) > 1 else ""
+        others = len(bad) - 1
+        more = f" and {others} more weight{'s' * (others > 1)}" if others else ""
         what = "back to what they were when recording began" if back else "anew"
         return self.finding(
             step,

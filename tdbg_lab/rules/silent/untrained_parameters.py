@@ -319,5 +319,6 @@ def _owner(name: str) -> str:
 
 
 def _these(names: list[str]) -> str:
-    more = f" and {len(names) - 1} more parameters" if len(names) > 1 else ""
+    others = len(names) - 1
+    more = f" and {others} more parameter{'s' * (others > 1)}" if others else ""
     return f"{names[0]}{more}"
