@@ -69,7 +69,8 @@ def run(check: object) -> str | None:
     if only is not None and keras.backend.backend() not in only:
         return "skipped"
     keras.backend.clear_session()
-    with tempfile.TemporaryDirectory() as folder:
+    # The process that samples the machine may write a last time while the folder goes.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             check(Path(folder))  # type: ignore[operator]
         except Exception:
