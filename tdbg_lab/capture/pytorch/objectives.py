@@ -67,6 +67,12 @@ def _leaves(start: Any) -> set[int] | None:
     return found
 
 
+def _is_of_others(objective: torch.Tensor, moved: Callable[[], set[int]]) -> bool:
+    """Whether it is for an optimizer that is not known, such as that of a temperature."""
+    leaves = _leaves(objective.grad_fn)
+    return leaves is not None and len(leaves) > 0 and leaves.isdisjoint(moved())
+
+
 def _is_multiple(objective: torch.Tensor, loss: torch.Tensor) -> bool:
     """Whether it is the same computed anew, multiplied by a scale or divided by a number of batches."""
     one, other = abs(float(objective.detach())), abs(float(loss))
@@ -100,13 +106,10 @@ class Objectives:
     ----------
     facts
         Whether to look at what a function computes them of.
-    moved
-        Tells the ids of what the known optimizers move.
     """
 
-    def __init__(self, engine: Engine, *, facts: bool, moved: Callable[[], set[int]]) -> None:
+    def __init__(self, engine: Engine, *, facts: bool) -> None:
         self._engine = engine
-        self._moved = moved
         self._scaled = ScaledLosses(engine.guard.run)
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
@@ -153,14 +156,23 @@ class Objectives:
         only_own = self._own_visit == engine.visit != engine.last_loss_visit
         return not (only_own and self._trains_own is False)
 
-    def take(self, objective: torch.Tensor, weight: Any, *, several: bool, alone: bool) -> None:
+    def take(
+        self,
+        objective: torch.Tensor,
+        weight: Any,
+        *,
+        several: bool,
+        alone: bool,
+        moved: Callable[[], set[int]],
+    ) -> None:
         """``backward`` is called on `objective`, where `several` optimizers are known or one that is `alone`.
 
         What is made small is the objective times `weight`: critics are trained by ``backward(minus_one)``.
+        `moved` tells the ids of what the known optimizers move.
         """
         engine, seen = self._engine, self._seen
         if several and engine.recorder.mode is Mode.TRAIN:
-            if not engine.guard.run("loss/objective", self._is_of_others, objective):
+            if not engine.guard.run("loss/objective", _is_of_others, objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
@@ -172,11 +184,6 @@ class Objectives:
                 self._probes[_NAME].add(whole)
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
-
-    def _is_of_others(self, objective: torch.Tensor) -> bool:
-        """Whether it is for an optimizer that is not known, such as that of a temperature."""
-        leaves = _leaves(objective.grad_fn)
-        return leaves is not None and len(leaves) > 0 and leaves.isdisjoint(self._moved())
 
     def _plain(self, objective: torch.Tensor, weight: Any) -> torch.Tensor:
         return weighted(self._scaled.plain(objective), weight)

@@ -159,7 +159,7 @@ class TorchSession:
             self._losses, handles = hook_losses(owner, engine, losses, sites, self._is_sure)
             self._removable += handles
             self._hook_boundaries(owner, models, optimizers)
-            self.watch.objectives = Objectives(engine, facts=not self._losses, moved=self.watch.moved)
+            self.watch.objectives = Objectives(engine, facts=not self._losses)
             follow(self)
         except BaseException:
             self.detach()
@@ -419,7 +419,15 @@ class TorchSession:
             if hook.compiled:
                 return  # their values, which are seen on saved steps only, stay the one series
         alone = watch.alone and not watch.within_closure
-        engine.guard.run("loss/objective", objectives.take, objective, weight, several=several, alone=alone)
+        engine.guard.run(
+            "loss/objective",
+            objectives.take,
+            objective,
+            weight,
+            several=several,
+            alone=alone,
+            moved=watch.moved,
+        )
 
     def take_first_loss(self, loss: torch.Tensor) -> None:
         """The step that is made now is the first, and ``backward`` was called on this in it."""
