@@ -29,7 +29,7 @@ def keep(
     *,
     goes_on: Callable[[], bool],
     wait: Callable[[subprocess.Popen[bytes]], object] = subprocess.Popen.wait,
-    else_: str = "",
+    otherwise: str = "",
 ) -> None:
     """Start a process, and a few times again where it is killed or fails while the run goes on.
 
@@ -43,7 +43,7 @@ def keep(
         Whether the run does: else it is left as it ended.
     wait
         Waits for its end, in a thread of its own.
-    else_
+    otherwise
         A sentence that says what becomes of the run without it.
     """
     process = start()
@@ -57,7 +57,7 @@ def keep(
                 return
             if pause_s is None:
                 _log.warning(
-                    "tdbg-lab: the %s ended too early again and again; it is left at that.%s", name, else_
+                    "tdbg-lab: the %s ended too early again and again; it is left at that.%s", name, otherwise
                 )
                 return
             how = "was killed" if process.returncode < 0 else "failed"
@@ -66,7 +66,7 @@ def keep(
             try:
                 process = start()
             except (TdbgError, OSError) as error:
-                _log.warning("tdbg-lab: the %s cannot be started again: %s.%s", name, _why(error), else_)
+                _log.warning("tdbg-lab: the %s cannot be started again: %s.%s", name, _why(error), otherwise)
                 return
 
     if process is not None:

@@ -163,7 +163,7 @@ class RemoteStore:
             "process that sends the run",
             goes_on=spooled.is_running,
             wait=_Listener(spooled, self.told).wait,
-            else_=_kept(self.path),
+            otherwise=_kept(self.path),
         )
 
     def _sender(self) -> subprocess.Popen[bytes]:
