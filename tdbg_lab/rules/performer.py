@@ -91,7 +91,10 @@ class Performer:
             for key, action in self._of(finding.rule, actions):
                 if action.once and self._is_met(action):
                     self._last_s[key] = self._clock()
-        waiting = {one.id: one for one in told if one.rule == ACTIONS and _TRIES in one.evidence}
+        # The findings are from a run directory, which may be anybody's: a number of tries is looked at first.
+        waiting = {
+            one.id: one for one in told if one.rule == ACTIONS and isinstance(one.evidence.get(_TRIES), int)
+        }
         for one in judged if waiting else ():
             for key, action in self._of(one.rule.name, one.rule.actions):
                 before = waiting.get(_identity(type(action).__name__, one.rule.name, key))

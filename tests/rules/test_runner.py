@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -290,6 +291,31 @@ def test_action_that_was_to_be_tried_again_is_by_another_runner(made: Made) -> N
     assert told.message.endswith("it failed: no network")
     Runner(made.path, rules).work(last=True)
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("tries", ['"many"', "NaN", "null", "1.5"])
+def test_runner_begins_whatever_the_tries_of_an_action_are_said_to_be(made: Made, tries: str) -> None:
+    """A run directory may be anybody's."""
+
+    def refuse(finding: Finding, context: Any) -> None:
+        raise RuntimeError("no network")
+
+    rules = [Above(actions=RunCallable(function=refuse))]
+    for step in range(2):
+        made.step(step, {"loss/x": 5.0})
+    runner = Runner(made.path, rules)
+    runner.work()
+    runner._performer.wait()
+    runner.work()
+    runner.close()
+    changed = 0
+    for file in (made.path / "findings").iterdir():
+        text = file.read_text()
+        spoilt = re.sub(r'("tries": ?)1\b', rf"\g<1>{tries}", text)
+        changed += spoilt != text
+        file.write_text(spoilt)
+    assert changed
+    Runner(made.path, rules).work(last=True)
 
 
 def test_stop_on_critical_asks_once_with_the_reason(made: Made) -> None:
