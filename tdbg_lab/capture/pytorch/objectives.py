@@ -172,7 +172,7 @@ class Objectives:
         """
         engine, seen = self._engine, self._seen
         if several and engine.recorder.mode is Mode.TRAIN:
-            if not engine.guard.run("loss/objective", _is_of_others, objective, moved):
+            if not _is_of_others(objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
         elif not seen:
             if self._facts is not None and engine.mask & engine.costly:
