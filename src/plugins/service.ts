@@ -47,11 +47,17 @@ const plugin: JupyterFrontEndPlugin<ITdbgService> = {
       .catch((error: unknown) => {
         console.error('The last run could not be restored', error);
       })
-      .finally(() => openLiveRun(service));
+      .finally(() => openLiveRun(service, () => isOursInFront(app)));
     service.start();
     return service;
   }
 };
+
+/** Whether a panel of the extension is in front of the main area. */
+function isOursInFront({ shell }: JupyterFrontEnd): boolean {
+  const classes = shell.currentWidget?.node.classList ?? [];
+  return [...classes].some(name => name.startsWith('jp-Tdbg'));
+}
 
 /** Open the run that was open when the page was left, and remember which one is. */
 async function restoreCurrent(

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { FakeServer, FakeStream, summary } from '../../api/__tests__/fake';
 import { openLiveRun } from '../liveRun';
@@ -27,11 +27,50 @@ describe('openLiveRun', () => {
     expect(service.current?.id).toBe('second');
   });
 
-  it('leaves the run alone that is open', () => {
-    service.setCurrent('mine');
+  it('leaves the run alone that the user opened', () => {
     openLiveRun(service);
+    service.setCurrent('mine');
     service.runs.put(summary({ id: 'other', status: 'running' }));
     expect(service.current?.id).toBe('mine');
+  });
+
+  describe('with an ended run that came back with the page', () => {
+    const isFront = vi.fn<() => boolean>();
+
+    beforeEach(() => {
+      isFront.mockReturnValue(false);
+      service.runs.setAll([
+        summary({ id: 'mine', status: 'finished' }),
+        summary({ id: 'other', status: 'running' })
+      ]);
+      service.setCurrent('mine');
+      openLiveRun(service, isFront);
+    });
+
+    it('stays while nothing begins', () => {
+      service.runs.put(
+        summary({ id: 'other', status: 'running', last_step: 7 })
+      );
+      expect(service.current?.id).toBe('mine');
+    });
+
+    it('goes on to what begins', () => {
+      service.runs.put(summary({ id: 'next', status: 'running' }));
+      expect(service.current?.id).toBe('next');
+    });
+
+    it('stays while its pictures are in front', () => {
+      isFront.mockReturnValue(true);
+      service.runs.put(summary({ id: 'next', status: 'running' }));
+      expect(service.current?.id).toBe('mine');
+    });
+
+    it('stays once the user has gone back to it', () => {
+      service.setCurrent('other');
+      service.setCurrent('mine');
+      service.runs.put(summary({ id: 'next', status: 'running' }));
+      expect(service.current?.id).toBe('mine');
+    });
   });
 
   it('goes on to the next run once the open one has ended', () => {
