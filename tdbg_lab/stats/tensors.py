@@ -16,6 +16,7 @@ from tdbg_lab.stats import torch_ops
 from tdbg_lab.stats.block import concat, empty_block, take
 from tdbg_lab.stats.device import DeviceBuffer, summarize_on_device
 from tdbg_lab.stats.engine import engine
+from tdbg_lab.stats.fetching import fetched
 from tdbg_lab.stats.gather import sentence, take_apart
 from tdbg_lab.stats.layouts import memory_of, ordinary_memory
 from tdbg_lab.stats.team import torch_team
@@ -66,7 +67,7 @@ def summarize_tensors(
 
     Notes
     -----
-    A CUDA tensor makes this call wait for the device; `DeviceBuffer` does not.
+    A tensor on a device makes this call wait for it; `DeviceBuffer` does not wait for CUDA.
     """
     try:
         if channel_axes is None:
@@ -162,8 +163,11 @@ def _any_tensors(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> Stats
 
 
 def _on_one_device(parts: Sequence[Part]) -> StatsBlock:
-    if parts[0].values.device.type != "cpu":
+    kind = parts[0].values.device.type
+    if kind == "cuda":
         return summarize_on_device(parts)
+    if kind != "cpu":
+        parts = fetched(parts)
     if engine().usable():
         memories = [memory_of(part.values, part.axis) for part in parts]
         return engine().measure(memories, threads=torch.get_num_threads(), team=torch_team())
