@@ -59,7 +59,7 @@ class TorchBackend:
 
     def few(self, value: Any) -> NDArray[np.float64]:
         """On the host."""
-        return np.asarray(sample_of(value).double().cpu().numpy())
+        return np.asarray(sample_of(value).cpu().double().numpy())
 
     def left(self, values: Sequence[Any]) -> Sequence[Any]:
         """PyTorch counts the changes of each tensor; some values are copied where they are."""
@@ -70,7 +70,7 @@ class TorchBackend:
         version, sample = left
         if value._version == version:  # noqa: SLF001
             return None
-        return np.asarray(sample.double().cpu().numpy())
+        return np.asarray(sample.cpu().double().numpy())
 
     def summarize(self, values: Sequence[Any], axes: Sequence[int | None]) -> StatsBlock:
         """Where the tensors are."""

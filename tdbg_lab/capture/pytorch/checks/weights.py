@@ -96,7 +96,7 @@ class _Sampled:
         value = self.value()
         if value is None:
             return 1.0
-        now, before = sample_of(value).double(), self.sample.double()
+        now, before = (some.cpu().double() for some in (sample_of(value), self.sample))
         if now.shape != before.shape:
             return 0.0
         now, before = now - now.mean(), before - before.mean()
