@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.stats.device import DeviceBuffer
+from tdbg_lab.stats.held import HeldNumbers
 from tdbg_lab.stats.tensors import summarize_into, summarize_tensors
 from tdbg_lab.stats.transforms import transforming
 from tdbg_lab.stats.triton_kernels import triton_kernels
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LATE",
     "buffer_of",
+    "is_held",
     "is_late",
     "on_gpu",
     "record_facts",
@@ -55,6 +57,11 @@ def on_gpu(tensor: torch.Tensor) -> bool:
 def is_late(tensor: torch.Tensor) -> bool:
     """Whether the values of a tensor are left for the device to give, when it is through."""
     return on_gpu(tensor) and not transforming()
+
+
+def is_held(tensor: torch.Tensor) -> bool:
+    """Whether a number is left on its device, which is not CUDA's, until it is read with others."""
+    return not (tensor.is_cpu or tensor.is_cuda or tensor.is_meta) and not transforming()
 
 
 def record_tensors(
@@ -134,21 +141,22 @@ def record_number(recorder: Recorder, key: TensorKey, value: float | torch.Tenso
     """Add a row with one number, which may lie on a device."""
     if isinstance(value, float):
         recorder.add_scalar(key, value)
-    elif value.numel() == 1 and is_late(value):
+    elif value.numel() == 1 and (is_late(value) or is_held(value)):
         record_late_numbers(recorder, value, lambda found: ([key], found.tolist()))
     else:
         recorder.add_scalar(key, float(value.detach()))
 
 
 def record_late_numbers(recorder: Recorder, values: torch.Tensor, told: Told) -> None:
-    """Add what follows from real numbers that lie on a GPU.
+    """Add what follows from real numbers that lie on a device.
 
     Parameters
     ----------
     told
         Called with them as float64, 1-D, in another thread: keys and values of rows with one number each.
     """
-    buffer = buffer_of(recorder, values.device)
+    device = values.device
+    buffer = _holder_of(recorder, device) if is_held(values) else buffer_of(recorder, device)
     first = buffer.add_numbers(values)
     if first is not None:
         recorder.add_late_numbers(buffer, first, values.numel(), told)
@@ -191,4 +199,13 @@ def buffer_of(recorder: Recorder, device: torch.device) -> DeviceBuffer:
             triton_kernels().warm_up()
         found = recorder.sources[device] = DeviceBuffer(device)
     assert isinstance(found, DeviceBuffer)  # noqa: S101
+    return found
+
+
+def _holder_of(recorder: Recorder, device: torch.device) -> HeldNumbers:
+    """What holds numbers of another device for this recorder."""
+    found = recorder.sources.get(device)
+    if found is None:
+        found = recorder.sources[device] = HeldNumbers()
+    assert isinstance(found, HeldNumbers)  # noqa: S101
     return found
