@@ -27,6 +27,7 @@ __all__ = [
     "dense_parts",
     "is_dense",
     "is_freed",
+    "is_wrapper",
     "memory_of",
     "ordinary_address",
     "ordinary_memory",
@@ -149,9 +150,9 @@ def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:
         return _sparse_parts(tensor, axis)
     if is_freed(tensor):
         raise NotMeasuredError("its memory was given back (resize_(0)): it has no values now")
-    if tensor.is_quantized or _is_wrapper(tensor):
+    if tensor.is_quantized or is_wrapper(tensor):
         tensor = tensor.dequantize()
-        if _is_wrapper(tensor):
+        if is_wrapper(tensor):
             raise NotMeasuredError(f"a {type(tensor).__name__} has no memory of its own to read")
     tensor = tensor.resolve_neg()
     if tensor.is_complex():
@@ -161,7 +162,7 @@ def dense_parts(tensor: Tensor, axis: int | None) -> list[Part]:
     return [Part(tensor, axis)] if is_dense(tensor) else _copied_parts(tensor, axis)
 
 
-def _is_wrapper(tensor: Tensor) -> bool:
+def is_wrapper(tensor: Tensor) -> bool:
     """Whether a tensor of a class of its own only stands for others, such as the parts of a quantised one."""
     return type(tensor) is not torch.Tensor and tensor.numel() > 0 and tensor.data_ptr() == 0
 
