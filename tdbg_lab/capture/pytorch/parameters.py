@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
+from tdbg_lab.capture.pytorch.packed import form_of, is_packed, unpacked
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import PLAIN, dtype_name, is_part, local
 from tdbg_lab.records import Kind
@@ -145,23 +146,37 @@ class ParameterProbe:
         if known is None or known[0] is not value.dtype or known[1] != value.shape:
             known = self._know(name, site, value)
         key, membership = known[2]
+        if type(value) not in PLAIN and name == site.name and is_packed(value):
+            self._add_packed(key, membership, value, rows.due)
+            return
         if membership.raw_mask & rows.due:
             record_raw(self._engine.recorder, name, value, membership.sample_rows)
         if membership.mask & rows.due:
             rows.keys.append(key)
             rows.tensors.append(value if type(value) in PLAIN else local(value))
 
+    def _add_packed(self, key: TensorKey, membership: Membership, value: torch.Tensor, due: int) -> None:
+        """Add the row of a packed weight by itself: there may be no room for what all of them stand for."""
+        if not (membership.mask | membership.raw_mask) & due:
+            return
+        recorder, whole = self._engine.recorder, unpacked(value)
+        if membership.raw_mask & due:
+            record_raw(recorder, key.name, whole, membership.sample_rows)
+        if membership.mask & due:
+            record_tensors(recorder, [key], [whole])
+
     def _know(self, name: str, site: ParameterSite, value: torch.Tensor) -> _Known:
         """What is to be known of a tensor of a name, as long as its type and shape stay."""
         kind, owner = site.kind if name == site.name else Kind.GRADIENT, site.owner()
         part = is_part(value) or is_part(getattr(owner, site.attribute, value))  # no gradient tells by itself
+        form = form_of(value)
         found = self._engine.key(
             name,
             kind,
             path=site.path,
             module=owner,
-            dtype=dtype_name(value),
-            shape=tuple(value.shape),
+            dtype=dtype_name(form),
+            shape=tuple(form.shape),
             marks=_SHARD if part else (),
         )
         self.sharded |= part

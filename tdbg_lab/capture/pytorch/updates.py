@@ -16,10 +16,11 @@ import torch
 
 from tdbg_lab.capture.pytorch.gpu_updates import GpuUpdates, sampled_there
 from tdbg_lab.capture.pytorch.measuring import on_gpu, record_late_numbers
+from tdbg_lab.capture.pytorch.packed import is_packed, unpacked
 from tdbg_lab.capture.pytorch.values import PLAIN, local
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.engine import engine
-from tdbg_lab.stats.layouts import address_of, is_freed, is_wrapper
+from tdbg_lab.stats.layouts import address_of, is_freed
 from tdbg_lab.stats.samples import Samples
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ _BLOCK = 64
 def sampled(value: torch.Tensor) -> torch.Tensor:
     """All elements of a tensor (of this rank's shard), or evenly spread blocks of a large one; 1-D."""
     value = local(value.detach())
-    if is_wrapper(value):
-        value = value.dequantize()
+    if type(value) not in PLAIN and is_packed(value):
+        value = unpacked(value)
     n = value.numel()
     stride = n // SAMPLED_ELEMENTS  # of blocks
     if stride < 2 or not value.is_contiguous():
@@ -211,8 +212,6 @@ class UpdateProbe:
 
 
 def _measurable(value: torch.Tensor) -> bool:
-    if is_wrapper(value):  # of a library: it says itself what it stands for
-        return type(value).dequantize is not torch.Tensor.dequantize
     return (
         value.is_floating_point()
         and value.layout is torch.strided
