@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tdbg_lab.background import start_thread
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -163,8 +165,7 @@ class LateDesk:
         with self._changed:
             self._jobs.append(_Job(list(tickets), write))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="tdbg-late", daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._run, "tdbg-late")  # else the next job tries again
             self._changed.notify_all()
         self._tell()
 
@@ -181,8 +182,11 @@ class LateDesk:
             self._closing = True
             self._changed.notify_all()
             waiting = [ticket for job in self._jobs for ticket in job.tickets]
+            alone = self._thread is None
         for ticket in waiting:
             ticket.wait(max(0.0, deadline - time.monotonic()))
+        if alone:
+            self._run()
         with self._changed:
             self._changed.wait_for(lambda: not self._jobs, _CLOSE_S)
             self._closing = False
@@ -214,9 +218,10 @@ class LateDesk:
         return self._calm or self._closing or len(self._jobs) > _BEHIND
 
     def _next(self) -> _Job | None:
-        """The next job; None, and the thread is no more, when none came for a while."""
+        """The next job; None, and the thread is no more, when none came for a while, or will come."""
         with self._changed:
-            if not self._changed.wait_for(lambda: bool(self._jobs), _IDLE_S):
+            self._changed.wait_for(lambda: self._jobs or self._closing, _IDLE_S)
+            if not self._jobs:
                 self._thread = None
                 return None
             return self._jobs[0]

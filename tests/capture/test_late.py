@@ -244,6 +244,22 @@ def test_desk_keeps_the_order_and_tells_a_failure_once():
     desk.close()
 
 
+def test_everything_is_written_where_no_more_threads_may_be_started(monkeypatch):
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    desk, written = LateDesk(), []
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        desk.put([], lambda: written.append("first"))
+        desk.close()
+        assert written == ["first"]
+        desk.put([], lambda: written.append("second"))
+    desk.put([], lambda: written.append("third"))
+    desk.close()
+    assert written == ["first", "second", "third"]
+
+
 def written_within(desk, jobs, seconds=10.0):
     """How many of so many jobs are written within that time."""
     written = []
