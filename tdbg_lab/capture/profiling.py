@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.capture import companions
 from tdbg_lab.errors import ConflictError, TdbgError
 from tdbg_lab.profiler.recording import ProfileRecording, new_folder
@@ -14,6 +15,7 @@ from tdbg_lab.profiler.window import ProfileWindow
 from tdbg_lab.store import RankWriter, Request, answer
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
 
     from tdbg_lab.capture.engine import Engine
@@ -145,11 +147,11 @@ class Profiling:
         phases = self._engine.phases
         if phases is not None:
             phases.add("profile", recording.start_ns, recording.duration_ns, recording.first_step)
-        thread = threading.Thread(
-            target=self._write, args=(recording, request), name="tdbg-lab profile", daemon=True
-        )
+        thread = start_thread(partial(self._write, recording, request), "tdbg-lab profile")
+        if thread is None:
+            self._tell(request, "refused", "The profile is not written: no more threads may be started.")
+            return
         self._saving = [one for one in self._saving if one.is_alive()] + [thread]
-        thread.start()
 
     def _write(self, recording: ProfileRecording, request: Request | None) -> None:
         try:

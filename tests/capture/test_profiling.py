@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -233,3 +234,26 @@ def test_profile_steps_that_are_no_window_are_refused(attach: Attach, tmp_path: 
     with pytest.raises(ConfigError, match=r"profile_steps is \(5, 5\).*such as \(100, 105\)"):
         attach(None, profile_steps=(5, 5))
     assert not (tmp_path / "run").exists()
+
+
+def test_profile_that_no_thread_may_write_is_refused_and_the_next_is_written(
+    attach: Attach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    training = Training()
+    handle = attach(training.model, optimizer=training.optimizer)
+    training.steps(1)
+    lost = handle.profile(steps=1, python="off")
+    training.steps(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        training.steps(2)
+    written = handle.profile(steps=1, python="off")
+    training.steps(4)
+    handle.detach()
+    assert not handle.problems
+    expected = "The profile is not written: no more threads may be started."
+    assert answer_of(handle, lost) == ("refused", expected)
+    assert answer_of(handle, written)[0] == "done"
