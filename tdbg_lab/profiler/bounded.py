@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import queue
-import threading
 import time
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tdbg_lab.background import start_thread
+
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
 __all__ = ["BoundedCall"]
@@ -40,21 +43,22 @@ class BoundedCall(Generic[T]):
         self._late = False
         self._close = weakref.finalize(self, self._asked.put, False)
 
-    def ask(self) -> None:
-        """Begin a call, unless the last one still hangs."""
+    def ask(self) -> bool:
+        """Begin a call, unless the last one still hangs; False where no thread may be started for it."""
         if self._late:
             try:
                 self._answers.get_nowait()
             except queue.Empty:
-                return
+                return True
             self._under_way = self._late = False
+        if self._thread is None:
+            self._thread = start_thread(partial(_run, self._call, self._asked, self._answers), self._name)
+        if self._thread is None:
+            return False
         if not self._under_way:
             self._under_way = True
-            if self._thread is None:
-                parts = self._call, self._asked, self._answers
-                self._thread = threading.Thread(target=_run, args=parts, name=self._name, daemon=True)
-                self._thread.start()
             self._asked.put(True)
+        return True
 
     def answer(self, until_s: float) -> tuple[T] | None:
         """What the call gave, in a tuple; None when it did not come by `until_s`, `time.monotonic`.

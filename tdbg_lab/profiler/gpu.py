@@ -114,10 +114,9 @@ class GpuProbe:
 
     def read(self) -> Iterator[Reading]:
         """Read every metric of every device once, all devices at a time."""
-        for call in self._calls.values():
-            call.ask()
+        asked = [(device, call) for device, call in self._calls.items() if call.ask()]
         until_s = time.monotonic() + self._limit_s
-        for device, call in self._calls.items():
+        for device, call in asked:
             answer = call.answer(until_s)
             yield from [Reading("gpu_silent", device, 100.0)] if answer is None else answer[0]
 

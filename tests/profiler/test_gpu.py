@@ -90,6 +90,19 @@ def test_gpu_that_hangs_is_told_and_the_others_go_on() -> None:
     probe.close()
 
 
+def test_gpus_are_read_again_once_threads_may_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    probe, _ = GpuProbe.find(FakeNvml())
+    assert probe is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        assert not list(probe.read()), "nor is a device called silent"
+    assert ("gpu", "gpu1", 73) in list(probe.read())
+    probe.close()
+
+
 def test_driver_that_hangs_when_it_is_opened_leaves_a_word() -> None:
     nvml = FakeNvml()
     nvml.hung = {"driver"}
