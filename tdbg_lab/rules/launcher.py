@@ -6,11 +6,12 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.actions import Action
+from tdbg_lab.background import start_thread
 from tdbg_lab.errors import ConfigError, StoreError
 from tdbg_lab.rules.payload import pack
 from tdbg_lab.rules.registry import resolve_rules
@@ -75,8 +76,11 @@ def launch(
         start_new_session=True,
         env=_environment(),
     )
-    # The child reads once Python is up: training does not wait for that.
-    threading.Thread(target=_send, args=(process, data), name="tdbg-rules-launch", daemon=True).start()
+    send = partial(_send, process, data)
+    if (
+        start_thread(send, "tdbg-rules-launch") is None
+    ):  # which waits until the child's Python is up and reads
+        send()
     return process
 
 

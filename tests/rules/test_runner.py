@@ -484,6 +484,20 @@ def test_launch_starts_a_runner_that_ends_with_the_run(made: Made) -> None:
     assert process.wait(20) == 0
 
 
+def test_rules_are_launched_where_no_more_threads_may_be_started(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    made.end()
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    process = launch(made.path, DeadRelu(patience=3))
+    assert process is not None
+    assert process.wait(20) == 0
+    assert state_of(made.path, "dead_relu").parameters["patience"] == 3
+
+
 def test_launch_without_rules_starts_nothing(made: Made) -> None:
     assert launch(made.path, "none") is None
     assert launch(made.path, None) is None
