@@ -79,6 +79,7 @@ class RawWriter:
             return
         fitting = {name: array for name, array in tensors.items() if _fits(name, array)}
         size = sum(array.nbytes for array in fitting.values())
+        self._start()
         with self._changed:
             refused = self._closed or self._outage.blocks
             if refused or (self._waiting and self._waiting + size > self._limit):
@@ -95,7 +96,6 @@ class RawWriter:
         }
         metadata = {"mode": str(mode), "micro": str(micro), "time_ns": str(time.time_ns())}
         self._queue.put((raw_name(step, mode, micro, self._attempt), metadata, copies, size))
-        self._start()
 
     def flush(self, timeout_s: float = 60.0) -> None:
         """Wait until everything queued is written, at most `timeout_s`."""

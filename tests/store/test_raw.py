@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tdbg_lab.records import Mode
 from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, create_run
 from tdbg_lab.store.raw import raw_header, raw_name, read_raw
+from tdbg_lab.store.raw_writer import RawWriter
 
 
 @pytest.fixture
@@ -120,6 +122,23 @@ def test_why_raw_values_are_left_out_is_known(path, name, values, why):
     writer.write_raw(0, {name: values}, mode=Mode.TRAIN)
     writer.close()
     assert writer.raw_left_out.endswith(f"are left out: no file holds {why}")
+
+
+def test_full_queue_is_written_once_a_thread_may_be_started(path, monkeypatch):
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    writer = RawWriter(path, queue_bytes=16)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        writer.write(0, {"x": np.zeros(2)}, Mode.TRAIN, 0)
+    writer.write(1, {"x": np.zeros(2)}, Mode.TRAIN, 0)  # for which there may be no room yet
+    writer.flush()
+    writer.write(2, {"x": np.zeros(2)}, Mode.TRAIN, 0)
+    writer.close()
+    assert {raw_name(step, Mode.TRAIN, 0) for step in (0, 2)} <= {
+        one.name for one in (path / "raw").iterdir()
+    }
 
 
 def test_bfloat16_written_by_others_is_read_as_float32(tmp_path):
