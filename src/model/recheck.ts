@@ -5,9 +5,6 @@ import type { ITdbgClient } from '../api/client';
 import type { IRecheck, IRecheckResult, IThresholds } from '../api/wire';
 import { AskedModel } from './asked';
 
-/** Where it stands: nothing asked for yet, or as the server says. */
-export type RecheckState = RecheckModel['state'];
-
 /** One check at a time of one rule of one run. */
 export class RecheckModel extends AskedModel<IRecheckResult> {
   constructor(options: RecheckModel.IOptions) {

@@ -17,6 +17,7 @@ __all__ = ["Scale", "ValueAxis", "rebin"]
 
 Scale = Literal["signed_log", "linear"]
 _MAX_DECADES = 14.0
+_TICKS = 9
 _FAR = 1e300
 _LEAST_DECADE = -300
 """Values beyond are drawn here: differences of positions must not overflow."""
@@ -89,13 +90,13 @@ class ValueAxis:
         last = math.ceil(self.high / height - 0.5 - 1e-9)
         return np.asarray((np.arange(first, last + 2) - 0.5) * height, dtype=np.float64)
 
-    def ticks(self, most: int = 9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Positions and values of ticks of a signed-log axis: zero and powers of ten, about `most`."""
+    def ticks(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positions and values of ticks of a signed-log axis: zero and powers of ten, about `_TICKS`."""
         lowest = math.log10(self.unit)
         top = math.floor(lowest + max(abs(self.low), abs(self.high)) + 1e-9)
         sides = (self.low < -0.3) + (self.high > 0.3)
         bottom = math.ceil(lowest + (0 if self.high - self.low < 3 else 0.4) - 1e-9)
-        stride = max(1, math.ceil((top - bottom + 1) * max(sides, 1) / max(most - 1, 1)))
+        stride = max(1, math.ceil((top - bottom + 1) * max(sides, 1) / (_TICKS - 1)))
         powers = 10.0 ** np.arange(top, bottom - 1, -stride)
         found = self._inside(np.concatenate((-powers, [0.0], powers)))
         if len(found) < 4:  # little more than a decade: 2 and 5 as well

@@ -93,8 +93,8 @@ def tensor_named(name: str, known: Sequence[str], preferred: Sequence[str] = ())
     return None
 
 
-def current_run_path(named: str | None, *, root: Path | None = None) -> Path:
-    """Directory of the run that is meant: `named`, else the one attached last, else the newest under `root`.
+def current_run_path(named: str | None) -> Path:
+    """Directory of the run that is meant: `named`, else the one attached last, else the newest.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def current_run_path(named: str | None, *, root: Path | None = None) -> Path:
         return Path(handles[-1].run_path)
     from tdbg_lab.run import list_runs
 
-    for folder in (root or Path("runs"), Path()):
+    for folder in (Path("runs"), Path()):
         runs = list_runs(folder, limit=1) if folder.is_dir() else []
         if runs:
             return runs[0].path

@@ -147,10 +147,6 @@ class Catalog:
         self._set(replace(before, entries=entries, lines=lines))
         self._scanned_s = float("-inf")
 
-    def expire(self) -> None:
-        """Make the next request scan."""
-        self._scanned_s = float("-inf")
-
     async def _scan(self) -> None:
         self._began_s = time.monotonic()
         before = self._snapshot

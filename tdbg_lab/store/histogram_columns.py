@@ -63,8 +63,7 @@ class KeptColumns:
 class HistogramColumns:
     """Columns of the tensors asked for last. Not thread-safe: the reader holds its lock."""
 
-    def __init__(self, limit_bytes: int = HISTOGRAM_COLUMN_BYTES) -> None:
-        self._limit = limit_bytes
+    def __init__(self) -> None:
         self._kept: OrderedDict[Place, KeptColumns] = OrderedDict()
 
     def get(self, place: Place, written: NDArray[np.int64]) -> KeptColumns:
@@ -85,7 +84,7 @@ class HistogramColumns:
         """Keep columns, at least one, as of what was written."""
         self._kept[place] = replace(columns, mark=mark_of(written, int(columns.ends[-1])))
         self._kept.move_to_end(place)
-        while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._limit:
+        while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > HISTOGRAM_COLUMN_BYTES:
             self._kept.popitem(last=False)
 
 

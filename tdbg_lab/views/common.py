@@ -98,10 +98,8 @@ def near_step(steps: NDArray[np.int64], step: int | None) -> int:
     return int(steps[max(int(np.searchsorted(steps, step, side="right")) - 1, 0)])
 
 
-def chosen_tensor(
-    run: Run, tensor: str | None, *, kinds: Sequence[str] = DISTRIBUTED, mode: Mode
-) -> str | None:
-    """`tensor`, or the first one of the first kind the run has in this mode; None while there is none.
+def chosen_tensor(run: Run, tensor: str | None, *, mode: Mode) -> str | None:
+    """`tensor`, or the first one of the first kind in `DISTRIBUTED` there is; None while there is none.
 
     A layer with weights goes before those that only reshape or resize what they are given, what has many
     elements before a number.
@@ -109,7 +107,7 @@ def chosen_tensor(
     if tensor is not None:
         return tensor if run.tensors() else None
     trained = {key.module for key in run.tensors() if key.kind == Kind.WEIGHT}
-    for kind in kinds:
+    for kind in DISTRIBUTED:
         keys = [key for key in run.tensors(mode=mode) if key.kind == kind]
         if keys:
             keys = [key for key in keys if prod(key.shape) != 1] or keys

@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 _GAP = 0.07
+_LINE_CHARS = 46
 
 SIDE_LEGEND = {"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"}
 """A legend at the right, for many entries."""
@@ -230,16 +231,16 @@ def time_axis(**more: Any) -> dict[str, Any]:
     return {"title": {"text": "Time since start (s)"}, "exponentformat": "none", **more}
 
 
-def value_axis(axis: ValueAxis, edges: NDArray[np.float64], title: str = "Value") -> dict[str, Any]:
+def value_axis(axis: ValueAxis, edges: NDArray[np.float64]) -> dict[str, Any]:
     """A plotly axis for positions on `axis`, from the first to the last of `edges`."""
-    answer: dict[str, Any] = {"title": {"text": title}, "range": [float(edges[0]), float(edges[-1])]}
+    answer: dict[str, Any] = {"title": {"text": "Value"}, "range": [float(edges[0]), float(edges[-1])]}
     if axis.scale == "signed_log":
         positions, values = axis.ticks()
         answer |= {
             "tickmode": "array",
             "tickvals": positions.tolist(),
             "ticktext": [number(float(value), 3) for value in values],
-            "title": {"text": f"{title} (signed log)"},
+            "title": {"text": "Value (signed log)"},
         }
     return answer
 
@@ -363,11 +364,11 @@ def _domains(heights: Sequence[float]) -> list[list[float]]:
     return answer
 
 
-def _wrapped(text: str, width: int = 46) -> str:
+def _wrapped(text: str) -> str:
     """Plain text over several lines that fit the narrow panels of a dashboard, safe."""
     lines, line = [], ""
     for word in text.split():
-        if line and len(line) + len(word) + 1 > width:
+        if line and len(line) + len(word) + 1 > _LINE_CHARS:
             lines.append(line)
             line = word
         else:

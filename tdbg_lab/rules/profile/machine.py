@@ -28,6 +28,8 @@ __all__ = [
     "ranks_of_a_machine",
 ]
 
+_MOMENTS = 240
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -50,10 +52,10 @@ def machines(run: RunView, metric: str = "gpu") -> list[int]:
     return sorted({rank for rank, _ in devices(run, metric)})
 
 
-def gpu_load(run: RunView, rank: int, metric: str = "gpu") -> Load:
-    """A metric of all GPUs of a machine."""
-    names = tuple(device for machine, device in devices(run, metric) if machine == rank)
-    time_ns, values = align(run.samples(metric, device, rank) for device in names)
+def gpu_load(run: RunView, rank: int) -> Load:
+    """The load of all GPUs of a machine."""
+    names = tuple(device for machine, device in devices(run, "gpu") if machine == rank)
+    time_ns, values = align(run.samples("gpu", device, rank) for device in names)
     return Load(time_ns, values, names)
 
 
@@ -76,10 +78,10 @@ def cores_of_a_rank(run: RunView) -> int | None:
     return None if cores is None else max(1, cores // ranks_of_a_machine(run))
 
 
-def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, float]:
+def other_programs(run: RunView, rank: int) -> tuple[float, float]:
     """How busy the processor is, and how much of it other programs take: mean percent of all cores.
 
-    Over the last `window` moments that were sampled; ``(0.0, 0.0)`` where that is not known, or where
+    Over the last `_MOMENTS` that were sampled; ``(0.0, 0.0)`` where that is not known, or where
     several ranks share the machine.
     """
     cores = cores_of_a_rank(run)
@@ -88,5 +90,5 @@ def other_programs(run: RunView, rank: int, window: int = 240) -> tuple[float, f
     _, values = align((run.samples("cpu", "cpu", rank), run.samples("process_cpu", "process", rank)))
     if not len(values):
         return 0.0, 0.0
-    busy, own = values[-window:].mean(axis=0)
+    busy, own = values[-_MOMENTS:].mean(axis=0)
     return float(busy), float(np.clip(busy - own / cores, 0.0, 100.0))

@@ -37,10 +37,10 @@ def noted(run: RunView, name: str) -> bool:
     return len(run.scalars(f"check/{name}").values) > 0
 
 
-def fact(run: RunView, name: str, default: float = 0.0) -> float:
-    """What ``check/<name>`` is at the checked step."""
+def fact(run: RunView, name: str) -> float:
+    """What ``check/<name>`` is at the checked step; 0.0 where it was never written."""
     values = run.scalars(f"check/{name}").values
-    return float(values[-1]) if len(values) else default
+    return float(values[-1]) if len(values) else 0.0
 
 
 def worst(run: RunView, name: str) -> float:

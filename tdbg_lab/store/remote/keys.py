@@ -84,10 +84,11 @@ def identity(head: bytes) -> str | None:
     return hashlib.sha256(head[: _PREFIX.size + size]).hexdigest()[:16]
 
 
-def reach(ranges: Iterable[ByteRange], start: int = 0) -> int:
-    """How many bytes of a segment `ranges` hold without a gap, `start` of them known already."""
+def reach(ranges: Iterable[ByteRange]) -> int:
+    """How many bytes of a segment `ranges` hold without a gap."""
+    known = 0
     for each in sorted(ranges, key=lambda each: each.first):
-        if each.first > start:
+        if each.first > known:
             break
-        start = max(start, each.end)
-    return start
+        known = max(known, each.end)
+    return known

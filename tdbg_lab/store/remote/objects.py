@@ -206,8 +206,8 @@ class Objects:
                     return True
                 file.write(piece)
 
-    def walk(self, prefix: str = "", *, after: str = "") -> Iterator[ObjectInfo]:
-        """All objects below `prefix`, those whose key is not greater than `after` left out.
+    def walk(self) -> Iterator[ObjectInfo]:
+        """All objects.
 
         Raises
         ------
@@ -215,9 +215,7 @@ class Objects:
             If they cannot be listed.
         """
         with self._errors("list"):
-            pages = iter(
-                self._obstore.list(self._store, prefix or None, offset=after or None, chunk_size=_PAGE)
-            )
+            pages = iter(self._obstore.list(self._store, chunk_size=_PAGE))
         while True:
             with self._errors("list"):
                 page = next(pages, None)

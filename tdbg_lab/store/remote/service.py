@@ -153,9 +153,9 @@ class Service:
             log.debug("The state of the sender cannot be written: %s", error)
 
 
-def unsent_runs(root: Path | None = None) -> Iterator[Spooled]:
+def unsent_runs() -> Iterator[Spooled]:
     """Runs in the spool of which something may not be sent, whether a sender is at work or not."""
-    for spooled in spooled_runs(root):
+    for spooled in spooled_runs():
         state = spooled.state()
         if not state.done or any(file.modified_ns > state.time_ns for file in walk(spooled.path)):
             yield spooled

@@ -223,20 +223,20 @@ def spool_path(url: StoreUrl) -> Path:
     return spool_root() / digest / url.name
 
 
-def spooled_runs(root: Path | None = None) -> Iterator[Spooled]:
+def spooled_runs() -> Iterator[Spooled]:
     """All runs in the spool, sent or not."""
     found = 0
-    for group in sorted(entries(root or spool_root()), key=lambda each: each.name):
+    for group in sorted(entries(spool_root()), key=lambda each: each.name):
         for each in sorted(entries(Path(group.path)), key=lambda each: each.name):
             if found < _MAX_RUNS and (Path(each.path) / UPLOAD / _PLACE).is_file():
                 found += 1
                 yield Spooled(Path(each.path))
 
 
-def tidy(root: Path | None = None) -> None:
+def tidy() -> None:
     """Remove runs that are sent completely, those sent longest ago first, while the spool is too large."""
     limit = byte_limit(SIZE_VARIABLE)
-    sizes = {spooled: sum(folder_sizes(spooled.path)) for spooled in spooled_runs(root)}
+    sizes = {spooled: sum(folder_sizes(spooled.path)) for spooled in spooled_runs()}
     total = sum(sizes.values())
     for spooled in sorted(sizes, key=lambda each: each.state().time_ns):
         if total <= limit:
