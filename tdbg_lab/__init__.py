@@ -6,8 +6,9 @@ IPython, no plotly.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.lazy import on_demand
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -41,16 +42,17 @@ _PUBLIC = {
     "wrap_tape": "tdbg_lab.capture.keras",
 }
 
+_public = on_demand(__name__, _PUBLIC)
+
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604 - the names above
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("tdbg_lab.version").installed_version()
-    if name in _PUBLIC:
-        module, _, attribute = _PUBLIC[name].partition(":")
-        return getattr(import_module(module), attribute or name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from tdbg_lab.version import installed_version
+
+        return installed_version()
+    return _public(name)
 
 
 def __dir__() -> list[str]:

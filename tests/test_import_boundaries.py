@@ -24,6 +24,7 @@ FLOORS = {
     "nearest": 1,
     "background": 1,
     "clock": 1,
+    "lazy": 1,
     "listening": 1,
     "config": 2,
     "stats": 3,

@@ -7,8 +7,9 @@ is used: a program that is watched from outside imports its libraries itself, in
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tdbg_lab.lazy import on_demand
 
 if TYPE_CHECKING:
     from tdbg_lab.capture.attaching import attach
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "attach", "open_handles"]
 
-_HOME = {"Handle": "handle", "attach": "attaching", "open_handles": "registry"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_demand(
+    __name__,
+    {
+        "Handle": "tdbg_lab.capture.handle",
+        "attach": "tdbg_lab.capture.attaching",
+        "open_handles": "tdbg_lab.capture.registry",
+    },
+)

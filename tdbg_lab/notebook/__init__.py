@@ -7,8 +7,9 @@ kept up to date by a thread (``pace``), its ``controls``, and a ``still`` for th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tdbg_lab.lazy import on_demand
 from tdbg_lab.notebook.showing import show
 
 if TYPE_CHECKING:
@@ -16,13 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveView", "load_ipython_extension", "show", "unload_ipython_extension"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "LiveView":
-        from tdbg_lab.notebook.live import LiveView
-
-        return LiveView
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = on_demand(__name__, {"LiveView": "tdbg_lab.notebook.live"})
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

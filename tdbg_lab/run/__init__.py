@@ -6,8 +6,9 @@ before anything that the script may configure is imported.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tdbg_lab.lazy import on_demand
 
 if TYPE_CHECKING:
     from tdbg_lab.run.opening import list_runs, open_run
@@ -29,21 +30,17 @@ __all__ = [
     "open_run",
 ]
 
-_HOME = {
-    "HistogramSeries": "tdbg_lab.store.results",
-    "Overview": "tdbg_lab.store.results",
-    "Run": "tdbg_lab.run.reading",
-    "RunInfo": "tdbg_lab.store.info",
-    "RunSummary": "tdbg_lab.store.listing",
-    "Series": "tdbg_lab.store.results",
-    "Tensor": "tdbg_lab.store.tensor",
-    "list_runs": "tdbg_lab.run.opening",
-    "open_run": "tdbg_lab.run.opening",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return found
+__getattr__ = on_demand(
+    __name__,
+    {
+        "HistogramSeries": "tdbg_lab.store.results",
+        "Overview": "tdbg_lab.store.results",
+        "Run": "tdbg_lab.run.reading",
+        "RunInfo": "tdbg_lab.store.info",
+        "RunSummary": "tdbg_lab.store.listing",
+        "Series": "tdbg_lab.store.results",
+        "Tensor": "tdbg_lab.store.tensor",
+        "list_runs": "tdbg_lab.run.opening",
+        "open_run": "tdbg_lab.run.opening",
+    },
+)
