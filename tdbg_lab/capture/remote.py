@@ -27,7 +27,8 @@ from tdbg_lab.store.remote import StoreUrl, parse_url
 from tdbg_lab.store.remote.claim import claim, sibling
 from tdbg_lab.store.remote.objects import QUICK, Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
-from tdbg_lab.store.remote.spool import SPOOL_VARIABLE, Spooled, make_folder, spool_path, spool_root
+from tdbg_lab.store.remote.own_folders import make_folder
+from tdbg_lab.store.remote.spool import SPOOL_VARIABLE, Spooled, spool_path, spool_root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

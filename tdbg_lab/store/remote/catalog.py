@@ -22,8 +22,8 @@ from tdbg_lab.store.listing import RunSummary, summarize_run
 from tdbg_lab.store.remote.keys import RUN_KEY, is_file_key
 from tdbg_lab.store.remote.objects import QUICK, Objects
 from tdbg_lab.store.remote.options import storage_options
+from tdbg_lab.store.remote.own_folders import make_folder
 from tdbg_lab.store.remote.place import MIRROR_VARIABLE, mirror_path
-from tdbg_lab.store.remote.spool import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,8 @@ from tdbg_lab.store.limits import MAX_JSON_BYTES
 from tdbg_lab.store.remote.lock import FileLock
 from tdbg_lab.store.remote.objects import QUICK, Objects
 from tdbg_lab.store.remote.options import storage_options
+from tdbg_lab.store.remote.own_folders import make_folder
 from tdbg_lab.store.remote.place import LOCK, MIRROR_VARIABLE, make_room, mirror_path
-from tdbg_lab.store.remote.spool import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

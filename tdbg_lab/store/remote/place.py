@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.store.layout import entries
 from tdbg_lab.store.remote.objects import endpoint
-from tdbg_lab.store.remote.spool import byte_limit, cache_root, folder_sizes
+from tdbg_lab.store.remote.own_folders import byte_limit, folder_sizes, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,8 +30,7 @@ _MAX_DEPTH = 12
 
 def mirror_root() -> Path:
     """All mirrors: ``TDBG_MIRROR``, else a folder in the user's cache."""
-    named = os.environ.get(MIRROR_VARIABLE)
-    return Path(named).expanduser().absolute() if named else cache_root() / "mirror"
+    return own_folder(MIRROR_VARIABLE, "mirror")
 
 
 def mirror_path(url: StoreUrl, options: Mapping[str, Any]) -> Path:

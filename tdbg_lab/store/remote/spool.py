@@ -12,11 +12,7 @@ Nothing in it is a secret.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
-import logging
-import os
 import shutil
 import time
 from dataclasses import asdict, dataclass, replace
@@ -29,6 +25,7 @@ from tdbg_lab.store.info import read_info
 from tdbg_lab.store.layout import entries, make_subfolder, read_json, write_json
 from tdbg_lab.store.process import ProcessMark
 from tdbg_lab.store.remote.lock import FileLock
+from tdbg_lab.store.remote.own_folders import byte_limit, folder_sizes, own_folder
 from tdbg_lab.store.remote.url import StoreUrl, parse_url
 
 if TYPE_CHECKING:
@@ -39,21 +36,14 @@ __all__ = [
     "UPLOAD",
     "Spooled",
     "UploadState",
-    "byte_limit",
-    "cache_root",
-    "folder_sizes",
-    "make_folder",
     "spool_path",
     "spool_root",
     "spooled_runs",
     "tidy",
 ]
 
-log = logging.getLogger("tdbg_lab")
-
 SPOOL_VARIABLE = "TDBG_SPOOL"
 SIZE_VARIABLE = "TDBG_SPOOL_BYTES"
-_DEFAULT_BYTES = 20 * 2**30
 UPLOAD = ".upload"
 """The folder of the sender in a run directory; hidden, so it is neither read nor sent."""
 _PLACE, _STATE, _WRITER = "place.json", "state.json", "writer-"
@@ -164,47 +154,9 @@ class Spooled:
         return FileLock(self.path / UPLOAD / "lock")
 
 
-def cache_root() -> Path:
-    """Where tdbg-lab keeps files of its own.
-
-    Raises
-    ------
-    ConfigError
-        If the user has no home directory.
-    """
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    try:
-        return Path(home).expanduser().absolute() / "tdbg-lab"
-    except RuntimeError:
-        raise ConfigError(
-            "This user has no home directory to keep files in: "
-            "set XDG_CACHE_HOME to a folder that can be written."
-        ) from None
-
-
-def make_folder(path: Path, variable: str) -> None:
-    """Make a folder for files of ours, where another one could be named by an environment variable.
-
-    Raises
-    ------
-    StoreError
-        If no file can be made in it.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise StoreError(
-            f"Runs of object stores cannot be kept in {path}: {error.strerror or error}. "
-            f"Set {variable} to a folder that can be written."
-        ) from error
-
-
 def spool_root() -> Path:
     """The spool: ``TDBG_SPOOL``, else a folder in the user's cache."""
-    named = os.environ.get(SPOOL_VARIABLE)
-    return Path(named).expanduser().absolute() if named else cache_root() / "spool"
+    return own_folder(SPOOL_VARIABLE, "spool")
 
 
 def spool_path(url: StoreUrl) -> Path:
@@ -250,28 +202,6 @@ def tidy() -> None:
             shutil.rmtree(spooled.path, ignore_errors=True)
             lock.release()
             total -= sizes[spooled]
-
-
-def byte_limit(variable: str) -> int:
-    """How many bytes a folder may hold, by an environment variable: 20 GiB unless it says so."""
-    text = os.environ.get(variable, "").strip()
-    if text.isdecimal():
-        return int(text)
-    if text:
-        log.warning(
-            "%s is %r; expected a number of bytes. %d are taken.", variable, text[:40], _DEFAULT_BYTES
-        )
-    return _DEFAULT_BYTES
-
-
-def folder_sizes(folder: Path) -> Iterator[int]:
-    """Bytes of each file in a folder and below; links are not followed."""
-    for entry in entries(folder):
-        if entry.is_dir(follow_symlinks=False):
-            yield from folder_sizes(Path(entry.path))
-        else:
-            with contextlib.suppress(OSError):
-                yield entry.stat(follow_symlinks=False).st_size
 
 
 def _alive(file: Path) -> int | None:

@@ -17,8 +17,9 @@ from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store.remote import is_url, parse_url
 from tdbg_lab.store.remote.objects import Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
+from tdbg_lab.store.remote.own_folders import byte_limit
 from tdbg_lab.store.remote.place import LOCK, make_room
-from tdbg_lab.store.remote.spool import byte_limit, spool_path, tidy
+from tdbg_lab.store.remote.spool import spool_path, tidy
 from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import fake_training, send
 
