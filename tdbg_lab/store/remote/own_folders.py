@@ -28,18 +28,17 @@ def own_folder(variable: str, name: str) -> Path:
     Raises
     ------
     ConfigError
-        If the user has no home directory.
+        If it is in a home directory that there is not.
     """
     named = os.environ.get(variable)
-    if named:
-        return Path(named).expanduser().absolute()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
-        return Path(home).expanduser().absolute() / "tdbg-lab" / name
+        return Path(named or f"{home}/tdbg-lab/{name}").expanduser().absolute()
     except RuntimeError:
+        why = f"{variable} is {named!r}, and there is no such home directory"
         raise ConfigError(
-            "This user has no home directory to keep files in: "
-            "set XDG_CACHE_HOME to a folder that can be written."
+            f"{why if named else 'This user has no home directory to keep files in'}: "
+            f"set {variable if named else 'XDG_CACHE_HOME'} to a folder that can be written."
         ) from None
 
 

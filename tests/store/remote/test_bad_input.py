@@ -234,6 +234,11 @@ def test_user_without_a_home_is_told_what_to_set(monkeypatch):
     with pytest.raises(ConfigError, match="no home directory to keep files in: set XDG_CACHE_HOME"):
         spool_path(parse_url("s3://bucket/run"))
     assert storage_options(parse_url("s3://bucket/run"), {}) is not None
+    monkeypatch.setenv("TDBG_SPOOL", "~/spool")
+    with pytest.raises(
+        ConfigError, match="TDBG_SPOOL is '~/spool', and there is no such home directory: set"
+    ):
+        spool_path(parse_url("s3://bucket/run"))
 
 
 def test_place_that_cannot_be_written_is_told_with_what_to_set(tmp_path, monkeypatch):
