@@ -87,6 +87,7 @@ class RunState:
         self.ranks = list(ranks)
         for place in [place for place in self._segments if place[0] not in ranks]:
             del self._segments[place]
+            self._listed.pop(place[0], None)  # it may come back as it was
             changed = True
         newest = [0]
         for rank, directory in ranks.items():

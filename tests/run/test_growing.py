@@ -60,6 +60,20 @@ def test_another_run_in_the_same_place_is_read_anew(tmp_path):
     assert "layer1.weight" not in run.tensor_names()
 
 
+def test_rank_that_is_out_of_sight_for_a_while_comes_back(tmp_path):
+    """As on a network file system: its directory is then as old as it was, and had been listed."""
+    path = fake_run(tmp_path / "run", steps=3)
+    rank, away = path / "rank-00000", tmp_path / "away"
+    os.utime(rank, (0, 0))
+    run = open_run(path)
+    rank.rename(away)
+    assert run.refresh()
+    assert not len(run.steps())
+    away.rename(rank)
+    assert run.refresh()
+    assert run.steps().tolist() == [0, 1, 2]
+
+
 def test_threads_read_while_the_run_grows(tmp_path):
     training = FakeTraining(tmp_path / "run", layers=1)
     training.step()
