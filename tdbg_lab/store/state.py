@@ -130,8 +130,9 @@ class RunState:
             del self._segments[place]
             changed = True
         self._newest[rank] = [segments[-1].path for segments in listed.values() if segments]
-        # A change within the clock's grain of this look would go unseen: look again for a while.
-        settled = listed_at_ns - changed_ns > CLOCK_GRAIN_NS and not self._retry
+        # A change within the clock's grain of this look would go unseen: look again for a while. So does a
+        # directory that seems empty: perhaps it could not be listed.
+        settled = listed_at_ns - changed_ns > CLOCK_GRAIN_NS and not self._retry and bool(seen)
         self._listed[rank] = changed_ns if settled else -1
         return changed
 

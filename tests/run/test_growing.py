@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -70,6 +71,25 @@ def test_rank_that_is_out_of_sight_for_a_while_comes_back(tmp_path):
     assert run.refresh()
     assert not len(run.steps())
     away.rename(rank)
+    assert run.refresh()
+    assert run.steps().tolist() == [0, 1, 2]
+
+
+def test_rank_whose_directory_could_not_be_listed_is_listed_again(tmp_path, monkeypatch):
+    path = fake_run(tmp_path / "run", steps=3)
+    os.utime(path / "rank-00000", (0, 0))
+    run = open_run(path)
+    really = os.scandir
+
+    def stale(directory):
+        if str(directory).endswith("rank-00000"):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return really(directory)
+
+    os.utime(path / "rank-00000", (1, 1))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", stale)
+        assert run.refresh()
     assert run.refresh()
     assert run.steps().tolist() == [0, 1, 2]
 
