@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.store.attempts import rank_attempts_stamp
-from tdbg_lab.store.layout import list_ranks, modified_ns
+from tdbg_lab.store.layout import CLOCK_GRAIN_NS, list_ranks, modified_ns
 from tdbg_lab.store.raw import LABELS, RawFile, list_raw, raw_header, read_raw
 from tdbg_lab.store.schema import MODE_CODE, mode_code
 
@@ -26,21 +27,26 @@ class RawIndex:
         self._run_path = run_path
         self._files: dict[int, list[RawFile]] = {}
         self._stamps: dict[Path, tuple[int, int]] = {}
+        self._settled: set[Path] = set()
+        """Ranks whose folder was last looked at when its time could no longer hide a change."""
         self._names: dict[tuple[Path, int], frozenset[str]] = {}
 
     def refresh(self) -> bool:
         """List what is there; True when something changed."""
         stamps: dict[Path, tuple[int, int]] = {}
         files: dict[int, list[RawFile]] = {}
+        settled: set[Path] = set()
         for rank, directory in list_ranks(self._run_path):
-            written_ns = modified_ns(directory / "raw")
+            written_ns, looked_ns = modified_ns(directory / "raw"), time.time_ns()
             if not written_ns:
                 continue
             stamps[directory] = written_ns, rank_attempts_stamp(directory)
-            unchanged = self._stamps.get(directory) == stamps[directory]
-            files[rank] = self._files[rank] if unchanged and rank in self._files else list_raw(directory)
+            known = self._files.get(rank) if self._stamps.get(directory) == stamps[directory] else None
+            files[rank] = known if known and directory in self._settled else list_raw(directory)
+            if looked_ns - written_ns > CLOCK_GRAIN_NS:
+                settled.add(directory)
         changed = files != self._files or stamps != self._stamps
-        self._files, self._stamps = files, stamps
+        self._files, self._stamps, self._settled = files, stamps, settled
         return changed
 
     def names(self) -> set[str]:
@@ -102,7 +108,9 @@ class RawIndex:
         if found is None:
             try:
                 found = frozenset(raw_header(file.path))
-            except (OSError, ValueError):  # gone, or not a file of ours
+            except OSError:  # gone, or not to be opened now
+                return frozenset()
+            except ValueError:  # not a file of ours
                 found = frozenset()
             self._names[key] = found
         return found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import struct
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -95,6 +98,56 @@ def test_ranks_are_joined(path):
     x = open_run(path).tensor("x")
     assert x.value(0)[:, 0].tolist() == [0, 0, 1, 1]
     assert x.value(0, rank=1)[:, 0].tolist() == [1, 1]
+
+
+def test_file_written_right_after_a_look_is_seen(path):
+    """Within the grain of the file system's clock: the folder is as old as it was."""
+    writer = RankWriter(path)
+    writer.write_raw(0, {"x": np.zeros(2)}, mode=Mode.TRAIN)
+    writer.flush()
+    folder = path / "rank-00000" / "raw"
+    now_ns = time.time_ns()
+    os.utime(folder, ns=(now_ns, now_ns))
+    run = open_run(path)
+    writer.write_raw(1, {"x": np.zeros(2)}, mode=Mode.TRAIN)
+    writer.close()
+    os.utime(folder, ns=(now_ns, now_ns))
+    run.refresh()
+    assert run.raw_steps("x") == [0, 1]
+
+
+def test_folder_that_could_not_be_listed_is_listed_again(path, monkeypatch):
+    writer = RankWriter(path)
+    writer.write_raw(0, {"x": np.zeros(2)}, mode=Mode.TRAIN)
+    writer.close()
+    os.utime(path / "rank-00000" / "raw", (1, 1))
+    really = os.scandir
+
+    def stale(directory):
+        if str(directory).endswith("raw"):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return really(directory)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", stale)
+        run = open_run(path)
+    run.refresh()
+    assert run.raw_steps("x") == [0]
+
+
+def test_file_that_could_not_be_opened_is_tried_again(path, monkeypatch):
+    writer = RankWriter(path)
+    writer.write_raw(0, {"x": np.zeros(2)}, mode=Mode.TRAIN)
+    writer.close()
+    run = open_run(path)
+
+    def refused(_file):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tdbg_lab.store.raw_index.raw_header", refused)
+        assert run.raw_names() == []
+    assert run.raw_names() == ["x"]
 
 
 def test_type_that_no_file_holds_is_dropped_and_the_rest_written(path):
