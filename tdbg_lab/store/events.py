@@ -50,7 +50,7 @@ class LiveEvents:
         OSError
             If the file is gone.
         """
-        batches = self._reader.read()
+        batches = [batch for batch in self._reader.read() if batch.num_rows]
         self._batches += batches
         return bool(batches)
 
@@ -68,10 +68,9 @@ class LiveEvents:
 
     @property
     def last_ns(self) -> int | None:
-        """The latest time; None while there is no row."""
-        if not self._batches:
-            return None
-        return int(pc.max(self._batches[-1].column(TIME[self._stream])).as_py())
+        """The latest time; None while there is none."""
+        latest = pc.max(self._batches[-1].column(TIME[self._stream])).as_py() if self._batches else None
+        return None if latest is None else int(latest)
 
 
 class SealedEvents:
@@ -98,7 +97,7 @@ class SealedEvents:
         try:
             self._first, self._last = (int(ns) for ns in self._file.json(EXTENT_KEY))
             self._file.forget_index()
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             raise ValueError(f"{path.name} has a broken index") from error
 
     def poll(self) -> bool:

@@ -141,6 +141,7 @@ class SealedStats:
             and runs.min() >= 0
             and runs[:, 0].max() < len(ids)
             and runs[:, 1].max() < len(MODES)
+            and np.isin(self._steps[:, 0], range(len(MODES))).all()
             and int(runs[:, 3].sum()) == rows
             and bool((runs[:, 2] + runs[:, 3] <= rows).all())
         )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import shutil
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store import RunFolder
+from tdbg_lab.store.schema import SCHEMAS
 from tdbg_lab.testing import fake_run
 from tests.rules.made import Made
 
@@ -46,18 +51,18 @@ def test_garbage_in_a_run_is_left_out_with_a_reason(tmp_path):
 
 
 def test_sealed_segment_with_a_lying_index_is_left_out(tmp_path):
-    import base64
-
-    import pyarrow.parquet as pq
-
     path = fake_run(tmp_path / "run", steps=5, findings=False)
     good = path / "rank-00000" / "stats-000001.parquet"
     file = pq.ParquetFile(good)
     table, metadata = file.read(), dict(file.metadata.metadata)
+    steps = base64.b64decode(metadata[b"tdbg.steps"])
     lies = {
         b"tdbg.runs": [base64.b64encode(np.array([[0, 0, 0, 10**9, 1]], "<i4")), b"x", b""],
         b"tdbg.keys": [b"", b"[]", b"{}", b"[" * 100_000, b'[["a", "weight", "", "", [], [], 0]]', b"[[5]]"],
-        b"tdbg.steps": [b"", base64.b64encode(b"x" * 24), b"!"],
+        b"tdbg.steps": [
+            *(b"", base64.b64encode(b"x" * 24), b"!"),
+            *(base64.b64encode(steps + np.array([mode, 0, 0], "<i8").tobytes()) for mode in (-1, 3)),
+        ],
         b"tdbg": [b"", b"{}", b'{"format": 1}', b'{"format": 7, "uid": "x"}'],
     }
     for key, values in lies.items():
@@ -68,6 +73,37 @@ def test_sealed_segment_with_a_lying_index_is_left_out(tmp_path):
             run = open_run(path)
             assert run.steps().tolist() == [], (key, value)
             assert len(run.problems) == 1
+
+
+@pytest.mark.parametrize("extent", [b"[1e999, 1]", b"[1, null]", b"[1]", b"5"])
+def test_sealed_samples_with_a_lying_index_are_left_out(tmp_path, extent):
+    path = fake_run(tmp_path / "run", steps=5, findings=False)
+    good = path / "rank-00000" / "system-000001.parquet"
+    file = pq.ParquetFile(good)
+    table = file.read()
+    with pq.ParquetWriter(good, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({**file.metadata.metadata, b"tdbg.extent": extent})
+    run = open_run(path)
+    assert run.samples().empty
+    assert run.last_sample_ns is None
+    assert len(run.problems) == 1
+
+
+@pytest.mark.parametrize("last", ["no rows", "no times"])
+def test_live_samples_without_a_time_do_not_raise(tmp_path, last):
+    path = fake_run(tmp_path / "run", steps=5, findings=False)
+    rank = path / "rank-00000"
+    file = pq.ParquetFile(rank / "system-000001.parquet")
+    sealed, header = file.read(), json.loads(file.metadata.metadata[b"tdbg"]) | {"uid": "another"}
+    schema = SCHEMAS["system"].with_metadata({b"tdbg": json.dumps(header)})
+    (batch,) = sealed.slice(0, 3).combine_chunks().to_batches()
+    timeless = pa.RecordBatch.from_pylist([{**row, "time_ns": None} for row in batch.to_pylist()], schema)
+    with pa.ipc.new_stream(rank / "system-000002.arrows", schema) as stream:
+        stream.write_batch(batch.slice(0, 0) if last == "no rows" else timeless)
+    run = open_run(path)
+    assert run.last_sample_ns == max(run.samples()["time_ns"])
+    assert run.problems == []
 
 
 def test_sealed_segment_with_broken_pages_does_not_raise(tmp_path):
