@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["TIME", "LiveEvents", "SealedEvents", "between", "moved"]
 
 TIME = {"spans": "start_ns", "system": "time_ns"}
+_LACKING = "a row lacks a value"
 
 
 class LiveEvents:
@@ -51,8 +53,11 @@ class LiveEvents:
             If the file is gone.
         """
         batches = [batch for batch in self._reader.read() if batch.num_rows]
-        self._batches += batches
-        return bool(batches)
+        whole = list(takewhile(_is_whole, batches))
+        if len(whole) < len(batches):
+            self._reader.problem = f"{self.path.name}: {_LACKING}"
+        self._batches += whole
+        return bool(whole)
 
     def read(self, first_ns: int, last_ns: int) -> pa.Table:
         """Rows whose time lies between, both inclusive."""
@@ -68,9 +73,10 @@ class LiveEvents:
 
     @property
     def last_ns(self) -> int | None:
-        """The latest time; None while there is none."""
-        latest = pc.max(self._batches[-1].column(TIME[self._stream])).as_py() if self._batches else None
-        return None if latest is None else int(latest)
+        """The latest time; None while there is no row."""
+        if not self._batches:
+            return None
+        return int(pc.max(self._batches[-1].column(TIME[self._stream])).as_py())
 
 
 class SealedEvents:
@@ -114,8 +120,9 @@ class SealedEvents:
         if column is None:
             groups = self._groups(first_ns, last_ns)
             if groups is not None and 2 * len(groups) <= len(self._file.group_starts):
-                return between(self._file.read(groups, SCHEMAS[self._stream].names), time, first_ns, last_ns)
-            column = (self._file.read_all(),)
+                table = self._checked(self._file.read(groups, SCHEMAS[self._stream].names))
+                return between(table, time, first_ns, last_ns)
+            column = (self._checked(self._file.read_all()),)
             self._cache.put(key, column)
         return between(column[0], time, first_ns, last_ns)
 
@@ -130,12 +137,22 @@ class SealedEvents:
 
     def coded(self, columns: Sequence[str]) -> pa.Table:
         """Some columns of all rows, texts as dictionary arrays; raises as `SealedFile.read_all`."""
-        return self._file.read_coded(columns)
+        return self._checked(self._file.read_coded(columns))
+
+    def _checked(self, table: pa.Table) -> pa.Table:
+        if not _is_whole(table):
+            raise ValueError(f"{self.path.name}: {_LACKING}")
+        return table
 
     @property
     def last_ns(self) -> int | None:
         """The latest time."""
         return self._last
+
+
+def _is_whole(rows: pa.Table | pa.RecordBatch) -> bool:
+    """Whether each row has a value in every column, as it is written."""
+    return not any(column.null_count for column in rows.columns)
 
 
 def moved(table: pa.Table, stream: str, ahead_ns: int) -> pa.Table:

@@ -90,6 +90,24 @@ def test_sealed_samples_with_a_lying_index_are_left_out(tmp_path, extent):
     assert len(run.problems) == 1
 
 
+@pytest.mark.parametrize("stream", ["spans", "system"])
+def test_sealed_rows_that_lack_a_value_are_left_out(tmp_path, stream):
+    path = fake_run(tmp_path / "run", steps=5, findings=False)
+    good = path / "rank-00000" / f"{stream}-000001.parquet"
+    file = pq.ParquetFile(good)
+    table = file.read()
+    last = table.column_names[1]
+    lacking = pa.array([None] * len(table), table.schema.field(last).type)
+    with pq.ParquetWriter(good, table.schema) as writer:
+        writer.write_table(table.set_column(1, table.schema.field(last), lacking))
+        writer.add_key_value_metadata(file.metadata.metadata)
+    run = open_run(path)
+    assert run.spans().empty is (stream == "spans")
+    assert run.samples().empty is (stream == "system")
+    assert not run.sample_series(["cpu"]) or stream == "spans"
+    assert run.problems == [f"{good.name}: a row lacks a value"]
+
+
 @pytest.mark.parametrize("last", ["no rows", "no times"])
 def test_live_samples_without_a_time_do_not_raise(tmp_path, last):
     path = fake_run(tmp_path / "run", steps=5, findings=False)
@@ -103,7 +121,7 @@ def test_live_samples_without_a_time_do_not_raise(tmp_path, last):
         stream.write_batch(batch.slice(0, 0) if last == "no rows" else timeless)
     run = open_run(path)
     assert run.last_sample_ns == max(run.samples()["time_ns"])
-    assert run.problems == []
+    assert len(run.problems) == (last == "no times")
 
 
 def test_sealed_segment_with_broken_pages_does_not_raise(tmp_path):
