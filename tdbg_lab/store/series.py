@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -66,6 +66,8 @@ class SeriesCache:
         metrics: Collection[str],
         first_ns: int,
         last_ns: int,
+        *,
+        problem: Callable[[Exception], None],
     ) -> list[SampleSeries]:
         """Samples of these metrics between two moments, both inclusive, by rank, metric and device.
 
@@ -73,11 +75,13 @@ class SeriesCache:
         ----------
         segments
             All there are, in the order they were written.
+        problem
+            Is told why one of them cannot be read; it is left out, and tried again the next time.
 
         Raises
         ------
         OSError, ValueError
-            A segment cannot be read.
+            One that could be read before cannot be read now.
         """
         sealed = {place: one for place, one in segments if one.is_sealed}
         gone = any(sealed.get(place) is not one for place, one in self._sealed.items())
@@ -86,13 +90,19 @@ class SeriesCache:
         missing = set(metrics) - self._metrics
         if missing:
             missing |= _ALWAYS - self._metrics
-            self._metrics |= missing
             late = [self._split(place, one, missing) for place, one in self._sealed.items()]
+            self._metrics |= missing
             self._whole = _joined([self._whole, *late])
-        new = {place: one for place, one in sealed.items() if place not in self._sealed}
-        decoded = (self._split(place, one, self._metrics) for place, one in new.items())
+        decoded = []
+        for place, one in sealed.items():
+            if place not in self._sealed:
+                try:
+                    decoded.append(self._split(place, one, self._metrics))
+                except (OSError, ValueError) as error:
+                    problem(error)
+                else:
+                    self._sealed[place] = one
         self._whole = _joined([self._whole, *decoded])
-        self._sealed.update(new)
         live = [self._split(place, one, self._metrics) for place, one in segments if not one.is_sealed]
         shown = _joined(_between(part, metrics, first_ns, last_ns) for part in (self._whole, *live))
         if sum(len(columns[0]) for columns in self._whole.values()) > _MAX_ROWS:

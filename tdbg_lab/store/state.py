@@ -209,10 +209,16 @@ class RunState:
         found = [((place[0], place[2]), self._segments[place]) for place in places]
         segments = [(place, one) for place, one in found if isinstance(one, (LiveEvents, SealedEvents))]
         ahead = self._ahead()
-        try:
-            series = self._series.read(segments, metrics, *_widened(first_ns, last_ns, ahead))
-        except (OSError, ValueError) as error:
+
+        def problem(error: Exception) -> None:
             self._problem(_said(error))
+
+        try:
+            series = self._series.read(
+                segments, metrics, *_widened(first_ns, last_ns, ahead), problem=problem
+            )
+        except (OSError, ValueError) as error:
+            problem(error)
             return []
         return [cut(one, ahead.get(one.rank, 0), first_ns, last_ns) for one in series] if ahead else series
 

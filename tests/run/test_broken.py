@@ -108,6 +108,39 @@ def test_sealed_rows_that_lack_a_value_are_left_out(tmp_path, stream):
     assert run.problems == [f"{good.name}: a row lacks a value"]
 
 
+def test_broken_segment_of_samples_hides_no_other(tmp_path):
+    path = fake_run(tmp_path / "run", steps=5, findings=False)
+    good = path / "rank-00000" / "system-000001.parquet"
+    file = pq.ParquetFile(good)
+    table, broken = file.read(), good.with_name("system-000002.parquet")
+    header = json.loads(file.metadata.metadata[b"tdbg"]) | {"uid": "another"}
+    with pq.ParquetWriter(broken, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({**file.metadata.metadata, b"tdbg": json.dumps(header).encode()})
+    data = bytearray(broken.read_bytes())
+    data[4 : len(data) // 4] = bytes(len(data) // 4 - 4)
+    broken.write_bytes(data)
+    run = open_run(path)
+    for _ in range(2):
+        samples = sum(len(one.value) for one in run.sample_series(["cpu"]))
+        assert samples == table["metric"].to_pylist().count("cpu")
+    assert run.problems == ["system-000002.parquet is broken"]
+
+
+def test_samples_that_could_not_be_read_for_a_moment_are_read_again(tmp_path, monkeypatch):
+    run = open_run(fake_run(tmp_path / "run", steps=5, findings=False))
+    (metric, *_) = set(run.samples()["metric"]) - {"cpu", "gpu", "memory"}
+    run.sample_series(["cpu"])
+
+    def fail(file):
+        raise OSError(5, "Input/output error", str(file))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tdbg_lab.store.parquet.open_regular", fail)
+        assert not run.sample_series([metric])
+    assert run.sample_series([metric])
+
+
 @pytest.mark.parametrize("last", ["no rows", "no times"])
 def test_live_samples_without_a_time_do_not_raise(tmp_path, last):
     path = fake_run(tmp_path / "run", steps=5, findings=False)
