@@ -8,10 +8,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.rules.healthy_ways import STEPS, adam, fit, mlp
+from tests.rules.healthy_loops import STEPS, adam, fit, mlp
 
 if TYPE_CHECKING:
-    from tests.rules.healthy_ways import Attach
+    from tests.rules.healthy_loops import Attach
 
 
 def bandit(attach: Attach) -> None:

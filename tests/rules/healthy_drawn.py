@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.rules.healthy_ways import adam, digits, fit, mlp, rows
+from tests.rules.healthy_loops import adam, digits, fit, mlp, rows
 
 if TYPE_CHECKING:
-    from tests.rules.healthy_ways import Attach
+    from tests.rules.healthy_loops import Attach
 
 __all__ = ["DRAWN"]
 

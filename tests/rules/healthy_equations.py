@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tests.rules.healthy_ways import adam, fit, mlp
+from tests.rules.healthy_loops import adam, fit, mlp
 
 if TYPE_CHECKING:
-    from tests.rules.healthy_ways import Attach
+    from tests.rules.healthy_loops import Attach
 
 
 class Flow(nn.Module):

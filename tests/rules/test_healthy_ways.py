@@ -11,16 +11,20 @@ import torch
 import tdbg_lab as tdbg
 from tdbg_lab.records import Severity
 from tests.rules.healthy_acting import ACTING
+from tests.rules.healthy_classes import CLASSES
 from tests.rules.healthy_drawn import DRAWN
 from tests.rules.healthy_equations import EQUATIONS
-from tests.rules.healthy_ways import WAYS
+from tests.rules.healthy_likenesses import LIKENESSES
+from tests.rules.healthy_makers import MAKERS
+from tests.rules.healthy_numbers import NUMBERS
+from tests.rules.healthy_parts import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 
-ALL = WAYS + ACTING + DRAWN + EQUATIONS
+ALL = CLASSES + PARTS + LIKENESSES + NUMBERS + MAKERS + ACTING + DRAWN + EQUATIONS
 
 
 @pytest.mark.parametrize("way", ALL, ids=[way.__name__ for way in ALL])

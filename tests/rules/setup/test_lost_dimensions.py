@@ -12,7 +12,7 @@ from torch import nn
 import tdbg_lab as tdbg
 from tdbg_lab.capture.effective_rank import effective_rank
 from tdbg_lab.rules.setup import LostDimensions
-from tests.rules.healthy_ways import digits
+from tests.rules.healthy_loops import digits
 from tests.rules.made import Made
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tdbg_lab.records import Severity
 from tdbg_lab.rules import list_rules, run_rules
 from tdbg_lab.rules.registry import find_rule
 from tdbg_lab.views import list_views
-from tests.rules.healthy_ways import digits, mlp
+from tests.rules.healthy_loops import digits, mlp
 from tests.rules.made import Made
 from tests.rules.silent.loops import Loop
 

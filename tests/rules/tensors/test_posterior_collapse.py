@@ -13,7 +13,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.records import RuleStatus, Severity
 from tdbg_lab.rules import PosteriorCollapse, check_run
 from tests.rules import nets
-from tests.rules.healthy_ways import digits
+from tests.rules.healthy_loops import digits
 from tests.rules.made import Made
 
 if TYPE_CHECKING:
