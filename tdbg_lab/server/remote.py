@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.errors import TdbgError
 from tdbg_lab.store.listing import find_runs
 from tdbg_lab.store.remote.catalog import RemoteCatalog
@@ -146,8 +147,7 @@ class RemoteRoot:
         self._woken.set()
         with self._lock:
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._work, name="tdbg-remote", daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._work, "tdbg-remote")  # else the next one tries again
 
     def _work(self) -> None:
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tdbg-remote")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from watchfiles import watch
 
+from tdbg_lab.background import start_thread
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
@@ -88,8 +90,7 @@ class FolderWatch:
     def _wake(self) -> None:
         self._restart.set()
         if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._work, name="tdbg-watch", daemon=True)
-            self._thread.start()
+            self._thread = start_thread(self._work, "tdbg-watch")  # else there is polling until the next call
 
     def _work(self) -> None:
         while True:

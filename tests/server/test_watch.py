@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import threading
 from pathlib import Path
 
 import tdbg_lab.server.watch as module
@@ -36,6 +37,23 @@ def test_who_asks_is_called_when_the_watch_stands_and_again_after_other_folders_
         watch.add(folders[1:], second.set)
         await next_call(first)
         await next_call(second)
+        watch.close()
+
+    asyncio.run(scene())
+
+
+def test_watch_begins_once_a_thread_may_be_started(tmp_path, monkeypatch):
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    async def scene():
+        watch = FolderWatch(asyncio.get_running_loop(), recursive=False)
+        event = asyncio.Event()
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refused)
+            watch.add([tmp_path], event.set)
+        watch.add([tmp_path], event.set)
+        await next_call(event)
         watch.close()
 
     asyncio.run(scene())
