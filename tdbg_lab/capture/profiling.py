@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -149,6 +150,8 @@ class Profiling:
             phases.add("profile", recording.start_ns, recording.duration_ns, recording.first_step)
         thread = start_thread(partial(self._write, recording, request), "tdbg-lab profile")
         if thread is None:
+            with suppress(OSError):  # an empty folder is a profile that is being recorded
+                recording.folder.rmdir()
             self._tell(request, "refused", "The profile is not written: no more threads may be started.")
             return
         self._saving = [one for one in self._saving if one.is_alive()] + [thread]

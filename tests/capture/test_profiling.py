@@ -251,6 +251,7 @@ def test_profile_that_no_thread_may_write_is_refused_and_the_next_is_written(
         patched.setattr(threading.Thread, "start", refused)
         training.steps(2)
     written = handle.profile(steps=1, python="off")
+    assert [one.state for one in handle.run.profile_requests()] == ["refused", "requested"]
     training.steps(4)
     handle.detach()
     assert not handle.problems
