@@ -166,7 +166,10 @@ class LateDesk:
             self._jobs.append(_Job(list(tickets), write))
             if self._thread is None:
                 self._thread = start_thread(self._run, "tdbg-late")  # else the next job tries again
+            alone = self._thread is None
             self._changed.notify_all()
+        if alone:
+            self._write_arrived()
         self._tell()
 
     def close(self) -> None:
@@ -186,7 +189,7 @@ class LateDesk:
         for ticket in waiting:
             ticket.wait(max(0.0, deadline - time.monotonic()))
         if alone:
-            self._run()
+            self._write_arrived()
         with self._changed:
             self._changed.wait_for(lambda: not self._jobs, _CLOSE_S)
             self._closing = False
@@ -205,23 +208,31 @@ class LateDesk:
                 pause = min(2 * pause, _SLOW_S)
             with self._changed:
                 self._changed.wait_for(self._may_write, _PATIENCE_S)
-            try:
-                job.write()
-            except Exception as error:  # noqa: BLE001 - told by the next `put`
-                self._error = error
+            self._write(job)
+            del job
+
+    def _write_arrived(self) -> None:
+        """Write here what has arrived, where there is no thread for it: else it would pile up."""
+        while self._jobs and self._jobs[0].arrived():
+            self._write(self._jobs[0])
+
+    def _write(self, job: _Job) -> None:
+        try:
+            job.write()
+        except Exception as error:  # noqa: BLE001 - told by the next `put`
+            self._error = error
+        finally:  # of an interrupt, too: nothing is written twice
             with self._changed:
                 self._jobs.popleft()
                 self._changed.notify_all()
-            del job
 
     def _may_write(self) -> bool:
         return self._calm or self._closing or len(self._jobs) > _BEHIND
 
     def _next(self) -> _Job | None:
-        """The next job; None, and the thread is no more, when none came for a while, or will come."""
+        """The next job; None, and the thread is no more, when none came for a while."""
         with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._closing, _IDLE_S)
-            if not self._jobs:
+            if not self._changed.wait_for(lambda: bool(self._jobs), _IDLE_S):
                 self._thread = None
                 return None
             return self._jobs[0]

@@ -248,13 +248,24 @@ def test_everything_is_written_where_no_more_threads_may_be_started(monkeypatch)
     def refused(_thread):
         raise RuntimeError("can't start new thread")
 
+    class Later:
+        there = False
+
+        def arrived(self):
+            return self.there
+
+        def wait(self, timeout_s):
+            self.there = True
+
     desk, written = LateDesk(), []
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refused)
         desk.put([], lambda: written.append("first"))
+        assert written == ["first"], "nothing piles up"
+        desk.put([Later()], lambda: written.append("second"))
+        assert written == ["first"], "what has not arrived is not waited for"
         desk.close()
-        assert written == ["first"]
-        desk.put([], lambda: written.append("second"))
+        assert written == ["first", "second"]
     desk.put([], lambda: written.append("third"))
     desk.close()
     assert written == ["first", "second", "third"]
