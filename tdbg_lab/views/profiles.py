@@ -86,7 +86,7 @@ def choose(
     try:
         digest = read_digest(info)
     except (OSError, ValueError) as error:
-        return empty("The profile cannot be read.", str(error))
+        return empty("The profile cannot be read.", getattr(error, "strerror", None) or str(error))
     steps = f"step {info.first_step:,}"
     if info.last_step > info.first_step:
         steps = f"steps {info.first_step:,} to {info.last_step:,}"

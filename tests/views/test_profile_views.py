@@ -135,6 +135,16 @@ def test_broken_digest_gives_a_word_not_an_error(tmp_path, view, digest):
     assert len(call_view(run, view).layout.meta["tdbg"]["caption"]) > 10
 
 
+def test_digest_that_cannot_be_opened_does_not_tell_its_path(tmp_path):
+    run = profiled(tmp_path / "run", TRACE)
+    digest = run.profiles()[0].path / "digest.json"
+    digest.rename(tmp_path / "elsewhere.json")
+    digest.symlink_to(tmp_path / "elsewhere.json")
+    caption = call_view(run, "operators").layout.meta["tdbg"]["caption"]
+    assert "The profile cannot be read." in caption
+    assert str(tmp_path) not in caption
+
+
 @pytest.mark.parametrize(
     ("params", "words"),
     [
