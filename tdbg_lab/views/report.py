@@ -171,8 +171,9 @@ def _view(run: Run, name: str, params: Mapping[str, Any], *, keep_empty: bool) -
     try:
         figure = call_view(run, name, params)
         heading = find_view(name).title
-    except TdbgError as error:
-        figure, heading = empty(f"View {name} could not be drawn.", str(error)), name
+    except Exception as error:  # noqa: BLE001 - such as one of the user's own
+        why = str(error) if isinstance(error, TdbgError) else f"{type(error).__name__}: {error}"[:500]
+        figure, heading = empty(f"View {name} could not be drawn.", why), name
         keep_empty = True
     if not keep_empty and (figure.layout.meta or {}).get("tdbg", {}).get("empty"):
         return None

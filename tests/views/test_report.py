@@ -13,6 +13,7 @@ from plotly import graph_objects as go
 
 from tdbg_lab.errors import StoreError
 from tdbg_lab.run import open_run
+from tdbg_lab.views import view
 from tdbg_lab.views.report import write_page, write_report
 from tdbg_lab.views.tables import slow_step_table
 from tests.views.timed import made
@@ -77,6 +78,19 @@ def test_report_of_an_empty_run_says_what_to_do(nothing, tmp_path):
 def test_report_leaves_the_reason_in_the_place_of_a_view_that_fails(plain, tmp_path):
     page = _read(write_report(plain, tmp_path / "report.html", sections=[("histogram", {"tensor": "none"})]))
     assert "could not be drawn" in page.data[0]["layout"]["annotations"][0]["text"]
+
+
+def test_report_leaves_the_reason_in_the_place_of_a_view_of_ones_own_that_fails(plain, tmp_path):
+    @view(name="test_report_broken")
+    def broken(run):
+        raise KeyError("nothing of that name")
+
+    sections = [("test_report_broken", {}), ("scalars", {})]
+    page = _read(write_report(plain, tmp_path / "report.html", sections=sections))
+    told = page.data[0]["layout"]["annotations"][0]["text"]
+    assert "View test_report_broken could not be drawn" in told
+    assert "KeyError" in told
+    assert len(page.data) == 2
 
 
 def test_report_that_cannot_be_written_leaves_nothing_behind(plain, tmp_path):
