@@ -79,7 +79,7 @@ class KerasSession:
             for index, one in enumerate(plan.collections)
         )
         self.pass_bits = self.output_bits | plan.mask_of(Kind.GRADIENT)
-        self.settings = KerasSettings(self)
+        self.settings = KerasSettings(backend.name, self.models, lambda: self.optimizer_map)
         self.checks = LoopWatch(engine, backend) if plan.config.checks else None
         self._built: tuple[int, ...] = ()
         self._traced: set[tuple[str, Mode]] = set()

@@ -12,9 +12,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.store import AppliedSetting, SettingChange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tdbg_lab.capture.keras.session import KerasSession
+    from collections.abc import Callable, Mapping
 
 __all__ = ["KerasSettings"]
 
@@ -25,10 +23,22 @@ _ON_JAX = (
 
 
 class KerasSettings:
-    """What may be changed of the optimizers of a session."""
+    """What may be changed of the optimizers that are there at the moment.
 
-    def __init__(self, session: KerasSession) -> None:
-        self._session = session
+    Parameters
+    ----------
+    backend
+        Name of the one that Keras uses.
+    optimizers
+        Gives them by name.
+    """
+
+    def __init__(
+        self, backend: str, models: Mapping[str, Any], optimizers: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        self._backend = backend
+        self._models = models
+        self._optimizers = optimizers
 
     def change(self, change: SettingChange) -> Changed:
         """Change a setting of one optimizer, or of all.
@@ -43,20 +53,20 @@ class KerasSettings:
             return self._change_clipping(chosen, change.value)
         if change.group:
             raise ConfigError("An optimizer of Keras has one parameter group, 0.")
-        if self._session.backend.name == "jax":
+        if self._backend == "jax":
             raise ConfigError(_ON_JAX)
         rates = {name: _new_rate(optimizer, change) for name, optimizer in chosen.items()}
         applied = []
         for index, (name, (old, new)) in enumerate(rates.items()):
             chosen[name].learning_rate = new
-            label = f"{name}.0" if len(self._session.optimizer_map) > 1 and name else str(index)
+            label = f"{name}.0" if len(self._optimizers()) > 1 and name else str(index)
             applied.append(AppliedSetting(f"optimizer/lr/{label}", old, new))
         return Changed(
             applied, "A callback of Keras that sets it, such as LearningRateScheduler, may set it again."
         )
 
     def _chosen(self, change: SettingChange) -> dict[str, Any]:
-        known = {name: inner(one) for name, one in self._session.optimizer_map.items()}
+        known = {name: inner(one) for name, one in self._optimizers().items()}
         if not known:
             raise ConfigError("The model has no optimizer: compile it first.")
         return choose(change, known)
@@ -70,10 +80,10 @@ class KerasSettings:
                 )
         applied = []
         for name, optimizer in chosen.items():
-            what = f"clip_norm/{name}" if len(self._session.optimizer_map) > 1 and name else "clip_norm"
+            what = f"clip_norm/{name}" if len(self._optimizers()) > 1 and name else "clip_norm"
             applied.append(AppliedSetting(what, optimizer.global_clipnorm or None, value))
             optimizer.global_clipnorm = value
-        for model in self._session.models.values():
+        for model in self._models.values():
             if isinstance(model, keras.Model) and model.train_function is not None:
                 model.make_train_function(force=True)  # the old one was compiled with the old value
         return Changed(applied, "The train step is compiled anew for it.")
