@@ -51,14 +51,25 @@ class CostMeter:
         self._mark_ns = 0
         self.skipped = True
 
-    def go_on(self, spent_ns: int) -> None:
-        """The first forward of a step that trains begins, after what is not counted."""
+    def go_on(self, spent_ns: int, began_ns: int) -> None:
+        """The first forward of a step that trains begins, after what is not counted; see `step_done`."""
         self.skipped = False
-        self._mark_ns, self._last_spent_ns = perf_counter_ns(), spent_ns
+        self._mark_ns = now = perf_counter_ns()
+        self._last_spent_ns = spent_ns + now - began_ns if began_ns else spent_ns
 
-    def step_done(self, spent_ns: int) -> None:
-        """A step is over; `spent_ns` is the time in capture since the run began."""
+    def step_done(self, spent_ns: int, began_ns: int) -> None:
+        """A step is over.
+
+        Parameters
+        ----------
+        spent_ns
+            Time in capture since the run began, without the part that is running.
+        began_ns
+            When that part began, 0 where there is none: the rest of it falls into the next step.
+        """
         now = perf_counter_ns()
+        if began_ns:
+            spent_ns += now - began_ns
         if self._mark_ns:
             self._wall_ns += now - self._mark_ns
             self._capture_ns += spent_ns - self._last_spent_ns

@@ -238,7 +238,7 @@ class Engine:
         self._step_seen = True
         self.step_began_ns = now
         if self.meter.skipped:
-            self.meter.go_on(self.guard.spent_ns)
+            self.meter.go_on(self.guard.spent_ns, self.guard.began_ns)
 
     def _end_pause(self) -> None:
         """Another forward begins."""
@@ -347,7 +347,7 @@ class Engine:
 
     def close_step(self) -> None:
         """The step is complete: write its rows and go on to the next one."""
-        self.meter.step_done(self.guard.spent_ns)
+        self.meter.step_done(self.guard.spent_ns, self.guard.began_ns)
         if self.mask & self.costly:
             self.guard.run("cost", self._add_cost)
             self._warn_unmatched()

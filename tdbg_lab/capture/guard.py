@@ -41,13 +41,15 @@ class Guard:
     room again: see `STORE`.
     """
 
-    __slots__ = ("on_problem", "problems", "put_back", "spent_ns", "state", "step", "strict", "timing")
+    __slots__ = ("began_ns", "on_problem", "problems", "put_back", "spent_ns", "state", "step", "strict")
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self.problems: dict[str, Problem] = {}
         self.spent_ns = 0
-        """Time spent inside guarded code so far."""
+        """Time spent inside guarded code so far, without that which is running."""
+        self.began_ns = 0
+        """When the guarded code that is running began, 0 outside: what it guards itself is timed already."""
         self.step = 0
         """The current step, for the message."""
         self.on_problem: Callable[[Problem], None] | None = None
@@ -55,18 +57,15 @@ class Guard:
         """Gives what guarded code changes of the framework while it runs; `put_back` is given it after an
         interrupt, which may come before a context manager has."""
         self.put_back: Callable[[Any], object] = bool
-        self.timing = False
-        """Whether guarded code is running: what it guards within itself is timed already."""
 
     def run(self, probe: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `function`; None when it failed or the probe is off."""
         if self.problems and self.is_off(probe):
             return None
-        within = self.timing
+        within = self.began_ns
         if not within:
-            self.timing = True
             before = self.state()
-            started = perf_counter_ns()
+            self.began_ns = started = perf_counter_ns()
         try:
             return function(*args, **kwargs)
         except TrainingStopped:
@@ -80,7 +79,7 @@ class Guard:
             raise
         finally:
             if not within:
-                self.timing = False
+                self.began_ns = 0
                 self.spent_ns += perf_counter_ns() - started
 
     def is_off(self, probe: str) -> bool:

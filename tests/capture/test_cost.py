@@ -12,7 +12,9 @@ from capture_training import Net, batch, train
 from torch import nn
 
 from tdbg_lab import capture
-from tdbg_lab.capture import control, cost, waiting
+from tdbg_lab.capture import control, cost, guard, waiting
+from tdbg_lab.capture.pytorch import hook
+from tdbg_lab.capture.pytorch.updates import UpdateProbe
 
 _OURS = str(Path(capture.__file__).parent)
 _NOW_AND_THEN = ("Recorder.flush_waiting", "Recorder._intern")
@@ -82,3 +84,29 @@ def test_the_cost_is_known_where_each_step_follows_an_evaluation(attach, net, mo
         now_ns[0] += 200_000_000
     handle.detach()
     assert handle.run.scalars("tdbg/step_ms").values.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_capture_counts_in_the_step_that_it_is_part_of(attach, net, monkeypatch):
+    """Also what is going on as the step ends: it counted in the next one, which is seldom as slow."""
+    now_ns = [10**9]
+    for module in (cost, guard, hook):
+        monkeypatch.setattr(module, "perf_counter_ns", lambda: now_ns[0])
+    own = UpdateProbe.after
+
+    def slow_once(probe, *args):
+        now_ns[0] += 40_000_000 if handle._engine.step == 2 else 0
+        return own(probe, *args)
+
+    monkeypatch.setattr(UpdateProbe, "after", slow_once)
+    optimizer, criterion = torch.optim.SGD(net.parameters(), lr=0.01), nn.CrossEntropyLoss()
+    handle = attach(net, optimizer=optimizer, save_every=1, profiler=False)
+    for step in range(5):
+        optimizer.zero_grad()
+        x, y = batch(step)
+        loss = criterion(net(x), y)
+        now_ns[0] += 3_000_000
+        loss.backward()
+        optimizer.step()
+    handle.detach()
+    assert handle.run.scalars("tdbg/capture_ms").values.tolist() == [0.0, 40.0, 0.0, 0.0]
+    assert handle.run.scalars("tdbg/step_ms").values.tolist() == [3.0, 43.0, 3.0, 3.0]

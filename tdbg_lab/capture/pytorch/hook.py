@@ -118,7 +118,8 @@ class BoundaryHook(_Hook):
             return
         guard = engine.guard
         if self.probe not in guard.problems:
-            within, guard.timing, started = guard.timing, True, perf_counter_ns()
+            within = guard.began_ns
+            guard.began_ns = started = within or perf_counter_ns()
             try:  # what `Guard.run` does, for one call less at each boundary of each step
                 self.function(*values)
             except TrainingStopped:
@@ -126,7 +127,7 @@ class BoundaryHook(_Hook):
             except Exception as error:  # noqa: BLE001
                 guard.failed(self.probe, error)
             finally:
-                guard.timing = within
+                guard.began_ns = within
                 if not within:
                     guard.spent_ns += perf_counter_ns() - started
         if self.after is not None:
