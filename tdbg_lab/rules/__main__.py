@@ -11,6 +11,8 @@
 ``--custom-stdin``
     More rules, and actions for all rules, come through standard input, as
     `tdbg_lab.rules.payload.pack` makes them; read to its end.
+``--stand-in``
+    End when another runner looks after the run, such as the training's own that was killed or frozen.
 ``--once``
     Check what there is and end, without following the run.
 
@@ -64,7 +66,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         log.error("%s", error)  # noqa: TRY400 - the user's mistake, not ours
         return 2
     stop_on = Severity(options.stop_on) if options.stop_on else None
-    runner = Runner(options.run, rules, broken=broken, actions=actions, stop_on=stop_on, name=presence.name)
+    runner = Runner(
+        options.run,
+        rules,
+        broken=broken,
+        actions=actions,
+        stop_on=stop_on,
+        name=presence.name,
+        stands_in=options.stand_in,
+    )
     over = (lambda: "checked once") if options.once else presence.over
     log.debug("Ended: %s", runner.run(wakes(options.run, stop), over, stop.is_set))
     return 0
@@ -82,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         "--stop-on", choices=[str(one) for one in Severity], help="stop training from this severity"
     )
     parser.add_argument("--custom-stdin", action="store_true", help="more rules come through standard input")
+    parser.add_argument("--stand-in", action="store_true", help="end when another runner looks after the run")
     parser.add_argument("--once", action="store_true", help="check what there is and end")
     return parser
 

@@ -31,6 +31,7 @@ def launch(
     *,
     actions: Action | Sequence[Action] = (),
     stop_on: str | None = None,
+    stands_in: bool = False,
 ) -> subprocess.Popen[bytes] | None:
     """Start ``python -m tdbg_lab.rules`` beside a run; it ends by itself when the run does.
 
@@ -44,6 +45,8 @@ def launch(
         For the findings of all rules, beside what each rule has.
     stop_on
         ``"critical"``: ask training to stop at findings of that severity, whatever the rule.
+    stands_in
+        Whether it leaves when another runner looks after the run, such as the training's own.
 
     Returns
     -------
@@ -66,6 +69,8 @@ def launch(
     command = [sys.executable, "-m", "tdbg_lab.rules", str(run_path), "--rules", "none", "--custom-stdin"]
     if stop_on is not None:
         command += ["--stop-on", stop_on]
+    if stands_in:
+        command.append("--stand-in")
     with contextlib.suppress(StoreError):  # what the runner cannot write either, it says itself
         announce_runner(run_path)
     process = subprocess.Popen(

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     from tdbg_lab.store.source import RunSource
 
-__all__ = ["Presence", "is_attended"]
+__all__ = ["Presence", "Unattended"]
 
 _PROCESS_LOOK_S = 0.5
 ATTENDED_NS = 15_000_000_000
 """A runner that has said nothing for so long is gone, ns: three of its heartbeats."""
+_FORGET_S = 3600.0
 
 
 class Presence:
@@ -79,10 +80,43 @@ class _StoreLifetime:
         return None if info.status is RunStatus.RUNNING else "the run has ended"
 
 
-def is_attended(run_path: Path) -> bool:
-    """Whether a rule runner looks after a run: it says so every few seconds."""
+class Unattended:
+    """Tells since when runs have no rule runner, from look to look.
+
+    A sign of life that has changed since the look before is one, however old it seems: the clock of another
+    machine may be wrong.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Path, tuple[float, int | None]] = {}
+        """Since when a run has none, and the last sign of life of the one that it had."""
+
+    def for_s(self, run_path: Path, now_s: float) -> float | None:
+        """How long a run is known to have no runner, s: 0 at the first look that finds none. None: it has.
+
+        Parameters
+        ----------
+        now_s
+            Time of this look, of a clock that nobody sets.
+        """
+        beat_ns = _sign_of_life(run_path)
+        if beat_ns is not None and abs(time.time_ns() - beat_ns) < ATTENDED_NS:
+            self.forget(run_path)
+            return None
+        if run_path not in self._seen:
+            self._seen = {path: seen for path, seen in self._seen.items() if now_s - seen[0] < _FORGET_S}
+        since_s, known_ns = self._seen.get(run_path, (now_s, beat_ns))
+        since_s = since_s if beat_ns == known_ns else now_s
+        self._seen[run_path] = since_s, beat_ns
+        return now_s - since_s
+
+    def forget(self, run_path: Path) -> None:
+        """What was seen of a run counts no more."""
+        self._seen.pop(run_path, None)
+
+
+def _sign_of_life(run_path: Path) -> int | None:
+    """When a runner wrote last, by the clock of its machine, ns; None where none did, or has ended."""
     status = read_rule_status(run_path)
     beat_ns = status.get("heartbeat_ns")
-    return (
-        not status.get("ended") and isinstance(beat_ns, int) and abs(time.time_ns() - beat_ns) < ATTENDED_NS
-    )
+    return beat_ns if isinstance(beat_ns, int) and not status.get("ended") else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,9 @@ class Runner:
         For the findings of all rules, beside what each rule has.
     stop_on
         Severity from which training is asked to stop, or None.
+    stands_in
+        Whether it does what another runner should: it leaves when that one is back. One that was killed is
+        started again, and one that was frozen may thaw.
     """
 
     def __init__(
@@ -87,8 +91,12 @@ class Runner:
         actions: Sequence[Action] = (),
         stop_on: Severity | None = None,
         name: str = "",
+        stands_in: bool = False,
     ) -> None:
         self._path = run_path
+        self._id = uuid.uuid4().hex
+        self._stands_in = stands_in
+        self._looked_ns = 0
         self._broken = tuple(broken)
         known = _latest(read_findings(run_path))
         attempts = first_rank_attempts(run_path)
@@ -127,6 +135,9 @@ class Runner:
         reason = "asked to stop"
         ended = False
         for _ in wakes:
+            if self.is_relieved():
+                self.leave()
+                return "another runner looks after the run"
             why = over()
             if self.work(last=why is not None, enough=asked) and why is not None:
                 reason, ended = why, True
@@ -154,6 +165,23 @@ class Runner:
         self._take_failures(self._performer.finish() if last else self._performer.collect())
         self._write_status()
         return True
+
+    def is_relieved(self) -> bool:
+        """Whether the sign of life of another runner stands where a stand-in wrote its own.
+
+        Looks at most twice a second. Of two that stand in one stays, as the one that leaves writes no more.
+        """
+        now_ns = time.monotonic_ns()
+        if not self._stands_in or not self._status_ns or now_ns - self._looked_ns < _STATUS_NS:
+            return False
+        self._looked_ns = now_ns
+        other = read_rule_status(self._path).get("runner")
+        return isinstance(other, str) and other != self._id
+
+    def leave(self) -> None:
+        """End without a word: another runner has the last one."""
+        if self._writer is not None:
+            self._writer.close()
 
     def _ask_idle(self) -> None:
         """Ask about silence, about once a second while nothing is written."""
@@ -183,8 +211,7 @@ class Runner:
         self._ended = True
         self._dirty = True
         self._write_status(now=True)
-        if self._writer is not None:
-            self._writer.close()
+        self.leave()
 
     def _tell(self, change: Change) -> None:
         """Write what is new at once, and what merely lasts ever more seldom."""
@@ -228,7 +255,12 @@ class Runner:
         try:
             states = [*self._engine.states(), *self._broken]
             doubted = self._engine.doubted_since
-            facts = {"doubted_since": doubted, "ended": self._ended, "attempt": self._attempt}
+            facts = {
+                "doubted_since": doubted,
+                "ended": self._ended,
+                "attempt": self._attempt,
+                "runner": self._id,
+            }
             write_rule_states(self._path, states, **facts)
         except TdbgError as error:
             log.debug("The state of the rules cannot be written: %s", error)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tdbg_lab.records import RunStatus
-from tdbg_lab.rules.presence import Presence, is_attended
+from tdbg_lab.rules.presence import Presence, Unattended
 from tdbg_lab.rules.runner import Runner
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ class Watch:
         self._look_due_s = self._clock()
         self._watched: dict[Path, _Watched] = {}
         self._given_up: set[Path] = set()
-        self._missing_s: dict[Path, float] = {}
-        """Since when runs are seen to have no rules."""
+        self._unattended = Unattended()
 
     @property
     def runs(self) -> list[Path]:
@@ -98,6 +97,10 @@ class Watch:
         done = [(path, one.runner) for path, one in self._watched.items()]
         for path, one in list(self._watched.items()):
             try:
+                if one.runner.is_relieved():
+                    one.runner.leave()
+                    del self._watched[path]
+                    continue
                 why, began_s = one.presence.over(), self._clock()
                 whole = one.runner.work(
                     last=why is not None,
@@ -128,15 +131,18 @@ class Watch:
             path = summary.path
             if path in self._watched or path in self._given_up:
                 continue
-            if summary.status is not RunStatus.RUNNING or is_attended(path):
-                self._missing_s.pop(path, None)
+            if summary.status is not RunStatus.RUNNING:
+                self._unattended.forget(path)
                 continue
-            if now_s - self._missing_s.setdefault(path, now_s) < _SURE_S:
+            left_s = self._unattended.for_s(path, now_s)
+            if left_s is None or left_s < _SURE_S:
                 continue
-            del self._missing_s[path]
+            self._unattended.forget(path)
             try:
                 presence = Presence(path)
-                runner = Runner(path, self._rules(), stop_on=self._stop_on, name=presence.name)
+                runner = Runner(
+                    path, self._rules(), stop_on=self._stop_on, name=presence.name, stands_in=True
+                )
             except Exception:
                 log.exception("The rules give up on %s; other runs go on", path.name)
                 self._given_up.add(path)

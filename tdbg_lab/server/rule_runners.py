@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from subprocess import Popen
 
+    from tdbg_lab.rules.presence import Unattended
     from tdbg_lab.run import Run
     from tdbg_lab.server.tail import RunTail
 
@@ -50,8 +51,8 @@ class RuleRunners:
         self._pool = pool
         self._clock = clock
         self._looked_s: dict[str, float] = {}
-        self._missing: set[str] = set()
-        """Runs that had no rules at the last look."""
+        self._unattended: Unattended | None = None
+        """Comes with the rules, which load when a run is open."""
         self._processes: dict[str, Popen[bytes]] = {}
 
     def listen(self, tail: RunTail) -> None:
@@ -62,24 +63,24 @@ class RuleRunners:
         if now_s - self._looked_s.get(tail.entry.id, -_LOOK_S) < _LOOK_S:
             return
         self._looked_s = {key: at_s for key, at_s in self._looked_s.items() if now_s - at_s < _FORGET_S}
-        self._missing.intersection_update(self._looked_s)
         self._looked_s[tail.entry.id] = now_s
-        self._pool.submit(self._start, tail.entry.id, run)
+        self._pool.submit(self._start, tail.entry.id, run, now_s)
 
-    def _start(self, run_id: str, run: Run) -> None:
+    def _start(self, run_id: str, run: Run, now_s: float) -> None:
         from tdbg_lab.rules import launch
-        from tdbg_lab.rules.presence import is_attended
+        from tdbg_lab.rules.presence import Unattended
 
         self._forget_ended()
-        if run_id in self._processes or run.status is not RunStatus.RUNNING or is_attended(run.path):
-            self._missing.discard(run_id)
+        unattended = self._unattended = self._unattended or Unattended()
+        if run_id in self._processes or run.status is not RunStatus.RUNNING:
+            unattended.forget(run.path)
             return
-        if run_id not in self._missing:
-            self._missing.add(run_id)
+        left_s = unattended.for_s(run.path, now_s)
+        if left_s is None or left_s < _LOOK_S:
             return
-        self._missing.discard(run_id)
+        unattended.forget(run.path)
         try:
-            process = launch(run.path)
+            process = launch(run.path, stands_in=True)
         except (TdbgError, OSError) as error:
             log.warning("No rules look after %s: %s", run.path.name, error)
             return

@@ -148,7 +148,7 @@ def announce_runner(run_path: str | Path) -> None:
         If it cannot be written.
     """
     known = read_rule_status(run_path).items()
-    _write_status(run_path, {key: value for key, value in known if key not in {"ended", "pid"}})
+    _write_status(run_path, {key: value for key, value in known if key not in {"ended", "pid", "runner"}})
 
 
 def _write_status(run_path: str | Path, value: Mapping[str, Any]) -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from tdbg_lab.records import Finding, RuleStatus
 from tdbg_lab.rules import Rule
-from tdbg_lab.rules.presence import is_attended
+from tdbg_lab.rules.presence import Unattended
 from tdbg_lab.rules.runner import Runner
 from tdbg_lab.rules.watching import Watch
 from tdbg_lab.store import read_findings, read_rule_states
+from tdbg_lab.store.layout import read_json, write_json
 
 from .made import Made
 
@@ -133,3 +134,69 @@ def test_run_that_is_far_behind_holds_up_neither_the_others_nor_the_end(tmp_path
     watch.close()
     (state,) = read_rule_states(behind.path)
     assert (state.status, state.step_checked) == (RuleStatus.STOPPED, 19)
+
+
+def test_stand_in_leaves_when_the_runner_that_was_frozen_is_back(tmp_path: Path, watch: Watch) -> None:
+    """Its sign of life was too old: both looked after the run, told everything twice and acted twice."""
+    made = Made(tmp_path / "run")
+    made.step(0, {"loss/x": 0.0})
+    own = Runner(made.path, [High()])
+    own.work()
+    age_sign_of_life(made.path, by_s=60)
+    watch.work()
+    watch.work()
+    assert watch.runs == [made.path]
+    made.step(1, {"loss/x": 0.0})
+    own._status_ns = 0
+    own.work()
+    watch._watched[made.path].runner._looked_ns = 0
+    watch.work()
+    assert watch.runs == []
+    assert not own.is_relieved(), "who does not stand in stays"
+    own.close(stopped=True)
+    assert read_rule_states(made.path)[0].status is RuleStatus.STOPPED
+
+
+def test_of_two_that_stand_in_one_stays(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    made.step(0, {"loss/x": 0.0})
+    first, second = (Runner(made.path, [High()], stands_in=True) for _ in range(2))
+    assert not first.is_relieved()
+    first.work()
+    assert not first.is_relieved()
+    second.work()
+    first._looked_ns = 0
+    assert (first.is_relieved(), second.is_relieved()) == (True, False)
+    wakes = iter([None])
+    first._looked_ns = 0
+    assert first.run(wakes, lambda: None) == "another runner looks after the run"
+    second._looked_ns = 0
+    assert not second.is_relieved(), "who leaves writes no last word"
+    second.close(stopped=True)
+
+
+def test_runner_on_a_machine_whose_clock_is_wrong_is_left_alone(tmp_path: Path, watch: Watch) -> None:
+    """Its signs of life seem old, but they change."""
+    made = Made(tmp_path / "run")
+    made.step(0, {"loss/x": 0.0})
+    own = Runner(made.path, [High()])
+    for _ in range(3):
+        own._status_ns = 0
+        own.work()
+        age_sign_of_life(made.path, by_s=20)
+        assert not is_attended(made.path)
+        watch.work()
+        assert watch.runs == []
+    watch.work()
+    assert watch.runs == [made.path], "it says nothing any more"
+    watch.close()
+
+
+def is_attended(run_path: Path) -> bool:
+    return Unattended().for_s(run_path, 0.0) is None
+
+
+def age_sign_of_life(run_path: Path, *, by_s: float) -> None:
+    file = run_path / "findings" / "status.json"
+    status = read_json(file)
+    write_json(file, {**status, "heartbeat_ns": status["heartbeat_ns"] - int(by_s * 1e9)})

@@ -101,3 +101,13 @@ def test_ended_run_is_left_alone(made):
     made.end()
     assert open_run(made.path).status is RunStatus.FINISHED
     assert listen(made) == {}
+
+
+def test_what_the_server_starts_leaves_when_the_training_has_its_rules_again(made):
+    """A training starts its own again where they were killed, after a pause."""
+    (process,) = listen(made).values()
+    own = launch(made.path)
+    assert process.wait(60) == 0
+    assert own.poll() is None
+    made.end()
+    assert own.wait(60) == 0

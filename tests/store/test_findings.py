@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
-from tdbg_lab.rules.presence import is_attended
+from tdbg_lab.rules.presence import Unattended
 from tdbg_lab.run import open_run
 from tdbg_lab.store import (
     FindingsWriter,
@@ -123,4 +123,4 @@ def test_runner_that_is_about_to_begin_leaves_what_the_last_one_said(tmp_path):
     assert after["doubted_since"] == {"dead_relu": 5}
     assert after["heartbeat_ns"] > before["heartbeat_ns"]
     assert not {"ended", "pid"} & set(after)
-    assert is_attended(path)
+    assert Unattended().for_s(path, 0.0) is None
