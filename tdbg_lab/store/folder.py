@@ -21,6 +21,7 @@ from tdbg_lab.store.jsonable import jsonable
 from tdbg_lab.store.layout import read_json, write_json
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
 from tdbg_lab.store.process import ProcessMark, number_space
+from tdbg_lab.store.secrets import mask_values, mask_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ def create_run(
         "created_ns": time.time_ns(),
         "framework": framework,
         "framework_version": framework_version,
-        "hyperparameters": jsonable(hyperparameters or {}),
+        "hyperparameters": mask_values(jsonable(hyperparameters or {})),
         "tags": [str(tag)[:MAX_NAME_CHARS] for tag in tags][:MAX_TAGS],
         "notes": notes[:MAX_TEXT_CHARS],
         "git": _git_facts(),
@@ -220,7 +221,7 @@ def _process_facts(world_size: int) -> dict[str, Any]:
         "process_created_s": process.created_s,
         "process_since_boot_s": process.since_boot_s,
         "process_space": number_space(),
-        "command": shlex.join(sys.argv)[:MAX_TEXT_CHARS],
+        "command": shlex.join(mask_words([str(word) for word in sys.argv]))[:MAX_TEXT_CHARS],
         "world_size": world_size,
     }
 
