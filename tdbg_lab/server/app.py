@@ -12,6 +12,7 @@ from tdbg_lab.server.memory import share_one_allocator
 from tdbg_lab.server.roots import make_roots
 from tdbg_lab.server.routes import all_handlers
 from tdbg_lab.server.services import Limits, Services
+from tdbg_lab.store.limits import MAX_LIST_DEPTH
 
 if TYPE_CHECKING:
     from jupyter_server.serverapp import ServerApp
@@ -38,9 +39,9 @@ class TdbgApp(ExtensionApp):
         help="""Options for all run roots on object stores, such as endpoint and region. Credentials belong
         into the environment or the file that TDBG_STORAGE_CONFIG names.""",
     ).tag(config=True)
-    scan_depth = Int(5, min=0, max=32, help="How many folders below a run root a run directory may lie.").tag(
-        config=True
-    )
+    scan_depth = Int(
+        MAX_LIST_DEPTH, min=0, max=32, help="How many folders below a run root a run directory may lie."
+    ).tag(config=True)
     max_runs = Int(10_000, min=1, help="How many runs are listed at most.").tag(config=True)
     poll_interval_s = Float(
         1.0,

@@ -60,8 +60,8 @@ MAX_RULE_RAW_BYTES: Final = 64 * 2**20
 """Raw values of one tensor that a rule may ask for at once."""
 MAX_REQUESTS: Final = 1000
 MAX_PROBLEMS: Final = 200
-MAX_LIST_DEPTH: Final = 4
-"""Folders below a root in which `list_runs` looks for runs."""
+MAX_LIST_DEPTH: Final = 5
+"""Folders below a root in which `list_runs` looks for runs, and the Lab where nothing else is set."""
 MAX_LISTED_FOLDERS: Final = 50_000
 RUNNER_SILENCE_NS: Final = 60 * 10**9
 """A rule runner that has said nothing for this long, twelve of its heartbeats, may be gone."""

@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from tdbg_lab.run import list_runs
 from tdbg_lab.server.jsonable import encode
 from tdbg_lab.server.routes import base
-from tdbg_lab.store import layout
+from tdbg_lab.store import create_run, layout
 
 N_RUNS = 2000
 
@@ -63,3 +64,14 @@ async def test_bounds_are_told(many, root):
     assert (len(found.runs), found.truncated) == (100, True)
     assert "many/run-999" in found.runs, "names mostly grow with time"
     assert scan(place, depth=1, max_runs=10_000).runs == ()
+
+
+async def test_lab_lists_the_runs_that_the_command_line_lists(tdbg_fetch, root):
+    """Also those in deep folders, such as ``project/user/group/date/first``."""
+    for path in ("a/b/c/d/e", "a/b/c/d/f/g"):
+        create_run(root / path)
+    _, answer = await tdbg_fetch("runs")
+    listed = {summary.path.relative_to(root).as_posix() for summary in list_runs(root)}
+    assert {run["path"] for run in answer["runs"]} == listed
+    assert "a/b/c/d/e" in listed
+    assert "a/b/c/d/f/g" not in listed
