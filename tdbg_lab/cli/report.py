@@ -26,7 +26,7 @@ __all__ = ["command"]
 def command(run: str, output: Path | None, *, notebook: bool, show: bool, boosted: bool) -> None:
     """Write a self-contained HTML page about RUN, or a notebook."""
     from tdbg_lab.views.boosting import write_xgboost_report
-    from tdbg_lab.views.report import write_report
+    from tdbg_lab.views.report import report_file, write_report
 
     wanted = "ipynb" if notebook else "html"
     if output is not None and notebook and output.suffix != ".ipynb":
@@ -35,7 +35,7 @@ def command(run: str, output: Path | None, *, notebook: bool, show: bool, booste
     if boosted and notebook:
         raise click.UsageError("--xgboost writes a page only: leave --notebook out, end --output in .html.")
     opened = find_run(run)
-    target = output or Path(f"{opened.path.name}-report.{wanted}")
+    target = output or report_file(opened.path, wanted)
     if boosted:
         target = write_xgboost_report(opened, target)
     else:

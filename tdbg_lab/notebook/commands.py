@@ -318,10 +318,8 @@ def _profile(parsed: Parsed) -> str | None:
 
 
 def _report(parsed: Parsed) -> str:
-    from pathlib import Path
-
-    from tdbg_lab.views.report import write_report
+    from tdbg_lab.views.report import report_file, write_report
 
     run = current_run_path(parsed.values["run"])
-    path = write_report(run, Path(parsed.values["path"] or f"{run.name}-report.html"))
+    path = write_report(run, parsed.values["path"] or report_file(run))
     return f"Wrote the report to {path}."

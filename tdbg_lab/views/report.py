@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,8 @@ DEFAULT_SECTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
 """Views and parameters of a report, in order; what a run has nothing of is left out."""
 _FACTS_SHARE = 0.1
 _VIEWS_SHARE = 0.85
+_MAX_NAME_BYTES = 200
+"""A file name has room for 255, and one that is written aside first is longer."""
 
 
 def write_report(
@@ -105,7 +108,7 @@ def write_report(
         if section is not None:
             parts.append(section)
         tell(_FACTS_SHARE + (_VIEWS_SHARE - _FACTS_SHARE) * done / max(len(sections), 1))
-    target = Path(path) if path is not None else Path(f"{run.path.name}-report.html")
+    target = Path(path) if path is not None else report_file(run.path)
     if notebook is not None:
         write_notebook(notebook, run.path, parts)
     if target.suffix == ".ipynb":
@@ -114,6 +117,14 @@ def write_report(
         return written
     title = f"{run.info.name} - training report"
     return write_sections(target, title, parts, lambda share: tell(_VIEWS_SHARE + (1 - _VIEWS_SHARE) * share))
+
+
+def report_file(run_path: Path, ending: str = "html") -> Path:
+    """What the report on a run is called: the name of its folder, as far as a file can have it, and more."""
+    name = run_path.name
+    if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+        name = os.fsencode(name)[:_MAX_NAME_BYTES].decode(errors="ignore")
+    return Path(f"{name}-report.{ending}")
 
 
 def write_page(

@@ -171,6 +171,13 @@ def test_exported_event_files_are_imported_again(folder, capsys):
     assert set(again.tensor_names()) == set(first.tensor_names())
 
 
+def test_report_on_a_run_with_the_longest_name_is_written(folder, capsys):
+    name = "n" + "é" * 127
+    (folder / "runs" / "first").rename(folder / name)
+    assert run(["report", name, "--notebook"]) == 0
+    assert capsys.readouterr().out == f"n{'é' * 99}-report.ipynb\n"
+
+
 def test_report_is_written(folder, capsys):
     assert run(["report", "first", "-o", "page.html"]) == 0
     assert capsys.readouterr().out == "page.html\n"
