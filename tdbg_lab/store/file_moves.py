@@ -1,4 +1,4 @@
-"""Replacing, removing and opening files that another process may have open.
+"""Replacing, removing and opening files that another process may have open, and having them on the disk.
 
 Windows refuses that where other systems do not see a difficulty. Our readers have a file open for moments
 only, so it is tried again for a while.
@@ -6,6 +6,7 @@ only, so it is tried again for a while.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["patiently", "remove_file", "replace_file"]
+__all__ = ["patiently", "remove_file", "replace_file", "sync_file"]
 
 OPEN_FILES_BLOCK: Final = os.name == "nt"
 """Whether a file that somebody has open cannot be replaced or removed."""
 _PAUSES_S: Final = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.3)
+_NO_SYNC: Final = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 T = TypeVar("T")
 
@@ -32,6 +34,21 @@ def replace_file(temporary: Path, target: Path) -> None:
         If it cannot.
     """
     patiently(lambda: temporary.replace(target))
+
+
+def sync_file(descriptor: int) -> None:
+    """Have what was written on the disk; a file system in user space may not know how, and then that is that.
+
+    Raises
+    ------
+    OSError
+        If it could not be written.
+    """
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
 
 
 def remove_file(path: Path) -> None:

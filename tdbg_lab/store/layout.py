@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import StoreError
-from tdbg_lab.store.file_moves import patiently, replace_file
+from tdbg_lab.store.file_moves import patiently, replace_file, sync_file
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_RANKS, MAX_SEGMENTS
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
                 _open_to_readers(file.fileno(), path.parent)
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
         replace_file(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tdbg_lab.background import start_thread
 from tdbg_lab.store.arrays import number_array, numbers_of
-from tdbg_lab.store.file_moves import remove_file, replace_file
+from tdbg_lab.store.file_moves import remove_file, replace_file, sync_file
 from tdbg_lab.store.ipc import BatchReader
 from tdbg_lab.store.layout import SEALED, SegmentFile, segment_path
 from tdbg_lab.store.limits import EVENT_GROUP_ROWS, ROW_GROUP_ROWS
@@ -99,7 +99,7 @@ def _write(table: pa.Table, metadata: dict[bytes, bytes], segment: SegmentFile) 
                 writer.write_table(table, row_group_size=rows)
                 writer.add_key_value_metadata(metadata)
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
         replace_file(temporary, target)
     finally:
         with contextlib.suppress(OSError):

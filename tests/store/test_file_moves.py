@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from tdbg_lab.errors import StoreError
+from tdbg_lab.records import RunStatus
+from tdbg_lab.run import open_run
 from tdbg_lab.store import file_moves
 from tdbg_lab.store.file_moves import remove_file, replace_file
 from tdbg_lab.store.layout import read_json, write_json
+from tdbg_lab.testing import fake_run
 
 
 class Refusing:
@@ -82,3 +86,25 @@ def test_other_systems_mean_it_the_first_time(tmp_path, refuse, monkeypatch):
     refuse(Path, "unlink", 1)
     with pytest.raises(PermissionError):
         remove_file(tmp_path / "x")
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_run_is_recorded_where_files_cannot_be_synchronised(tmp_path, monkeypatch, number):
+    """As on some file systems in user space."""
+
+    def refuse(_descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    path = fake_run(tmp_path / "run", steps=30, layers=2)
+    assert list((path / "rank-00000").glob("stats-*.parquet"))
+    assert open_run(path).status is RunStatus.FINISHED
+
+
+def test_file_that_is_not_on_the_disk_is_told(tmp_path, monkeypatch):
+    def fail(_descriptor):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match="Input/output error"):
+        write_json(tmp_path / "run.json", {})
