@@ -7,6 +7,7 @@
     ├── NotFoundError (LookupError)          no such run, tensor, step, view, rule
     │   └── StepNotFoundError
     ├── StoreError (OSError)                 a run directory cannot be read or written
+    │   └── DeniedError (PermissionError)    it may not be written by this user
     ├── AccessError (PermissionError)        a path outside the run roots
     ├── ConflictError (RuntimeError)         the thing is in a state that forbids this
     ├── MissingDependencyError (ImportError) an extra is not installed
@@ -26,6 +27,7 @@ __all__ = [
     "CaptureError",
     "ConfigError",
     "ConflictError",
+    "DeniedError",
     "MissingDependencyError",
     "NotFoundError",
     "StepNotFoundError",
@@ -59,6 +61,18 @@ class StepNotFoundError(NotFoundError):
 
 class StoreError(TdbgError, OSError):
     """A run directory cannot be read or written."""
+
+
+class DeniedError(StoreError, PermissionError):
+    """A run directory may not be written by the user of this process: it is somebody else's."""
+
+    http_status = 403
+
+    @classmethod
+    def of(cls, what: str, error: OSError) -> StoreError:
+        """The error that says what cannot be done, and why: of this class where it is for want of a right."""
+        kind = cls if isinstance(error, PermissionError) else StoreError
+        return kind(f"{what}: {error.strerror or error}.")
 
 
 class AccessError(TdbgError, PermissionError):

@@ -8,7 +8,7 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from tdbg_lab.errors import ConflictError, NotFoundError, StoreError
+from tdbg_lab.errors import ConflictError, DeniedError, NotFoundError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.server.line import read_line
 from tdbg_lab.server.roots import require_inside, require_no_way_out
@@ -61,7 +61,7 @@ def delete_run(entry: Entry) -> None:
     try:
         _remove(entry.directory)
     except OSError as error:
-        raise StoreError(f"The run {line.name!r} cannot be deleted: {error.strerror}.") from error
+        raise DeniedError.of(f"The run {line.name!r} cannot be deleted", error) from error
 
 
 def _remove(directory: Path) -> None:

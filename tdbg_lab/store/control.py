@@ -13,7 +13,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
+from tdbg_lab.errors import ConfigError, ConflictError, DeniedError, NotFoundError, StoreError
 from tdbg_lab.store.layout import (
     CLOCK_GRAIN_NS,
     entries,
@@ -98,8 +98,8 @@ def request(
         directory = make_subfolder(Path(run_path), CONTROL)
         write_json(directory / f"{identity}.json", value, shared=True)
     except OSError as error:
-        why = error.strerror or getattr(error.__cause__, "strerror", None) or error
-        raise StoreError(f"Cannot ask run {Path(run_path).name}: {why}.") from error
+        why = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        raise DeniedError.of(f"Cannot ask run {Path(run_path).name}", why) from error
     return identity
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import StoreError
+from tdbg_lab.errors import DeniedError
 from tdbg_lab.store.file_moves import patiently, replace_file, sync_file
 from tdbg_lab.store.limits import MAX_JSON_BYTES, MAX_RANKS, MAX_SEGMENTS
 
@@ -231,7 +231,7 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise StoreError(f"Cannot write {path.name}: {error.strerror or error}.") from error
+        raise DeniedError.of(f"Cannot write {path.name}", error) from error
 
 
 def _open_to_readers(descriptor: int, folder: Path) -> None:

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
+
+from tdbg_lab.store import layout
+from tdbg_lab.testing import fake_run
 
 
 @pytest.mark.parametrize(
@@ -79,3 +84,23 @@ async def test_unexpected_error_tells_no_secrets(tdbg_fetch, run_id, monkeypatch
     code, answer = await tdbg_fetch("runs", run, "rules")
     assert code == 500
     assert "secret" not in answer["message"]
+
+
+async def test_run_of_another_user_is_not_ours_to_write(tdbg_fetch, run_id, root, monkeypatch, caplog):
+    """On a shared machine that is no fault of the server: no 500, and no traceback in its log."""
+
+    def refuse(path, *_args):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    fake_run(root / "runs" / "going", steps=3, status="running", close=False)
+    ended, going = await run_id("first"), await run_id("going")
+    monkeypatch.setattr(layout, "replace_file", refuse)
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    for asked, method, body, words in (
+        ((ended,), "PATCH", {"notes": "mine"}, "Cannot write edits.json: Permission denied."),
+        ((ended,), "DELETE", None, "The run 'first' cannot be deleted: Permission denied."),
+        ((going, "stop"), "POST", {}, "Cannot ask run going: Permission denied."),
+    ):
+        status, answer = await tdbg_fetch("runs", *asked, method=method, body=body)
+        assert (status, answer["message"]) == (403, words)
+    assert "Uncaught" not in caplog.text
