@@ -48,6 +48,7 @@ UPLOAD = ".upload"
 """The folder of the sender in a run directory; hidden, so it is neither read nor sent."""
 _PLACE, _STATE, _WRITER = "place.json", "state.json", "writer-"
 _MAX_RUNS = 10_000
+"""Runs beyond which sent ones are removed: each sender looks through all there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +178,19 @@ def spool_path(url: StoreUrl) -> Path:
 
 def spooled_runs() -> Iterator[Spooled]:
     """All runs in the spool, sent or not."""
-    found = 0
     for group in sorted(entries(spool_root()), key=lambda each: each.name):
         for each in sorted(entries(Path(group.path)), key=lambda each: each.name):
-            if found < _MAX_RUNS and (Path(each.path) / UPLOAD / _PLACE).is_file():
-                found += 1
+            if (Path(each.path) / UPLOAD / _PLACE).is_file():
                 yield Spooled(Path(each.path))
 
 
 def tidy() -> None:
-    """Remove runs that are sent completely, those sent longest ago first, while the spool is too large."""
+    """Remove runs that are sent completely, those sent longest ago first, while the spool holds too much."""
     limit = byte_limit(SIZE_VARIABLE)
     sizes = {spooled: sum(folder_sizes(spooled.path)) for spooled in spooled_runs()}
-    total = sum(sizes.values())
+    total, count = sum(sizes.values()), len(sizes)
     for spooled in sorted(sizes, key=lambda each: each.state().time_ns):
-        if total <= limit:
+        if total <= limit and count <= _MAX_RUNS:
             return
         lock = spooled.lock()
         try:
@@ -202,6 +201,7 @@ def tidy() -> None:
             shutil.rmtree(spooled.path, ignore_errors=True)
             lock.release()
             total -= sizes[spooled]
+            count -= 1
 
 
 def _alive(file: Path) -> int | None:

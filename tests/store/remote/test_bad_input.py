@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -14,12 +15,13 @@ import requests
 from tdbg_lab import attach
 from tdbg_lab.errors import ConfigError, MissingDependencyError, NotFoundError, StoreError
 from tdbg_lab.run import list_runs, open_run
-from tdbg_lab.store.remote import is_url, parse_url
+from tdbg_lab.store.remote import is_url, parse_url, spool
 from tdbg_lab.store.remote.objects import Objects, RemoteError
 from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.own_folders import byte_limit
 from tdbg_lab.store.remote.place import LOCK, make_room
-from tdbg_lab.store.remote.spool import spool_path, tidy
+from tdbg_lab.store.remote.service import unsent_runs
+from tdbg_lab.store.remote.spool import Spooled, UploadState, spool_path, spooled_runs, tidy
 from tests.store.remote.buckets import PROVIDERS
 from tests.store.remote.sending import fake_training, send
 
@@ -225,6 +227,24 @@ def test_bounds_that_are_no_numbers_remove_nothing(tmp_path, monkeypatch):
     make_room(tmp_path)
     tidy()
     assert copy.exists()
+
+
+def test_spool_with_very_many_runs_hides_none_that_waits_and_lets_old_ones_go(tmp_path, monkeypatch):
+    """Such as a search over months leaves: those beyond ten thousand were neither seen nor sent."""
+    monkeypatch.setattr(spool, "_MAX_RUNS", 2)
+    moment = itertools.count(1)
+    monkeypatch.setattr(spool.time, "time_ns", lambda: next(moment))
+    for name in ("d", "b", "c", "z"):
+        path = tmp_path / "spool" / "bucket" / name
+        path.mkdir(parents=True)
+        Spooled(path).set_place(parse_url(f"s3://bucket/{name}"), chief=True)
+        Spooled(path).set_state(UploadState(done=name != "z"))
+    monkeypatch.undo()
+    monkeypatch.setattr(spool, "_MAX_RUNS", 2)
+    root = tmp_path / "spool"
+    assert "z" in {one.name for one in unsent_runs(root)}
+    tidy(root)
+    assert [one.name for one in spooled_runs(root)] == ["c", "z"], "those sent longest ago go"
 
 
 def test_user_without_a_home_is_told_what_to_set(monkeypatch):
