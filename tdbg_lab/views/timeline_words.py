@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,5 +134,8 @@ def _gpu_words(run: Run, samples: LoadSamples, asked: Sequence[str]) -> str:
 
 
 def _clock(seconds: float) -> str:
-    moment = datetime.fromtimestamp(max(seconds, 0), tz=UTC)
-    return moment.strftime("%H:%M:%S" if seconds >= 3600 else "%M:%S") + " after the start"
+    minutes, second = divmod(int(max(seconds, 0)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    words = f"{count(days, 'day')} " if days else ""
+    return f"{words}{f'{hour:02}:' if hours else ''}{minute:02}:{second:02} after the start"

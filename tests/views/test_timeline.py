@@ -89,6 +89,26 @@ def test_timeline_says_that_the_machine_slept_and_its_clock_was_set(tmp_path):
     assert "the machine was suspended for 2 h; the clock was set back by 90 s" in caption
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (59, "00:59"),
+        (3599, "59:59"),
+        (3600, "01:00:00"),
+        (90_000, "1 day 01:00:00"),
+        (200_000, "2 days 07:33:20"),
+    ],
+)
+def test_timeline_says_how_long_after_the_start_it_is_also_after_days(tmp_path, seconds, told):
+    folder = create_run(tmp_path / "run")
+    writer = SystemWriter(folder.path)
+    for second in (0, seconds):
+        writer.append(folder.info.created_ns + second * 10**9, ["cpu"], ["cpu"], [50.0])
+    writer.close()
+    caption = call_view(open_run(folder.path), "timeline").layout.meta["tdbg"]["caption"]
+    assert f" s up to {told} after the start" in caption
+
+
 def test_timeline_says_that_the_sampler_has_ended(tmp_path):
     folder = create_run(tmp_path / "run")
     zero = folder.info.created_ns
