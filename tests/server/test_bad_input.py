@@ -89,7 +89,7 @@ async def test_unexpected_error_tells_no_secrets(tdbg_fetch, run_id, monkeypatch
 async def test_run_of_another_user_is_not_ours_to_write(tdbg_fetch, run_id, root, monkeypatch, caplog):
     """On a shared machine that is no fault of the server: no 500, and no traceback in its log."""
 
-    def refuse(path, *_args):
+    def refuse(path, *_args, **_kwargs):
         raise PermissionError(13, "Permission denied", str(path))
 
     fake_run(root / "runs" / "going", steps=3, status="running", close=False)

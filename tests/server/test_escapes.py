@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from tdbg_lab.server import delete
 from tdbg_lab.testing import fake_run
 
 
@@ -59,6 +60,28 @@ async def test_links_inside_a_run_are_removed_not_followed(tdbg_fetch, run_id, r
     (run_path / "rank-00000" / "more").symlink_to(outside)
     assert (await tdbg_fetch("runs", await run_id(), method="DELETE"))[0] == 204
     assert (outside / "run.json").exists()
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("moment", ["require_no_way_out", "_open"])
+async def test_link_that_appears_while_a_run_is_deleted_leads_nowhere(
+    tdbg_fetch, run_id, run_path, outside, monkeypatch, moment, level
+):
+    """Between the last check and the first file that is removed: by somebody who shares the root."""
+    run, checked = await run_id(), getattr(delete, moment)
+    other = outside.rename(outside.with_name(run_path.name))
+    place, target = [(run_path, other), (run_path.parent, other.parent)][level]
+
+    def link_afterwards(found):
+        answer = checked(found)
+        place.rename(place.with_name("moved"))
+        place.symlink_to(target)
+        return answer
+
+    monkeypatch.setattr(delete, moment, link_afterwards)
+    await tdbg_fetch("runs", run, method="DELETE")
+    assert (other / "run.json").exists()
+    assert list((other / "rank-00000").iterdir())
 
 
 async def test_hidden_and_package_folders_are_not_searched(tdbg_fetch, root):
