@@ -16,7 +16,15 @@ from tdbg_lab.errors import StoreError
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
 from tdbg_lab.store.attempts import first_rank_attempts
 from tdbg_lab.store.jsonable import int_in, jsonable, number_in
-from tdbg_lab.store.layout import entries, make_subfolder, read_bytes, read_json, subfolder, write_json
+from tdbg_lab.store.layout import (
+    entries,
+    make_subfolder,
+    open_to_readers,
+    read_bytes,
+    read_json,
+    subfolder,
+    write_json,
+)
 from tdbg_lab.store.limits import (
     MAX_FACTS,
     MAX_FINDINGS,
@@ -53,6 +61,7 @@ class FindingsWriter:
             number = max([n for n, _ in _files(directory)], default=0) + 1
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
             self._descriptor = os.open(directory / f"findings-{number:06d}.jsonl", flags, 0o644)
+            open_to_readers(self._descriptor, directory)
         except OSError as error:
             raise StoreError(f"Cannot write findings: {error.strerror}.") from error
         self._lock = threading.Lock()
@@ -156,7 +165,7 @@ def _write_status(run_path: str | Path, value: Mapping[str, Any]) -> None:
         directory = make_subfolder(Path(run_path), "findings")
     except OSError as error:
         raise StoreError(f"Cannot write rule states: {error.strerror}.") from error
-    write_json(directory / _STATUS_FILE, jsonable({**value, "heartbeat_ns": time.time_ns()}))
+    write_json(directory / _STATUS_FILE, jsonable({**value, "heartbeat_ns": time.time_ns()}), shared=True)
 
 
 def read_rule_states(run_path: str | Path) -> list[RuleState]:

@@ -119,7 +119,9 @@ def subfolder(run_path: Path, name: str) -> Path | None:
 
 
 def make_subfolder(run_path: Path, name: str) -> Path:
-    """A folder of a run, made when it is missing.
+    """A folder of a run, made when it is missing: who may write into the run may write into it, too.
+
+    Whatever the umask of this process, which may be another user's than the training.
 
     Raises
     ------
@@ -127,7 +129,9 @@ def make_subfolder(run_path: Path, name: str) -> Path:
         If it cannot be made, or a link stands in its place.
     """
     path = run_path / name
-    path.mkdir(exist_ok=True)
+    if subfolder(run_path, name) is None:
+        path.mkdir(exist_ok=True)
+        _open_to_writers(path)
     if path.is_symlink():
         raise NotADirectoryError(20, f"{name} is a link")
     return path
@@ -223,7 +227,7 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
     try:
         with temporary.open("wb") as file:
             if shared:
-                _open_to_readers(file.fileno(), path.parent)
+                open_to_readers(file.fileno(), path.parent)
             file.write(data)
             file.flush()
             sync_file(file.fileno())
@@ -234,8 +238,18 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
         raise DeniedError.of(f"Cannot write {path.name}", error) from error
 
 
-def _open_to_readers(descriptor: int, folder: Path) -> None:
-    """Let the group and the others read a new file as they may read its folder."""
+def _open_to_writers(folder: Path) -> None:
+    """Give a new folder the rights of the one that it is in."""
+    with contextlib.suppress(OSError, AttributeError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_LINKS)
+        try:
+            os.fchmod(descriptor, stat.S_IMODE(folder.parent.stat().st_mode))
+        finally:
+            os.close(descriptor)
+
+
+def open_to_readers(descriptor: int, folder: Path) -> None:
+    """Let the group and the others read a new file as they may read its folder, whatever the umask."""
     with contextlib.suppress(OSError, AttributeError):
         facts = folder.stat()
         with contextlib.suppress(OSError):  # a group that we are no member of

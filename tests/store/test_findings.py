@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import stat
+
+import pytest
 
 from tdbg_lab.records import Finding, RuleState, RuleStatus, Severity, ViewRef
 from tdbg_lab.rules.presence import Unattended
@@ -124,3 +128,22 @@ def test_runner_that_is_about_to_begin_leaves_what_the_last_one_said(tmp_path):
     assert after["heartbeat_ns"] > before["heartbeat_ns"]
     assert not {"ended", "pid"} & set(after)
     assert Unattended().for_s(path, 0.0) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="needs the rights of POSIX")
+@pytest.mark.parametrize(("run", "file"), [(0o2775, 0o644), (0o755, 0o644), (0o750, 0o640), (0o700, 0o600)])
+def test_findings_are_for_those_who_may_read_and_write_the_run(tmp_path, run, file):
+    """The process of the rules may be another user's than the training, and the next one its own again."""
+    tmp_path.chmod(run)
+    umask = os.umask(0o077)
+    try:
+        announce_runner(tmp_path)
+        FindingsWriter(tmp_path).close()
+    finally:
+        os.umask(umask)
+    folder = tmp_path / "findings"
+    assert stat.S_IMODE(folder.stat().st_mode) == run
+    assert {stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()} == {file}
+    folder.chmod(0o711)
+    announce_runner(tmp_path)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o711, "somebody may have changed that"
