@@ -10,6 +10,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.nearest import did_you_mean
 from tdbg_lab.records import Kind
 from tdbg_lab.run import Run
+from tdbg_lab.views.pattern import MOST_REPEATS, is_simple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +22,9 @@ ParamKind = Literal[
 ]
 
 _MAX_TEXT = 1024
+_MAX_PATTERN = 200
 _MAX_ITEMS = 1000
 _MAX_STEP = 2**53
-_NESTED_REPEAT = re.compile(r"[+*}]\)?[+*{]|\([^)]*[+*|][^)]*\)[+*{]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +120,13 @@ def _regex(param: Param, value: Any, _run: Run | None) -> str | None:
     if value == "":
         return None
     text = _text(param, value)
-    if len(text) > 200 or _NESTED_REPEAT.search(text):  # a pattern from outside must not run for ever
-        raise param.wrong("a simple pattern (no nested repeats, at most 200 characters)", value)
     try:
-        re.compile(text)
-    except re.error as error:
+        simple = len(text) <= _MAX_PATTERN and is_simple(text)  # it must not run for ever
+    except (re.error, OverflowError) as error:
         raise ConfigError(f"Parameter {param.name!r} is not a regular expression: {error}.") from None
+    if not simple:
+        expected = f"at most {MOST_REPEATS} repeats, none within another, and {_MAX_PATTERN} characters"
+        raise param.wrong(f"a simple pattern ({expected})", value)
     return text
 
 
