@@ -44,10 +44,12 @@ def find_origin(run: RunView, frame: Frame) -> Origin:
 
     Outputs come in the order of the forward pass, so the first bad output after a good one is
     where it began - also when the weights, written after the update, are bad already everywhere.
-    Gradients travel backward: the last bad one is where it began.
+    Gradients travel backward: the last bad one is where it began. Outputs that are bad from the first
+    layer on leave the weights: loss and gradients follow from them.
     """
     affected = len(not_finite(frame))
-    for find in (_from_forward, _from_loss, _from_gradients):
+    is_forward = len(not_finite(frame, Kind.ACTIVATION)) > 0
+    for find in (_from_forward,) if is_forward else (_from_loss, _from_gradients):
         origin = find(frame, affected)
         if origin is not None:
             return origin

@@ -68,6 +68,25 @@ def test_loss_that_breaks_behind_finite_layers_is_named_itself(made: Made) -> No
     assert finding.evidence["origin"] == "loss"
 
 
+def test_weights_that_were_bad_before_are_named_and_not_the_loss_that_they_spoil(made: Made) -> None:
+    """Such as those of a step that was not saved: every output after them is bad, none before."""
+    for step in range(4):
+        made.step(step, network(activations="bbbb", gradients="bbbb", weights="bggg", loss=np.nan))
+    (finding,), _ = made.check(ExplodingTensor())
+    assert finding.tensor == "first.weight"
+    assert "1 of 4 recorded weights are hit." in finding.message
+    assert "it begins in the loss itself" not in finding.message
+
+
+def test_layers_that_are_all_bad_at_once_tell_no_beginning(made: Made) -> None:
+    for step in range(4):
+        made.step(step, network(activations="bbbb", gradients="bbbb", weights="bbbb", loss=np.nan))
+    (finding,), _ = made.check(ExplodingTensor())
+    assert (
+        "All 4 recorded weights are hit at once: save every step to see where it begins." in finding.message
+    )
+
+
 def test_bad_data_are_named(made: Made) -> None:
     made.step(0, {"input/first": BAD, **network(activations="bbbb", loss=np.nan)})
     (finding,), _ = made.check(ExplodingTensor())
