@@ -44,7 +44,7 @@ class RunFolder:
     def set_status(
         self, status: RunStatus | str, error: str | None = None, *, last_step: int | None = None
     ) -> None:
-        """Say where the run stands; every status but ``running`` ends it now.
+        """Say where the run stands; every status but ``running`` ends it now, and what was asked of it.
 
         Raises
         ------
@@ -61,6 +61,8 @@ class RunFolder:
         value["ended_ns"] = None if status == RunStatus.RUNNING else time.time_ns()
         if last_step is not None:
             value["last_step"] = last_step
+        if status is not RunStatus.RUNNING:  # first: who sees that it has ended waits for no answer
+            refuse_pending(self.path, "the training ended before it came to that")
         write_json(self.path / RUN_FILE, value)
 
     def control(self) -> list[Request]:

@@ -211,7 +211,7 @@ def test_set_does_not_wait_for_a_run_that_has_ended(folder, capsys):
     thread.start()
     assert run(["set", "live", "lr=0.5", "--wait", "20"]) == 2
     thread.join()
-    assert "The run is finished: it did not answer" in capsys.readouterr().err
+    assert "refused learning_rate = 0.5: the training ended before it came to that" in capsys.readouterr().err
 
 
 def test_run_whose_name_has_a_slash_is_found(folder, capsys):

@@ -161,6 +161,18 @@ def test_set_status_ends_the_run(tmp_path):
     assert list_runs(tmp_path)[0].last_step == 7
 
 
+def test_what_nobody_came_to_is_answered_when_the_run_ends(tmp_path):
+    """Asked for in its last step, or with a stop: it waited in the panel for ever."""
+    run = create_run(tmp_path / "run")
+    first, second = request(run.path, "set"), request(run.path, "stop")
+    run.set_status("running")
+    assert [one.id for one in run.control()] == [first, second]
+    run.set_status("stopped")
+    assert run.control() == []
+    answers = {(one.state, one.answer) for one in requests(run.path)}
+    assert answers == {("refused", "the training ended before it came to that")}
+
+
 def test_set_status_of_a_deleted_run_is_told(tmp_path):
     folder = create_run(tmp_path / "run")
     (folder.path / "run.json").unlink()
