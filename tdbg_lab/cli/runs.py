@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
 import click
 
-from tdbg_lab.errors import NotFoundError
+from tdbg_lab.errors import NotFoundError, StoreError
 
 __all__ = ["command"]
 
@@ -26,6 +27,8 @@ def command(root: str, limit: int) -> None:
 
     if not is_url(root) and not Path(root).is_dir():
         raise NotFoundError(f"The folder {root!r} does not exist.")
+    if not is_url(root) and not os.access(root, os.R_OK | os.X_OK):
+        raise StoreError(f"The folder {root!r} may not be read by this user: ask its owner to allow it.")
     found = list_runs(root, limit=limit + 1)
     if not found:
         click.echo(f"No runs below {root}. A training script makes one with tdbg_lab.attach(model, ...).")

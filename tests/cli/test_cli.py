@@ -171,6 +171,12 @@ def test_exported_event_files_are_imported_again(folder, capsys):
     assert set(again.tensor_names()) == set(first.tensor_names())
 
 
+def test_folder_that_may_not_be_read_is_not_one_without_runs(folder, capsys, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert run(["runs", "runs"]) == 2
+    assert "The folder 'runs' may not be read by this user" in capsys.readouterr().err
+
+
 def test_report_on_a_run_with_the_longest_name_is_written(folder, capsys):
     name = "n" + "é" * 127
     (folder / "runs" / "first").rename(folder / name)

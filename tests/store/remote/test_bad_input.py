@@ -241,10 +241,10 @@ def test_spool_with_very_many_runs_hides_none_that_waits_and_lets_old_ones_go(tm
         Spooled(path).set_state(UploadState(done=name != "z"))
     monkeypatch.undo()
     monkeypatch.setattr(spool, "_MAX_RUNS", 2)
-    root = tmp_path / "spool"
-    assert "z" in {one.name for one in unsent_runs(root)}
-    tidy(root)
-    assert [one.name for one in spooled_runs(root)] == ["c", "z"], "those sent longest ago go"
+    monkeypatch.setenv("TDBG_SPOOL", str(tmp_path / "spool"))
+    assert "z" in {one.name for one in unsent_runs()}
+    tidy()
+    assert [one.name for one in spooled_runs()] == ["c", "z"], "those sent longest ago go"
 
 
 def test_user_without_a_home_is_told_what_to_set(monkeypatch):
