@@ -399,3 +399,58 @@ def test_loss_is_recorded_as_it_was_before_accelerate_divided_it(attach):
                 optimizer.step()
                 optimizer.zero_grad()
     assert losses_of(handle.run) == pytest.approx(torch.tensor(losses).view(4, 4).mean(1).tolist())
+
+
+class Coder(nn.Module):
+    """Nobody calls the whole of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+
+    def decoded(self, x):
+        return self.decoder(torch.tanh(self.encoder(x)))
+
+
+@pytest.mark.parametrize("divided", [False, True])
+@pytest.mark.parametrize("save_every", [1, 4])
+def test_losses_of_accumulated_gradients_are_one_where_the_model_is_called_by_its_parts(
+    attach, divided, save_every
+):
+    torch.manual_seed(0)
+    model = Coder()
+    optimizer, means = torch.optim.SGD(model.parameters(), lr=0.1), []
+    with attach(model, optimizer=optimizer, save_every=save_every) as handle:
+        for _ in range(6):
+            losses = []
+            for _ in range(4):
+                x, _ = batch()
+                loss = functional.mse_loss(model.decoded(x), x)
+                losses.append(loss.item())
+                (loss / 4 if divided else loss).backward()
+            means.append(sum(losses) / 4)
+            optimizer.step()
+            optimizer.zero_grad()
+    assert handle.run.tensor_names(kind="loss") == [LOSS]
+    assert losses_of(handle.run) == pytest.approx(means)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_two_losses_with_a_backward_each_are_both_recorded(attach, whole):
+    torch.manual_seed(0)
+    model, firsts, seconds = Coder(), [], []
+    model.forward = model.decoded
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(6):
+            x, _ = batch()
+            out = model(x) if whole else model.decoded(x)
+            first, second = functional.mse_loss(out, x), out.abs().sum(1).mean()
+            first.backward(retain_graph=True)
+            second.backward()
+            firsts.append(first.item())
+            seconds.append(second.item())
+            optimizer.step()
+            optimizer.zero_grad()
+    assert losses_of(handle.run) == pytest.approx(firsts)
+    assert losses_of(handle.run, f"{LOSS}:1") == pytest.approx(seconds)

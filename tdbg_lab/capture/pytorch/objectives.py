@@ -96,11 +96,34 @@ class _Turn:
     """Whether all optimizers stepped then."""
 
 
+@dataclass(slots=True)
+class _Passes:
+    """Backward passes of a step before which no model was seen, on losses of one kind."""
+
+    total: torch.Tensor
+    divisor: int
+    """By which each was divided; 0 when they differ."""
+    count: int = 1
+
+    def add(self, loss: torch.Tensor, divisor: int) -> None:
+        """One more."""
+        self.total = self.total + loss
+        self.divisor = divisor if divisor == self.divisor else 0
+        self.count += 1
+
+    @property
+    def mean(self) -> torch.Tensor:
+        """Of the losses as they were before they were divided by the number of passes."""
+        return self.total if self.divisor == self.count else self.total / self.count
+
+
 class Objectives:
     """Records ``loss/objective``; of optimizers that take turns, ``loss/objective/<optimizer>`` of each.
 
     With several optimizers the values wait until the step of the run ends: whose they are is known then.
-    Gradients of one may be accumulated: ``loss / n`` is recorded as it was before.
+    Gradients of one may be accumulated: ``loss / n`` is recorded as it was before. Two losses of one forward
+    that are made small by a backward each are recorded both. Where no forward is seen, as of a model that is
+    called by its parts, losses computed alike are taken for those of accumulated batches.
 
     Parameters
     ----------
@@ -114,6 +137,10 @@ class Objectives:
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
         self.accumulation = Accumulation()
+        self.unplaced: dict[str, _Passes] = {}
+        """Of this step, as long as no forward of it is seen, by what computed the loss last."""
+        self._taken_visit = -1
+        """The last visit in which something was taken that belongs to the only optimizer."""
         self._facts = ObjectiveFacts(engine, _NAME) if facts and engine.plan.config.checks else None
         self.own: tuple[Any, torch.Tensor] | None = None
         """The loss a model returned, its node of the graph and its value, until its use is known."""
@@ -144,7 +171,7 @@ class Objectives:
     def needless(self) -> bool:
         """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
         engine = self._engine
-        seen = engine.loss_visit == engine.visit and self._trains_own is not False
+        seen = engine.loss_visit == engine.visit != self._taken_visit and self._trains_own is not False
         return self._facts is None and (engine.losses_logged or seen)
 
     @property
@@ -153,6 +180,10 @@ class Objectives:
         engine = self._engine
         if engine.losses_logged or engine.loss_visit != engine.visit:
             return engine.losses_logged
+        if (
+            self._taken_visit == engine.visit != engine.last_loss_visit
+        ):  # the loss seen is another one of ours
+            return False
         only_own = self._own_visit == engine.visit != engine.last_loss_visit
         return not (only_own and self._trains_own is False)
 
@@ -175,15 +206,29 @@ class Objectives:
             if not _is_of_others(objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
         elif not seen:
-            if self._facts is not None and engine.mask & engine.costly:
+            first = self._taken_visit != engine.visit
+            if first and self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
             loss = self._plain(objective, weight)
             may_be_part = alone and engine.recorder.mode is Mode.TRAIN
-            whole = self.accumulation.take(loss, self._scaled.divisor(objective)) if may_be_part else loss
+            whole = self._part(objective, loss) if may_be_part else loss
             if whole is not None:
                 self._probes[_NAME].add(whole)
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
+
+    def _part(self, objective: torch.Tensor, loss: torch.Tensor) -> torch.Tensor | None:
+        """What to record now of a pass that may be one of several in its step."""
+        self._taken_visit = self._engine.visit
+        divisor = self._scaled.divisor(objective)
+        if self._engine.forwards:
+            return self.accumulation.take(loss, divisor)
+        kind = type(objective.grad_fn).__name__
+        if kind in self.unplaced:
+            self.unplaced[kind].add(loss, divisor)
+        else:
+            self.unplaced[kind] = _Passes(loss, divisor)
+        return None
 
     def _plain(self, objective: torch.Tensor, weight: Any) -> torch.Tensor:
         return weighted(self._scaled.plain(objective), weight)
@@ -225,6 +270,9 @@ class Objectives:
         loss = self.accumulation.end()
         if loss is not None:
             self._add(_NAME, loss)
+        unplaced, self.unplaced = self.unplaced, {}
+        for passes in unplaced.values():
+            self._add(_NAME, passes.mean)
 
     def detach(self) -> None:
         """Look no longer. Idempotent."""

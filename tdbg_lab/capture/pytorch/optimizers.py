@@ -244,7 +244,9 @@ class OptimizerWatch:
             and not (self._fresh or engine.rootless or self._stepped)
             and not (len(args) > 1 or kwargs or "found_inf" in optimizer.__dict__)
             and self._skipped_told == self.scalers.skipped
-            and (self.objectives is None or not self.objectives.accumulation.held)
+            and (
+                self.objectives is None or not (self.objectives.accumulation.held or self.objectives.unplaced)
+            )
             and (checks is None or checks.rests(optimizer))
         )
 
