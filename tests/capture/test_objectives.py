@@ -118,9 +118,10 @@ def test_players_of_a_game_have_a_loss_each(attach):
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_loss_of_what_no_known_optimizer_moves_is_not_added_to_that_of_a_player(attach, given):
+@pytest.mark.parametrize("kind", [nn.Parameter, torch.Tensor.requires_grad_])
+def test_loss_of_what_no_known_optimizer_moves_is_not_added_to_that_of_a_player(attach, given, kind):
     """As SAC moves its temperature; the optimizer of it was not given."""
-    actor, critic, log_alpha = nn.Linear(2, 1), nn.Linear(2, 1), torch.zeros(1, requires_grad=True)
+    actor, critic, log_alpha = nn.Linear(2, 1), nn.Linear(2, 1), kind(torch.zeros(1))
     acts, judges = torch.optim.SGD(actor.parameters(), lr=0.1), torch.optim.SGD(critic.parameters(), lr=0.1)
     heats, losses = torch.optim.SGD([log_alpha], lr=0.1), []
     optimizers = {"acts": acts, "judges": judges, **({"heats": heats} if given else {})}
@@ -454,3 +455,20 @@ def test_two_losses_with_a_backward_each_are_both_recorded(attach, whole):
             optimizer.zero_grad()
     assert losses_of(handle.run) == pytest.approx(firsts)
     assert losses_of(handle.run, f"{LOSS}:1") == pytest.approx(seconds)
+
+
+def test_loss_of_what_an_unknown_optimizer_moves_is_none_of_a_model_that_is_called_by_its_parts(attach):
+    model, log_alpha, losses = Coder(), nn.Parameter(torch.zeros(1)), []
+    optimizer, heats = torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.SGD([log_alpha], lr=0.1)
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(6):
+            x, _ = batch()
+            loss = functional.mse_loss(model.decoded(x), x)
+            loss.backward()
+            (log_alpha.exp() * 3).sum().backward()
+            losses.append(loss.item())
+            for one in (optimizer, heats):
+                one.step()
+                one.zero_grad()
+    assert handle.run.tensor_names(kind="loss") == [LOSS]
+    assert losses_of(handle.run) == pytest.approx(losses)

@@ -28,6 +28,8 @@ __all__ = ["Objectives"]
 _NAME = "objective"
 _FARTHEST = 64
 """Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
+_FEW = 64
+"""Numbers of a parameter that may belong to no layer, as a temperature does."""
 _SAME = 1e-5
 """Part by which the same loss, computed in two ways, may differ."""
 _LARGEST = 1024
@@ -48,13 +50,14 @@ def _comes_of(start: Any, wanted: Any) -> bool:
 
 
 def _leaves(start: Any) -> set[int] | None:
-    """Ids of all that a backward reaches; None where parameters are among it, or not all is told."""
+    """Ids of all that a backward reaches; None where layers are among it, or not all is told."""
     nodes, seen, found = [start], {start}, set()
     for node in nodes:
         if node is None:
             continue
         leaf = getattr(node, "variable", None)
-        if isinstance(leaf, nn.Parameter) or isinstance(node, BackwardCFunction):
+        of_layer = isinstance(leaf, nn.Parameter) and leaf.numel() > _FEW
+        if of_layer or isinstance(node, BackwardCFunction):
             return None
         if leaf is not None:
             found.add(id(leaf))
@@ -171,8 +174,20 @@ class Objectives:
     def needless(self) -> bool:
         """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
         engine = self._engine
-        seen = engine.loss_visit == engine.visit != self._taken_visit and self._trains_own is not False
+        seen = engine.loss_visit == engine.visit and self._trains_own is not False and not self._goes_on
         return self._facts is None and (engine.losses_logged or seen)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a pass follows another one that no forward lies between, or none that is seen."""
+        engine = self._engine
+        within_step = engine.forwards > 0 or self._by_parts
+        return within_step and self._taken_visit == engine.visit != engine.last_loss_visit
+
+    @property
+    def _by_parts(self) -> bool:
+        """Whether forwards are not seen."""
+        return self._engine.rootless or not self._engine.forwards_ever
 
     @property
     def _seen(self) -> bool:
@@ -180,9 +195,7 @@ class Objectives:
         engine = self._engine
         if engine.losses_logged or engine.loss_visit != engine.visit:
             return engine.losses_logged
-        if (
-            self._taken_visit == engine.visit != engine.last_loss_visit
-        ):  # the loss seen is another one of ours
+        if self._goes_on:  # the loss seen is another one of ours
             return False
         only_own = self._own_visit == engine.visit != engine.last_loss_visit
         return not (only_own and self._trains_own is False)
@@ -205,9 +218,8 @@ class Objectives:
         if several and engine.recorder.mode is Mode.TRAIN:
             if not _is_of_others(objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
-        elif not seen:
-            first = self._taken_visit != engine.visit
-            if first and self._facts is not None and engine.mask & engine.costly:
+        elif not seen and not (self._goes_on and _is_of_others(objective, moved)):
+            if not self._goes_on and self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
             loss = self._plain(objective, weight)
             may_be_part = alone and engine.recorder.mode is Mode.TRAIN
@@ -221,7 +233,7 @@ class Objectives:
         """What to record now of a pass that may be one of several in its step."""
         self._taken_visit = self._engine.visit
         divisor = self._scaled.divisor(objective)
-        if self._engine.forwards:
+        if self._engine.forwards or not self._by_parts:
             return self.accumulation.take(loss, divisor)
         kind = type(objective.grad_fn).__name__
         if kind in self.unplaced:
