@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import torch
 from torch import nn
@@ -66,6 +66,8 @@ class TorchFinder:
         self._waiting: dict[int, _Candidate] = {}
         """Models that nobody trains so far, by id."""
         self._met: WeakSet[Optimizer] = WeakSet()
+        self._copied: WeakKeyDictionary[TorchSession, int] = WeakKeyDictionary()
+        """The step at which a copy of its model began to be trained first, by the training."""
         self._losses: list[RemovableHandle] = []
         self._first = FirstLosses(watch.guarded)
         self._fruitless = 0
@@ -141,7 +143,10 @@ class TorchFinder:
         living = self._look_around()
         holders = living.holders({id(one) for one in trainable})
         own = [one for one in holders if one not in self._met]
-        if own:
+        if own and self._learns_for_another(module):
+            self._remember([module])
+            self._met.update(own)
+        elif own:
             self._attach(living, own, called=module)
         elif holders:  # a model that is trained has got it since
             self._remember([module])
@@ -151,6 +156,18 @@ class TorchFinder:
             self._begin({"": module}, None, called=module)
         else:
             self._fruitless += 1
+
+    def _learns_for_another(self, module: nn.Module) -> bool:
+        """Whether a training that goes on copies its model again and again, to learn from the copies.
+
+        So it is with a learner for each task, in meta-learning. The first ones are trainings like any other.
+        """
+        for session in (handle.session for handle in self._watch.handles(of_this_thread=True)):
+            if not isinstance(session, TorchSession) or not session.has_equal(module):
+                continue
+            if session.engine.step > self._copied.setdefault(session, session.engine.step):
+                return True
+        return False
 
     # -- backward passes, as a `Follower` ---------------------------------------------------------
 

@@ -174,7 +174,9 @@ class Objectives:
     def needless(self) -> bool:
         """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
         engine = self._engine
-        seen = engine.loss_visit == engine.visit and self._trains_own is not False and not self._goes_on
+        seen = engine.loss_visit == engine.visit and self._trains_own is not False
+        if seen and self._taken_visit == engine.visit:
+            seen = not self._goes_on
         return self._facts is None and (engine.losses_logged or seen)
 
     @property
@@ -215,11 +217,12 @@ class Objectives:
         `moved` tells the ids of what the known optimizers move.
         """
         engine, seen = self._engine, self._seen
+        further = self._taken_visit == engine.visit and self._goes_on
         if several and engine.recorder.mode is Mode.TRAIN:
             if not _is_of_others(objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
-        elif not seen and not (self._goes_on and _is_of_others(objective, moved)):
-            if not self._goes_on and self._facts is not None and engine.mask & engine.costly:
+        elif not seen and not (further and _is_of_others(objective, moved)):
+            if not further and self._facts is not None and engine.mask & engine.costly:
                 engine.guard.run(f"check/loss/{_NAME}", self._facts.take, objective)
             loss = self._plain(objective, weight)
             may_be_part = alone and engine.recorder.mode is Mode.TRAIN

@@ -223,12 +223,19 @@ class OptimizerWatch:
         if self.checks is not None:
             self.checks.after_step(optimizer)
         self._stepped.add(name)
-        if self._stepped >= self._expected:
+        if self._stepped >= self._expected or self._stepped >= self._still_expected():
             if self._fresh or engine.rootless or not engine.forwards:
                 self._look_for_roots()
             self._close()
         elif engine.rootless:
             engine.watch_layers()
+
+    def _still_expected(self) -> set[str]:
+        """Optimizers that take part in each step, without those that the program has no longer."""
+        live = set(self._names.values())
+        self._expected = self._expected & live or live
+        self.alone = len(live) == 1
+        return self._expected
 
     def _may_rest(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Whether this step is an ordinary one of a single optimizer at which nothing is due.

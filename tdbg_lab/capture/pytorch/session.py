@@ -33,6 +33,7 @@ from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_pla
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
+from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.capture.ranks import SilentWriter, default_place
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
@@ -98,6 +99,17 @@ def _hookable(modules: dict[str, nn.Module], what: str) -> dict[str, nn.Module]:
 def aliases(models: Mapping[str, nn.Module]) -> dict[str, str]:
     """Other names of shared parameters, with the name that has the rows."""
     return {other: site.name for site in parameter_sites(models) for other in site.aliases}
+
+
+def _are_equal(some: Mapping[str, nn.Parameter], others: Mapping[str, nn.Parameter]) -> bool:
+    if not some or some.keys() != others.keys():
+        return False
+    try:
+        return all(
+            torch.equal(local(one.detach()), local(others[name].detach())) for name, one in some.items()
+        )
+    except RuntimeError:  # on two devices, or without values so far
+        return False
 
 
 class TorchSession:
@@ -304,6 +316,11 @@ class TorchSession:
     def _holds_all_of(self, module: nn.Module) -> bool:
         own = {id(value) for _, value in self.parameters.live()}
         return all(id(one) in own for one in module.parameters() if one.requires_grad)
+
+    def has_equal(self, module: nn.Module) -> bool:
+        """Whether a model of it has the same values under the same names, as one has that was copied."""
+        own = dict(module.named_parameters())
+        return any(_are_equal(dict(root.named_parameters()), own) for root in list(self._roots))
 
     @property
     def lost_its_optimizers(self) -> bool:

@@ -715,3 +715,38 @@ def test_another_form_of_the_model_is_no_layer_that_was_added(watched, caplog):
 
     watched(program)
     assert "was added" not in caplog.text
+
+
+def test_training_that_copies_its_model_for_each_task_goes_on_alone(watched):
+    """As meta-learning does: each task has a copy of the model, trained by an optimizer of its own."""
+
+    def program():
+        model = net()
+        meta = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(6):
+            for _ in range(2):
+                learner = copy.deepcopy(model)
+                inner = torch.optim.SGD(learner.parameters(), lr=0.1)
+                for _ in range(3):
+                    x, y = batch()
+                    inner.zero_grad()
+                    functional.cross_entropy(learner(x), y).backward()
+                    inner.step()
+                for own, other in zip(model.parameters(), learner.parameters(), strict=True):
+                    own.grad = other.grad.clone()
+            meta.step()
+
+    whole, *tasks = watched(program)
+    assert len(tasks) == 1  # that of the copies before the first step of the model itself
+    assert len(whole.steps(tensor="model.0.weight")) >= 6
+
+
+def test_copies_of_a_model_that_does_not_go_on_are_trainings_of_their_own(watched):
+    def program():
+        base = train()
+        for _ in range(3):
+            fold = copy.deepcopy(base)
+            optimizer = torch.optim.SGD(fold.parameters(), lr=0.1)
+            steps(fold, optimizer, nn.CrossEntropyLoss())
+
+    assert len(watched(program)) == 4
