@@ -62,7 +62,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         self._control = control
         model = kwargs.get("model")
         self.attachment.begin(
-            model,
+            _modules(model),
             optimizer=kwargs.get("optimizer"),
             hyperparameters=_hyperparameters(args, model),
             first_step=int(state.global_step),
@@ -106,6 +106,16 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
         _traceback: TracebackType | None,
     ) -> None:
         self.attachment.end(error)
+
+
+def _modules(model: Any) -> Any:
+    """The model, or the modules in an object that is none and holds it, as SetFit calls its own a model."""
+    from torch.nn import Module
+
+    if isinstance(model, Module):
+        return model
+    held = {name: part for name, part in vars(model).items() if isinstance(part, Module)}
+    return next(iter(held.values())) if len(held) == 1 else held or model
 
 
 def _hyperparameters(args: Any, model: Any) -> dict[str, Any]:

@@ -225,6 +225,28 @@ def test_bert_classifier_with_a_dict_of_inputs_is_captured():
     assert len(run.scalars("loss/BertForSequenceClassification").values) == 4
 
 
+class Holder:
+    """What SetFit calls its model: no module, but an object that has one."""
+
+    def __init__(self, body):
+        self.body, self.head = body, None
+
+
+class TellsHolder(tdbg.TransformersCallback):
+    """Is told of the holder instead of the model, as by SetFit."""
+
+    def on_train_begin(self, *args, model, **kwargs):
+        super().on_train_begin(*args, model=Holder(model), **kwargs)
+
+
+def test_model_that_an_object_holds_is_captured():
+    callback = TellsHolder(store="runs/hf", profiler=False, strict=True)
+    trainer(gpt2(), callback).train()
+    run = callback.handle.run
+    assert "gradient/transformer.wte.weight" in run.tensor_names(kind="gradient")
+    assert len(run.scalars("loss", mode="train").values) == 2
+
+
 def test_run_directory_that_cannot_be_made_leaves_training_alone(tmp_path, caplog):
     (tmp_path / "runs").write_text("in the way")
     with caplog.at_level(logging.WARNING, "tdbg_lab"):
