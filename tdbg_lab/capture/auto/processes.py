@@ -5,21 +5,18 @@ from __future__ import annotations
 import pickle
 import sys
 from dataclasses import dataclass
-from functools import partial, wraps
-from pathlib import Path
-from sysconfig import get_path
+from functools import wraps
 from typing import TYPE_CHECKING, Any
+
+from tdbg_lab.capture.origin import of_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tdbg_lab.capture.auto.watch import AutoWatch
 
-__all__ = ["ProcessFinder", "SpawnFinder", "Watched", "of_program"]
+__all__ = ["ProcessFinder", "SpawnFinder", "Watched"]
 
-_MAIN = {"__main__", "__mp_main__"}
-_INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of what is installed, in whatever environment."""
 _NAME = "start_processes"
 """What starts them all, ``spawn`` too. Workers that load data are started otherwise."""
 
@@ -128,14 +125,3 @@ def _watched_by(watch: AutoWatch, function: Callable[..., Any]) -> Watched | Non
         return None
     watch.has_processes = True
     return Watched(function, settings, most)
-
-
-def of_program(thing: Any) -> bool:
-    """Whether a function or class is written in the program itself, not in what is installed."""
-    while isinstance(thing, partial):
-        thing = thing.func
-    name = getattr(thing, "__module__", None) or ""
-    where = getattr(sys.modules.get(name), "__file__", None)
-    if name in _MAIN or where is None or name.partition(".")[0] == __name__.partition(".")[0]:
-        return name in _MAIN
-    return _INSTALLED.isdisjoint(Path(where).parts) and not Path(where).is_relative_to(get_path("stdlib"))

@@ -95,7 +95,8 @@ class ParametersWithoutGradient(LoopRule):
     no row was sent, make a notice. So do biases of layers whose weights get one: where a loss is made of the
     derivative of an output, as in energy models, what is added to the output goes for nothing. Nor is it more
     than a notice for the part of the last of several blocks whose like in the blocks before gets one: what it
-    would hand on has no next block to go to, as the last residual of a WaveNet.
+    would hand on has no next block to go to, as the last residual of a WaveNet; nor for a part of a library's
+    class of which other parts get one, as the pooler of a BERT whose last hidden states are taken.
 
     A gradient that is exactly zero, of the bias as well, is none. It is so behind dead units, which have
     rules of their own, and in parts whose turn has not come; but a head that nothing else takes its output
@@ -113,6 +114,10 @@ class ParametersWithoutGradient(LoopRule):
         "Look for detach(), .data, .item(), numpy() or torch.no_grad() between this layer and the loss.",
         "Check that the loss is computed from the output that this layer leads to.",
         "If the layer is not meant to train, freeze it: layer.requires_grad_(False).",
+    )
+    _ADVICE_LEFT_OVER: ClassVar = (
+        "Nothing is wrong if you do not need it; some classes are made without it by add_pooling_layer=False.",
+        "If it is to train, compute the loss from the output that it leads to.",
     )
 
     def __post_init__(self) -> None:
@@ -134,14 +139,17 @@ class ParametersWithoutGradient(LoopRule):
             return self._unheeded(step, run) or self._cut_off(step, run) or self._frozen(step, run)
         reached = _reached(run)
         used = self._used(step, run, {name: lasting[name] for name in bad}, reached)
-        ends = all(_ends_a_stack(_owner(one), reached) for one in used)
+        left_over = {name for _, name, _ in facts_below(run, "left_over")}
+        ends = all(one in left_over or _ends_a_stack(_owner(one), reached) for one in used)
         if ends and (graver := self._unheeded(step, run) or self._cut_off(step, run)) is not None:
             return graver
         shown = used or bad
         last = _owner(shown[-1])
         name = next(one for one in shown if _owner(one) == last)
         named = _these([name, *(one for one in shown if one != name)])
-        if used and ends:
+        if used and left_over.issuperset(used):
+            how = "for the loss does not use what this part of a library's model gives"
+        elif used and ends:
             how = "as what the last block of a stack would hand on to the next one"
         elif used:
             how = "though they take part in the forward pass"
@@ -160,7 +168,7 @@ class ParametersWithoutGradient(LoopRule):
                 "parameters_count": int(fact(run, "parameters")),
                 "parameters": ", ".join(shown[:_SHOWN]),
             },
-            advice=self._ADVICE,
+            advice=self._ADVICE_LEFT_OVER if used and left_over.issuperset(used) else self._ADVICE,
             view=ViewRef("overview", {"kind": "gradient", "statistic": "l2"}),
             step_first=max(0, step - self.patience + 1),
         )

@@ -12,7 +12,7 @@ from torch import multiprocessing
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture.auto import AutoWatch
-from tdbg_lab.capture.auto.processes import of_program
+from tdbg_lab.capture.origin import of_program
 
 PROGRAM = """
 import os, sys

@@ -9,6 +9,7 @@ from weakref import ref
 
 import torch
 
+from tdbg_lab.capture.pytorch.checks.left_over import is_left_over
 from tdbg_lab.capture.pytorch.naming import named_parameters
 from tdbg_lab.capture.pytorch.values import local
 
@@ -196,9 +197,23 @@ class TrainableWatch:
                     if run == 1:
                         self._pace.wake()
                     if run >= _CERTAIN and len(told) < _MAX_NAMES:
-                        told.add(name := f"without_gradient/{path}")
-                        self._notes.set(name, float(run), module=module)
+                        told |= self._tell(path, module, run)
         return told
+
+    def _tell(self, path: str, module: str, run: int) -> set[str]:
+        """Note a parameter without a gradient for so many looks; the names of what was noted."""
+        name, left_over = f"without_gradient/{path}", f"left_over/{path}"
+        self._notes.set(name, float(run), module=module)
+        if run == _CERTAIN and self._is_left_over(path):
+            self._notes.set(left_over, 1.0, module=module)
+        return {name, left_over} if self._notes.value(left_over) else {name}
+
+    def _is_left_over(self, path: str) -> bool:
+        for prefix, weak in self._models:
+            model, start = weak(), f"{prefix}." if prefix else ""
+            if model is not None and path.startswith(start):
+                return is_left_over(model, path.removeprefix(start))
+        return False
 
 
 def _named(model: nn.Module | None) -> Iterator[tuple[str, torch.Tensor]]:
