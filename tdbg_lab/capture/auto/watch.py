@@ -38,6 +38,10 @@ FINDERS: Mapping[str, Sequence[str]] = {
     "transformers.trainer": ["trainers:TransformersFinder"],
     "lightning.pytorch.trainer.trainer": ["trainers:LightningFinder"],
     "pytorch_lightning.trainer.trainer": ["trainers:LightningFinder"],
+    "lightning.fabric.strategies.launchers.subprocess_script": ["scripts:ScriptFinder"],
+    "lightning.pytorch.strategies.launchers.subprocess_script": ["scripts:ScriptFinder"],
+    "lightning_fabric.strategies.launchers.subprocess_script": ["scripts:ScriptFinder"],
+    "pytorch_lightning.strategies.launchers.subprocess_script": ["scripts:ScriptFinder"],
     "optuna.study.study": ["studies:StudyFinder"],
 }
 """What finds trainings, in modules of this package, by the module whose import calls for it."""

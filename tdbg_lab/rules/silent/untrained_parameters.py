@@ -116,7 +116,7 @@ class ParametersWithoutGradient(LoopRule):
         "If the layer is not meant to train, freeze it: layer.requires_grad_(False).",
     )
     _ADVICE_LEFT_OVER: ClassVar = (
-        "Nothing is wrong if you do not need it; some classes are made without it by add_pooling_layer=False.",
+        "Nothing is wrong if you do not need it; some classes can be made without (add_pooling_layer=False).",
         "If it is to train, compute the loss from the output that it leads to.",
     )
 

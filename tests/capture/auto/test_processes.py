@@ -68,6 +68,7 @@ if __name__ == "__main__":
 """
 
 LIGHTNING = """
+import sys
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -89,7 +90,7 @@ if __name__ == "__main__":
     data = DataLoader(TensorDataset(torch.randn(24, 4), torch.randint(0, 3, (24,))), batch_size=4)
     options = "logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"
     quiet = dict.fromkeys(options, False)
-    pl.Trainer(max_epochs=1, accelerator="cpu", devices=2, strategy="ddp_spawn", **quiet).fit(Small(), data)
+    pl.Trainer(max_epochs=1, accelerator="cpu", devices=2, strategy=sys.argv[1], **quiet).fit(Small(), data)
 """
 
 
@@ -124,10 +125,12 @@ def test_ranks_that_the_program_starts_write_one_run(program, python, watched, m
     assert run.tensor("activation/0").steps(mode="train").tolist() == [0, 2, 4]
 
 
-def test_lightning_may_start_processes(tmp_path, watched):
+@pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp"])
+def test_lightning_may_start_processes(tmp_path, watched, strategy):
+    """By ``ddp`` it starts the script again for each of the other ranks."""
     pytest.importorskip("lightning")
     (tmp_path / "fit.py").write_text(LIGHTNING)
-    result = watched("fit.py")
+    result = watched("fit.py", strategy)
     assert result.returncode == 0, result.stderr
     assert f"tdbg: captured {tmp_path / 'run'}." in result.stderr
     run = tdbg.open_run(tmp_path / "run")
