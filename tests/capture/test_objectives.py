@@ -143,6 +143,30 @@ def test_loss_of_what_no_known_optimizer_moves_is_not_added_to_that_of_a_player(
     assert len(handle.run.tensor_names(kind="loss")) == 2 + given
 
 
+def test_a_temperature_that_steps_several_times_does_not_end_the_step(attach):
+    actor, critic, log_alpha = nn.Linear(2, 1), nn.Linear(2, 1), torch.zeros(1, requires_grad=True)
+    acts, judges = torch.optim.SGD(actor.parameters(), lr=0.1), torch.optim.SGD(critic.parameters(), lr=0.1)
+    heats, means = torch.optim.SGD([log_alpha], lr=0.1), []
+    optimizers = {"acts": acts, "judges": judges, "heats": heats}
+    with attach({"actor": actor, "critic": critic}, optimizer=optimizers) as handle:
+        for _ in range(4):
+            for model, optimizer in ((critic, judges), (actor, acts)):
+                optimizer.zero_grad()
+                model(torch.randn(6, 2)).square().mean().backward()
+                optimizer.step()
+                of_step = []
+                for _ in range(2):
+                    heats.zero_grad()
+                    loss = (log_alpha.exp() * 3).sum()
+                    loss.backward()
+                    heats.step()
+                    of_step.append(loss.item())
+            means.append(of_step)
+    assert handle.run.steps(mode="train").tolist() == [0, 1, 2, 3]
+    assert handle.run.scalars(f"{LOSS}/judges").steps.tolist() == [0, 1, 2, 3]
+    assert handle.run.scalars(f"{LOSS}/heats").steps.tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("with_player", [False, True])
 def test_a_critic_that_is_trained_by_gradients_of_one_and_minus_one_loses_their_difference(
     attach, with_player

@@ -274,11 +274,14 @@ class Objectives:
         self.end_passes()
         turns = self._turns
         self._turns = [] if not turns or turns[-1].players else [turns.pop()]  # its step is still to come
+        losses: dict[str, list[torch.Tensor]] = {}
         for turn in turns:
             if not turn.shared:  # gradients of several passes add up, and so do their losses
-                self._add(f"{_NAME}/{'+'.join(sorted(turn.players))}", turn.total)
+                losses.setdefault(f"{_NAME}/{'+'.join(sorted(turn.players))}", []).append(turn.total)
             elif not turn.seen:
-                self._add(_NAME, turn.total / turn.passes)
+                losses.setdefault(_NAME, []).append(turn.total / turn.passes)
+        for name, found in losses.items():
+            self._add(name, sum(found[1:], start=found[0]) / len(found))
 
     def end_passes(self) -> None:
         """The optimizer has stepped, or a gradient scaler left its step out."""

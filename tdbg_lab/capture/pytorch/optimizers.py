@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OptimizerWatch"]
 
+_FEW = 64
+"""Numbers of an optimizer that may stand alone, as a temperature does."""
 _TO_COME = "\0"
 """Name of an optimizer that is not known before its first step."""
 
@@ -57,6 +59,8 @@ class OptimizerWatch:
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
         self._stepped: set[str] = set()
         self._expected: set[str] = set()
+        self._loose: set[str] = set()
+        """Optimizers of numbers that stand alone, which may step several times within a step of the model."""
         self._closure = False
         self.within_closure = False
         """Whether an optimizer that was given a closure is stepping."""
@@ -115,6 +119,8 @@ class OptimizerWatch:
         given = [one for group in optimizer.param_groups for one in group["params"]]
         if known and given and not any(id(one) in known for one in given):
             n = len(given)
+            if sum(one.numel() for one in given) <= _FEW:
+                self._loose.add(self._names[optimizer])
             moved = "a tensor that is no" if n == 1 else f"{n} tensors of which none is a"
             self._engine.guard.notice(
                 "strangers",
@@ -160,9 +166,9 @@ class OptimizerWatch:
     def before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """The optimizer is about to step: gradients are complete, clipped and unscaled."""
         engine = self._engine
-        if self._late is optimizer:
+        if self._late is optimizer or (self._loose and self._is_repeated(optimizer)):
             return
-        if self._names[optimizer] in self._stepped:
+        if self._names[optimizer] in self._stepped - self._loose:
             # A second time: the others do not take part in every step.
             self._expected = set(self._stepped)
             self._close()
@@ -229,6 +235,17 @@ class OptimizerWatch:
             self._close()
         elif engine.rootless:
             engine.watch_layers()
+
+    def _is_repeated(self, optimizer: Optimizer) -> bool:
+        """Whether an optimizer of numbers that stand alone steps once more after the step of the model."""
+        engine, name = self._engine, self._names[optimizer]
+        if self.alone or name not in self._loose or self._stepped:
+            return False
+        if engine.forwards or engine.rootless or not engine.step:  # it begins a step
+            return False
+        self._late = optimizer
+        self._note_player(name)
+        return True
 
     def _still_expected(self) -> set[str]:
         """Optimizers that take part in each step, without those that the program has no longer."""
