@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,8 +12,11 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-__all__ = ["lasting", "let_go", "named_as_in_program", "visible"]
+__all__ = ["held_with", "lasting", "let_go", "named_as_in_program", "visible"]
 
+_DEEPEST = 3
+"""Attributes of attributes from an agent to an optimizer: what holds its parts, a wrapper, the optimizer."""
+_MOST_PARTS = 1000
 _NOT_THE_PROGRAM = ("torch.", "keras.", "tensorflow.", "tdbg_lab.", "importlib.")
 
 
@@ -28,7 +32,7 @@ def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None =
     named: dict[str, Any] = {}
     for thing in things:
         name = known.get(id(thing)) or _keeper(thing, frames) or _variable(thing, frames)
-        name = name or _part(thing, frames) or type(thing).__name__.lower()
+        name = name or _part(thing, frames) or _held_as(thing, frames) or type(thing).__name__.lower()
         unique, number = name, 2
         while unique in named:
             unique, number = f"{name}{number}", number + 1
@@ -46,6 +50,18 @@ def visible(things: Sequence[Any]) -> list[Any]:
     """Those that the running functions of the program can see: held by a variable, or by a model in one."""
     frames = _program_frames()
     return [thing for thing in things if _variable(thing, frames) or _keeper(thing, frames)]
+
+
+def held_with(own: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Those of `others` that are held by the object which holds one of `own`, itself or in parts of it.
+
+    Its method is running: agents of libraries keep their models and optimizers so.
+    """
+    for frame in _program_frames():
+        held = {id(part) for _, part in _held_by(_first_argument(frame))}
+        if any(id(one) in held for one in own):
+            return [one for one in others if id(one) in held]
+    return []
 
 
 def lasting(model: nn.Module, optimizers: Sequence[Any]) -> nn.Module:
@@ -102,6 +118,44 @@ def _keeper(thing: Any, frames: Sequence[FrameType]) -> str:
     return ""
 
 
+def _held_as(thing: Any, frames: Sequence[FrameType]) -> str:
+    """What the object calls it whose method is running, or the part of it that keeps it as its own."""
+    for frame in frames:
+        for name, part in _held_by(_first_argument(frame)):
+            if part is thing:
+                return name
+    return ""
+
+
+def _held_by(holder: Any) -> Iterator[tuple[str, Any]]:
+    """What an object has as attributes, and attributes of those, by the last name that is public."""
+    waiting, seen = [("", holder, 0)], {id(holder)}
+    for above, one, depth in waiting:
+        if depth == _DEEPEST or hasattr(type(one), "named_children") or len(waiting) > _MOST_PARTS:
+            continue
+        for name, part in _attributes(one):
+            if id(part) not in seen:
+                seen.add(id(part))
+                public = above if name.startswith("_") else name
+                waiting.append((public, part, depth + 1))
+                yield public, part
+
+
+def _attributes(one: Any) -> list[tuple[str, Any]]:
+    if isinstance(one, type | ModuleType):
+        return []
+    try:
+        return list(object.__getattribute__(one, "__dict__").items())
+    except Exception:  # noqa: BLE001 - it has none, or stands for another object that is not there
+        return []
+
+
+def _first_argument(frame: FrameType) -> Any:
+    """The object of a method, or what holds a training that a function is to do."""
+    code = frame.f_code
+    return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+
+
 def _models(frames: Sequence[FrameType]) -> Iterator[tuple[str, Any]]:
     """Models that variables hold, by what these are called."""
     for place in _places(frames):
@@ -111,13 +165,8 @@ def _models(frames: Sequence[FrameType]) -> Iterator[tuple[str, Any]]:
 
 
 def _places(frames: Sequence[FrameType]) -> Iterator[Mapping[str, Any]]:
-    """Variables of the running functions, the innermost first, of their first arguments and their modules.
-
-    The first argument is the object of a method, or what holds a training that a function is to do.
-    """
+    """Variables of the running functions, the innermost first, of their first arguments and their modules."""
     for frame in frames:
         yield frame.f_locals
-        code = frame.f_code
-        first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        yield getattr(first, "__dict__", {})
+        yield getattr(_first_argument(frame), "__dict__", {})
         yield frame.f_globals

@@ -20,7 +20,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from tdbg_lab.capture.attaching import attach
 from tdbg_lab.capture.auto.first_losses import FirstLosses
 from tdbg_lab.capture.auto.living import Living, is_reached, parameter_ids
-from tdbg_lab.capture.auto.names import lasting, let_go, named_as_in_program, visible
+from tdbg_lab.capture.auto.names import held_with, lasting, let_go, named_as_in_program, visible
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.backward import follow, latest, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
@@ -216,7 +216,9 @@ class TorchFinder:
             for one in living.companions(own)
             if one not in own and one not in self._met and living.takes_part(one)
         ]
-        others = visible(list(map(living.as_held, others)))  # what the program cannot see is left over
+        others = list(map(living.as_held, others))
+        seen = [*visible(others), *held_with(own, others)]  # what the program cannot see is left over
+        others = [one for one in others if any(one is other for other in seen)]
         optimizers = [*map(living.as_held, own), *others]
         roots = [lasting(root, optimizers) for root in living.roots(optimizers)]
         if called is None:

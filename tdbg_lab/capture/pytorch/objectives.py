@@ -218,7 +218,8 @@ class Objectives:
         """
         engine, seen = self._engine, self._seen
         further = self._taken_visit == engine.visit and self._goes_on
-        if several and engine.recorder.mode is Mode.TRAIN:
+        in_step = engine.forwards > 0 and engine.override is None  # though what was called last evaluates
+        if several and (in_step or engine.recorder.mode is Mode.TRAIN):
             if not _is_of_others(objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
         elif not seen and not (further and _is_of_others(objective, moved)):

@@ -656,6 +656,61 @@ def test_models_that_an_object_holds_which_a_function_is_given_are_one_run(watch
     everywhere(run, "actor.weight", "critic.weight", "gradient/actor.bias", *names)
 
 
+class Stepper:
+    """What a library puts around an optimizer."""
+
+    def __init__(self, parameters):
+        self._inner = torch.optim.SGD(parameters, lr=0.1)
+
+    def minimise(self, loss):
+        self._inner.zero_grad()
+        loss.backward()
+        self._inner.step()
+
+
+class Parts:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+        self.actor_optimizer = Stepper(self.actor.parameters())
+        self.critic_optimizer = Stepper(self.critic.parameters())
+
+
+class LibraryAgent:
+    """Keeps its models and optimizers in an object of its own, and lets the critic evaluate for the actor."""
+
+    def __init__(self):
+        self._parts = Parts()
+        self.losses = []
+
+    def update(self, x):
+        parts = self._parts
+        parts.critic.train()
+        critic = (parts.critic(parts.actor(x).detach()) - 1).square().mean()
+        parts.critic_optimizer.minimise(critic)
+        parts.critic.eval()
+        actor = -parts.critic(parts.actor(x)).mean()
+        parts.actor_optimizer.minimise(actor)
+        self.losses.append((critic.item(), actor.item()))
+
+
+def test_models_and_optimizers_in_a_part_of_an_agent_are_one_run(watched):
+    torch.manual_seed(0)
+    agents = [LibraryAgent(), LibraryAgent()]
+
+    def program():
+        for agent in agents:
+            for _ in range(4):
+                agent.update(batch()[0])
+
+    runs = watched(program)
+    assert len(runs) == 2
+    for run, agent in zip(runs, agents, strict=True):
+        everywhere(run, "actor.weight", "critic.0.weight", "gradient/actor.bias", "gradient/critic.0.bias")
+        for name, wanted in zip(("critic", "actor"), zip(*agent.losses, strict=True), strict=True):
+            found = run.scalars(f"loss/objective/{name}_optimizer").values
+            assert found.tolist() == pytest.approx(wanted)
+
+
 class Flow(nn.Module):
     """Is trained by a method other than ``forward``, which it has none of, as flows and agents are."""
 
