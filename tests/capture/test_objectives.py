@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from tdbg_lab import attach as attach_to
+from tdbg_lab import run_rules
 
 LOSS = "loss/objective"
 
@@ -496,3 +497,16 @@ def test_loss_of_what_an_unknown_optimizer_moves_is_none_of_a_model_that_is_call
                 one.zero_grad()
     assert handle.run.tensor_names(kind="loss") == [LOSS]
     assert losses_of(handle.run) == pytest.approx(losses)
+
+
+@pytest.mark.parametrize(("last", "found"), [(torch.softmax, True), (torch.log_softmax, False)])
+def test_softmax_between_the_model_and_a_loss_that_has_its_own_is_seen(attach, last, found):
+    model, optimizer = made()
+    with attach(model, optimizer=optimizer, save_every=1) as handle:
+        for _ in range(6):
+            x, y = batch()
+            optimizer.zero_grad()
+            functional.cross_entropy(last(model(x), 1), y).backward()
+            optimizer.step()
+    findings = run_rules(handle.run_path, ["wrong_output"])
+    assert [one.evidence["problem"] for one in findings] == ["softmax"] * found

@@ -60,12 +60,11 @@ class ObjectiveFacts:
         try:
             prediction, target = node._saved_self, node._saved_target  # noqa: SLF001
             weights = getattr(node, _WEIGHTS.get(kind, ""), None)
+            of_classes = kind is LossKind.LOG_PROBABILITIES
+            logits = _logits(node, prediction, self._output) if of_classes else None
         except RuntimeError:  # changed in place since: autograd will not have it either
             return
-        if (
-            kind is LossKind.LOG_PROBABILITIES
-            and (logits := _logits(node, prediction, self._output)) is not None
-        ):
+        if logits is not None:
             kind, prediction = LossKind.LOGITS, logits
         probe = self._probes.get(kind)
         if probe is None:
@@ -76,12 +75,17 @@ class ObjectiveFacts:
 
 
 def _logits(loss: Any, like: torch.Tensor, output: torch.Tensor | None) -> torch.Tensor | None:
-    """What the model gave, in the shape of `like`, if the loss took the logarithm of its softmax."""
+    """What the loss took the logarithm of the softmax of, in the shape of `like`.
+
+    It is known where the model gave it, or a function that keeps its result, as another softmax does.
+    """
     softmax = _behind(loss.next_functions[0][0], _VIEWS)
-    if output is None or _kind(softmax) != "LogSoftmax" or output.numel() != like.numel():
+    if _kind(softmax) != "LogSoftmax":
         return None
     inputs = _behind(softmax.next_functions[0][0], _VIEWS)
-    return output.reshape(like.shape) if inputs is _behind(output.grad_fn, _VIEWS) else None
+    if output is None or inputs is not _behind(output.grad_fn, _VIEWS):
+        output = getattr(inputs, "_saved_result", None)
+    return None if output is None or output.numel() != like.numel() else output.reshape(like.shape)
 
 
 def _signed(index: int | None) -> int | None:
