@@ -100,6 +100,10 @@ Rules: TypeAlias = "str | Path | Rule | type[Rule] | Sequence[str | Rule | type[
 """What people give where rules are asked for, see `resolve_rules`."""
 
 
+_WORDS = ("default", "all", "none")
+"""What stands for several rules, or for none."""
+
+
 class Registry:
     """Rule classes by name. The first of a name wins, unless it is registered again from a notebook cell."""
 
@@ -162,8 +166,8 @@ def list_rules() -> list[type[Rule]]:
     return [cls for _, cls in sorted(_REGISTRY.all().items())]
 
 
-def find_rule(name: str) -> type[Rule]:
-    """Find a rule class by name.
+def find_rule(name: str, *, words: Sequence[str] = ()) -> type[Rule]:
+    """Find a rule class by name. `words` may have been meant instead.
 
     Raises
     ------
@@ -173,7 +177,7 @@ def find_rule(name: str) -> type[Rule]:
     known = _REGISTRY.all()
     if name in known:
         return known[name]
-    hint = did_you_mean(name, known) or f" There are: {', '.join(sorted(known))}."
+    hint = did_you_mean(name, [*words, *known]) or f" There are: {', '.join(sorted(known))}."
     raise NotFoundError(f"There is no rule {name!r}.{hint}")
 
 
@@ -206,7 +210,9 @@ def resolve_rules(
         wanted = {name: own.get(name, {}) | wanted.get(name, {}) for name in {*own, *wanted}}
     made: list[Rule] = []
     for item in _flat(rules):
-        one = find_rule(item)() if isinstance(item, str) else item() if isinstance(item, type) else item
+        one = item() if isinstance(item, type) else item
+        if isinstance(item, str):
+            one = find_rule(item, words=_WORDS)()
         if not isinstance(one, Rule):
             raise ConfigError(f"{item!r} is not a rule: give a name, a Rule class or a Rule.")
         made.append(one)

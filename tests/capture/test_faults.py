@@ -432,6 +432,7 @@ def test_training_that_goes_on_with_fewer_processes_leaves_out_what_the_others_h
     ("rules", "sentence"),
     [
         (["dead_rely"], "There is no rule 'dead_rely'. Did you mean 'dead_relu'?"),
+        ("defualt", "There is no rule 'defualt'. Did you mean 'default'?"),
         ({"dead_relu": {"patiance": 3}}, "patiance"),
     ],
 )
