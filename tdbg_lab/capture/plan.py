@@ -46,7 +46,9 @@ class Plan:
         self._include = [[re.compile(one) for one in c.include] for c in config.collections]
         self._exclude = [[re.compile(one) for one in c.exclude] for c in config.collections]
         self._unmatched: dict[str, None] = {
-            pattern: None for c in config.collections for pattern in (*c.include, *c.tensors)
+            pattern: None
+            for c in config.collections
+            for pattern in (*c.include, *c.tensors, *(one for one in c.modules if isinstance(one, str)))
         }
         self._seen: dict[str, None] = {}
         self._modules: dict[int, str] = {}
@@ -115,7 +117,8 @@ class Plan:
             return False
         if not collection.chooses:
             return True
-        return self._chosen(index, name) or self._below(collection, path, name, module)
+        chosen = self._chosen(index, name)  # both are asked: each notes what it has matched
+        return self._below(collection, path, name, module) or chosen
 
     def _names(self, index: int, name: str) -> tuple[str, ...]:
         """The names that patterns are searched in."""
@@ -137,6 +140,7 @@ class Plan:
         for chosen in collection.modules:
             root = chosen if isinstance(chosen, str) else self._modules.get(id(chosen))
             if root is not None and (path == root or path.startswith(f"{root}.") or root == ""):
+                self._unmatched.pop(root, None)
                 return True
         return collection.predicate is not None and bool(collection.predicate(name, module))
 

@@ -65,19 +65,27 @@ def test_tensor_in_two_collections_follows_both_schedules(attach):
     assert handle.run.tensors(regex="^conv.weight")[0].collections == ("weights", "mine")
 
 
-def test_pattern_without_a_match_is_told_once_with_near_names(attach, caplog):
+@pytest.mark.parametrize(
+    ("right", "wrong", "near"),
+    [
+        ({"include": "activation/conv"}, {"include": "activation/cnov"}, "activation/conv"),
+        ({"modules": ["conv"]}, {"modules": ["cnov"]}, "conv.weight"),
+        ({"modules": ["conv"], "include": "conv"}, {"tensors": ["conv.wieght"]}, "conv.weight"),
+    ],
+)
+def test_what_matches_nothing_is_told_once_with_near_names(attach, caplog, right, wrong, near):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    collections = ["default", {"name": "x", **wrong}, {"name": "y", **right}]
     with caplog.at_level(logging.WARNING, "tdbg_lab"):
-        handle = attach(
-            model, optimizer=optimizer, collections=["default", {"name": "x", "include": "activation/cnov"}]
-        )
+        handle = attach(model, optimizer=optimizer, collections=collections)
         train(model, optimizer, 6)
         handle.detach()
     told = [one.getMessage() for one in caplog.records if "no tensor matches" in one.getMessage()]
     assert len(told) == 1
-    assert "'activation/cnov'" in told[0]
-    assert "activation/conv" in told[0]
+    (given,) = wrong.values()
+    assert repr(given if isinstance(given, str) else given[0]) in told[0]
+    assert near in told[0]
 
 
 def test_eval_passes_are_saved_when_enough_steps_went_by():
