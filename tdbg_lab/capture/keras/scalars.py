@@ -128,11 +128,11 @@ class StepScalars:
 
 
 def loss_tracker(model: Any) -> Any:
-    """The metric that averages the loss of a model; None when there is none."""
-    for metric in getattr(model, "metrics", ()):
-        if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
-            return metric
-    return None
+    """The metric that averages the loss of a model, one of the program's own first; None without one."""
+    metrics = getattr(model, "metrics", ())
+    means = [one for one in metrics if isinstance(one, keras.metrics.Mean) and one.name == "loss"]
+    own = [one for one in means if one is not getattr(model, "_loss_tracker", None)]
+    return next(iter((*own, *means)), None)
 
 
 def _flat(logs: Any) -> list[tuple[str, Any]]:

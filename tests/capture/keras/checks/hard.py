@@ -204,3 +204,32 @@ def check_a_model_that_its_own_step_never_calls_is_traced_once(folder: Path) -> 
     assert len(traced) <= 3  # to build it, to look at it, and by Keras
     rates = {name for name in run.tensor_names() if name.startswith("optimizer/lr/")}
     assert rates == {"optimizer/lr/opt_p.0", "optimizer/lr/opt_c.0"}
+
+
+@only("torch")
+def check_a_step_that_averages_its_loss_itself_has_the_loss_of_each_batch(folder: Path) -> None:
+    import torch
+
+    losses: list[float] = []
+
+    class Averaging(keras.Sequential):  # type: ignore[misc]
+        def __init__(self, layers: list[Any]) -> None:
+            super().__init__(layers)
+            self.average = keras.metrics.Mean(name="loss")
+
+        def train_step(self, batch: Any) -> dict[str, Any]:
+            self.zero_grad()
+            loss = self.compute_loss(y=batch[1], y_pred=self(batch[0], training=True))
+            loss.backward()
+            with torch.no_grad():
+                self.optimizer.apply([one.value.grad for one in self.trainable_weights])
+            self.average.update_state(loss)
+            losses.append(float(loss.detach()))
+            return {"loss": self.average.result()}
+
+    model = Averaging([keras.Input((5,)), keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    own = callback(folder, save_every=2)
+    fit(model, [own])
+    found = tdbg.open_run(own.run_path).scalars("loss/total", mode="train").values
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
