@@ -390,6 +390,14 @@ def test_mean_of_two_losses_stays_as_it_is_where_it_is_made_small_twice_a_step(a
     assert losses_of(handle.run) == pytest.approx(means)
 
 
+def test_loss_that_is_added_to_zero_before_it_is_divided_is_no_mean_of_two(attach):
+    """As Composer adds up the parts of a loss of each of two microbatches."""
+    model, optimizer = made()
+    with attach(model, optimizer=optimizer) as handle:
+        means = accumulated(model, optimizer, passes=2, part=lambda loss: (torch.zeros(()) + loss) * 0.5)
+    assert losses_of(handle.run) == pytest.approx(means)
+
+
 def test_backward_that_cannot_be_leaves_the_recording_of_losses_on(attach):
     model, optimizer = made()
     with attach(model, optimizer=optimizer) as handle:

@@ -39,9 +39,13 @@ def divisor_of(node: Any) -> int:
         number = 1 / number if number else 0.0
     if not 1.5 < number <= _MOST or abs(number - round(number)) > _EXACT * number:
         return 0
-    if number == 2 and type(node.next_functions[0][0]).__name__ == "AddBackward0":
-        return 0  # the mean of two losses
-    return round(number)
+    return 0 if number == 2 and _is_sum(node.next_functions[0][0]) else round(number)
+
+
+def _is_sum(node: Any) -> bool:
+    """Whether two losses are added up, of which half is their mean; a sum may begin with a plain zero."""
+    added = type(node).__name__ == "AddBackward0"
+    return added and sum(one is not None for one, _ in node.next_functions) > 1
 
 
 class Accumulation:
