@@ -390,6 +390,26 @@ def test_mean_of_two_losses_stays_as_it_is_where_it_is_made_small_twice_a_step(a
     assert losses_of(handle.run) == pytest.approx(means)
 
 
+def test_gradients_that_a_closure_accumulates_have_the_loss_from_before_it_was_divided(attach):
+    model, optimizer = made()
+    means = []
+
+    def closure():
+        optimizer.zero_grad()
+        total = 0.0
+        for x, y in (batch(), batch(), batch()):
+            loss = functional.cross_entropy(model(x), y)
+            (loss / 3).backward()
+            total += loss.item()
+        means.append(total / 3)
+        return total / 3
+
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(6):
+            optimizer.step(closure)
+    assert losses_of(handle.run) == pytest.approx(means)
+
+
 def test_loss_that_is_added_to_zero_before_it_is_divided_is_no_mean_of_two(attach):
     """As Composer adds up the parts of a loss of each of two microbatches."""
     model, optimizer = made()

@@ -435,14 +435,13 @@ class TorchSession:
         for hook in self._losses:
             if hook.compiled:
                 return  # their values, which are seen on saved steps only, stay the one series
-        alone = watch.alone and not watch.within_closure
         engine.guard.run(
             "loss/objective",
             objectives.take,
             objective,
             weight,
             several=several,
-            alone=alone,
+            alone=watch.alone,
             moved=watch.moved,
         )
 
