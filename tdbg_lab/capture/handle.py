@@ -212,11 +212,11 @@ class Handle:
             for name, value in {**(values or {}), **scalars}.items():
                 engine.guard.run(f"log/{name}", self._log, name, value)
 
-    def _log(self, name: str, value: Any) -> None:
+    def _log(self, name: str, value: Any, kind: Kind = Kind.SCALAR) -> None:
         from tdbg_lab.capture.values import add_number
 
         engine = self._engine
-        key, membership = engine.key(str(name), Kind.SCALAR)
+        key, membership = engine.key(str(name), kind)
         if membership.mask & engine.mask:
             add_number(engine.recorder, key, value)
 

@@ -175,7 +175,7 @@ class Objectives:
         """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
         engine = self._engine
         seen = engine.loss_visit == engine.visit and self._trains_own is not False
-        if seen and self._taken_visit == engine.visit:
+        if seen and self._taken_visit == engine.visit:  # asked here, too: most steps are spared a call
             seen = not self._goes_on
         return self._facts is None and (engine.losses_logged or seen)
 
@@ -217,7 +217,7 @@ class Objectives:
         `moved` tells the ids of what the known optimizers move.
         """
         engine, seen = self._engine, self._seen
-        further = self._taken_visit == engine.visit and self._goes_on
+        further = self._goes_on
         in_step = engine.forwards > 0 and engine.override is None  # though what was called last evaluates
         if several and (in_step or engine.recorder.mode is Mode.TRAIN):
             if not _is_of_others(objective, moved):
