@@ -82,9 +82,8 @@ def launch(
         env=_environment(),
     )
     send = partial(_send, process, data)
-    if (
-        start_thread(send, "tdbg-rules-launch") is None
-    ):  # which waits until the child's Python is up and reads
+    # The child reads once Python is up: training waits for that only where no thread can.
+    if start_thread(send, "tdbg-rules-launch") is None:
         send()
     return process
 

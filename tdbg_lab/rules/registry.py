@@ -210,9 +210,8 @@ def resolve_rules(
         wanted = {name: own.get(name, {}) | wanted.get(name, {}) for name in {*own, *wanted}}
     made: list[Rule] = []
     for item in _flat(rules):
-        one = item() if isinstance(item, type) else item
-        if isinstance(item, str):
-            one = find_rule(item, words=_WORDS)()
+        kind = find_rule(item, words=_WORDS) if isinstance(item, str) else item
+        one = kind() if isinstance(kind, type) else kind
         if not isinstance(one, Rule):
             raise ConfigError(f"{item!r} is not a rule: give a name, a Rule class or a Rule.")
         made.append(one)

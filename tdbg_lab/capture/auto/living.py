@@ -12,14 +12,12 @@ from torch.optim import Optimizer
 
 from tdbg_lab.capture.auto.names import visible
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
+from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Living", "is_reached", "parameter_ids"]
-
-_FEW = 64
-"""Numbers that may take part and belong to no model: temperatures, multipliers, weights of losses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class Living:
         if any(_holds(module, moved) for module in self.modules):
             return True
         sizes = _sizes(optimizer)
-        few = sum(map(prod, sizes)) <= _FEW
+        few = sum(map(prod, sizes)) <= FEW_NUMBERS
         return few and all(_sizes(one) != sizes for one in self.optimizers if one is not optimizer)
 
     def roots(self, optimizers: Iterable[Optimizer]) -> list[nn.Module]:

@@ -12,7 +12,7 @@ from tdbg_lab.capture.many_calls import MAX_CALLS, tell_of_more
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe, is_own
 from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
-from tdbg_lab.capture.pytorch.measuring import is_held, is_late, record_number, record_tensors
+from tdbg_lab.capture.pytorch.measuring import is_elsewhere, record_number, record_tensors
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
 from tdbg_lab.records import Kind
@@ -153,11 +153,7 @@ class LossProbe:
             return
         if single_number(tensor):
             engine.recorder.add_scalar(key, float(tensor.item()))
-        elif (
-            tensor.numel() == 1
-            and (is_late(tensor) or is_held(tensor))
-            and ordinary_memory(tensor, None) is not None
-        ):
+        elif tensor.numel() == 1 and is_elsewhere(tensor) and ordinary_memory(tensor, None) is not None:
             record_number(engine.recorder, key, tensor.detach())
         else:
             record_tensors(engine.recorder, [key], [tensor.detach()])

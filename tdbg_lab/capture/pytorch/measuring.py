@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LATE",
     "buffer_of",
-    "is_held",
+    "is_elsewhere",
     "is_late",
     "on_gpu",
     "record_facts",
@@ -59,8 +59,13 @@ def is_late(tensor: torch.Tensor) -> bool:
     return on_gpu(tensor) and not transforming()
 
 
-def is_held(tensor: torch.Tensor) -> bool:
-    """Whether a number is left on its device, which is not CUDA's, until it is read with others."""
+def is_elsewhere(tensor: torch.Tensor) -> bool:
+    """Whether a number is left where it lies: until its device gives it, or it is read with others."""
+    return is_late(tensor) or _is_held(tensor)
+
+
+def _is_held(tensor: torch.Tensor) -> bool:
+    """Whether a number lies on a device that is not CUDA's, where it is read with others."""
     return not (tensor.is_cpu or tensor.is_cuda or tensor.is_meta) and not transforming()
 
 
@@ -141,7 +146,7 @@ def record_number(recorder: Recorder, key: TensorKey, value: float | torch.Tenso
     """Add a row with one number, which may lie on a device."""
     if isinstance(value, float):
         recorder.add_scalar(key, value)
-    elif value.numel() == 1 and (is_late(value) or is_held(value)):
+    elif value.numel() == 1 and is_elsewhere(value):
         record_late_numbers(recorder, value, lambda found: ([key], found.tolist()))
     else:
         recorder.add_scalar(key, float(value.detach()))
@@ -156,7 +161,7 @@ def record_late_numbers(recorder: Recorder, values: torch.Tensor, told: Told) ->
         Called with them as float64, 1-D, in another thread: keys and values of rows with one number each.
     """
     device = values.device
-    buffer = _holder_of(recorder, device) if is_held(values) else buffer_of(recorder, device)
+    buffer = _holder_of(recorder, device) if _is_held(values) else buffer_of(recorder, device)
     first = buffer.add_numbers(values)
     if first is not None:
         recorder.add_late_numbers(buffer, first, values.numel(), told)

@@ -13,6 +13,7 @@ from tdbg_lab.capture.pytorch.accumulation import Accumulation
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.scaled import ScaledLosses, weighted
+from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ __all__ = ["Objectives"]
 _NAME = "objective"
 _FARTHEST = 64
 """Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
-_FEW = 64
-"""Numbers of a parameter that may belong to no layer, as a temperature does."""
 _SAME = 1e-5
 """Part by which the same loss, computed in two ways, may differ."""
 _LARGEST = 1024
@@ -56,7 +55,7 @@ def _leaves(start: Any) -> set[int] | None:
         if node is None:
             continue
         leaf = getattr(node, "variable", None)
-        of_layer = isinstance(leaf, nn.Parameter) and leaf.numel() > _FEW
+        of_layer = isinstance(leaf, nn.Parameter) and leaf.numel() > FEW_NUMBERS
         if of_layer or isinstance(node, BackwardCFunction):
             return None
         if leaf is not None:

@@ -20,7 +20,7 @@ from tdbg_lab.capture.pytorch.measuring import is_late, record_number
 from tdbg_lab.capture.pytorch.parameters import norm_on_device
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
-from tdbg_lab.capture.pytorch.values import local
+from tdbg_lab.capture.pytorch.values import FEW_NUMBERS, local
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OptimizerWatch"]
 
-_FEW = 64
-"""Numbers of an optimizer that may stand alone, as a temperature does."""
 _TO_COME = "\0"
 """Name of an optimizer that is not known before its first step."""
 
@@ -119,7 +117,7 @@ class OptimizerWatch:
         given = [one for group in optimizer.param_groups for one in group["params"]]
         if known and given and not any(id(one) in known for one in given):
             n = len(given)
-            if sum(one.numel() for one in given) <= _FEW:
+            if sum(one.numel() for one in given) <= FEW_NUMBERS:
                 self._loose.add(self._names[optimizer])
             moved = "a tensor that is no" if n == 1 else f"{n} tensors of which none is a"
             self._engine.guard.notice(

@@ -7,16 +7,17 @@ from typing import Any
 
 import torch
 
-from tdbg_lab.stats.layouts import is_wrapper
+from tdbg_lab.stats.layouts import PLAIN, is_wrapper
 
 __all__ = ["form_of", "is_packed", "unpacked"]
 
 
 def is_packed(value: torch.Tensor) -> bool:
     """Whether a tensor is of a class, such as torchao's or bitsandbytes', that stands for other numbers."""
-    return _state(value) is not None or (
-        is_wrapper(value) and type(value).dequantize is not torch.Tensor.dequantize
-    )
+    if type(value) in PLAIN:
+        return False
+    says = type(value).dequantize is not torch.Tensor.dequantize
+    return _state(value) is not None or (says and is_wrapper(value))
 
 
 def form_of(value: torch.Tensor) -> Any:

@@ -146,7 +146,7 @@ class ParameterProbe:
         if known is None or known[0] is not value.dtype or known[1] != value.shape:
             known = self._know(name, site, value)
         key, membership = known[2]
-        if type(value) not in PLAIN and name == site.name and is_packed(value):
+        if name == site.name and is_packed(value):
             self._add_packed(key, membership, value, rows.due)
             return
         if membership.raw_mask & rows.due:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ParameterSite
     from tdbg_lab.capture.pytorch.parameters import Live
     from tdbg_lab.records import TensorKey
+
 __all__ = ["SAMPLED_ELEMENTS", "UpdateProbe", "sampled"]
 
 SAMPLED_ELEMENTS = 2048
@@ -44,7 +45,7 @@ _BLOCK = 64
 def sampled(value: torch.Tensor) -> torch.Tensor:
     """All elements of a tensor (of this rank's shard), or evenly spread blocks of a large one; 1-D."""
     value = local(value.detach())
-    if type(value) not in PLAIN and is_packed(value):
+    if is_packed(value):
         value = unpacked(value)
     n = value.numel()
     stride = n // SAMPLED_ELEMENTS  # of blocks

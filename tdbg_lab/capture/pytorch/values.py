@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "FEW_NUMBERS",
     "PLAIN",
     "activations_in",
     "distributed",
@@ -30,6 +31,8 @@ __all__ = [
     "tensors_in",
 ]
 
+FEW_NUMBERS = 64
+"""Numbers that may belong to no layer: temperatures, multipliers, weights of losses."""
 MAX_TENSORS = 32
 """Tensors taken from one output; the rest is not looked at."""
 _MAX_DEPTH = 6
