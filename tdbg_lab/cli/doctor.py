@@ -10,7 +10,7 @@ UNHEALTHY = 1
 MARKS = {"ok": ("ok", "green"), "note": ("--", "yellow"), "wrong": ("!!", "red")}
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Check this installation, and say what to do.")
 def command() -> int:
     """Check this installation, and say what to do when something is wrong."""
     from tdbg_lab.cli.checks import examine

@@ -15,7 +15,7 @@ __all__ = ["command"]
 FORMATS = ("csv", "parquet", "tensorboard", "chrome", "safetensors")
 
 
-@click.command("export")
+@click.command("export", short_help="Write RUN in the format of another tool.")
 @RUN
 @click.argument("out", required=False, type=click.Path(path_type=Path))
 @click.option("--to", "kind", type=click.Choice(FORMATS), help="Format; else by the ending of OUT.")

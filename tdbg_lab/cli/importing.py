@@ -11,7 +11,7 @@ from tdbg_lab.cli.progress import shown
 __all__ = ["command"]
 
 
-@click.command("import")
+@click.command("import", short_help="Make a run of what another tool recorded.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("store", required=False, type=click.Path(path_type=Path))
 @click.option(

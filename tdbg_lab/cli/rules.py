@@ -48,12 +48,12 @@ def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.group("rules", cls=RulesGroup)
+@click.group("rules", cls=RulesGroup, short_help="Check runs against the rules, now or while they go on.")
 def command() -> None:
     """Check runs against the rules: tdbg rules RUN, or one of the commands below."""
 
 
-@command.command("check")
+@command.command("check", short_help="Check what RUN has recorded against the rules.")
 @RUN
 @choosing
 @click.option("--recorded", is_flag=True, help="Show what was found during training instead of checking now.")
@@ -85,7 +85,7 @@ def check(run: str, fail_on: str | None, scheduler: str | None, *, recorded: boo
     return FAILED if fail_on is not None and worst >= LEVELS.index(fail_on) else 0
 
 
-@command.command("watch")
+@command.command("watch", short_help="Check every running run below ROOT while it goes on.")
 @click.argument("root", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @choosing
 @click.option("--stop-on", type=click.Choice(LEVELS), help="Ask training to stop from this severity on.")

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.command(
+    "run",
+    short_help="Run SCRIPT as python does, and capture what it trains.",
+    context_settings={"allow_interspersed_args": False},
+)
 @click.option("--config", help="Settings of the capture: a JSON or YAML file.")
 @click.option("--store", help="Directory of the run; by default runs/ and the time.")
 @click.option("--save-every", type=int, help="Save every N-th step; by default 10.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("set")
+@click.command("set", short_help="Change settings of RUN while it trains.")
 @RUN
 @click.argument("settings", nargs=-1, metavar="[SETTING]...")
 @click.option("--group", type=click.IntRange(0), help="Parameter group; all by default.")

@@ -21,7 +21,7 @@ POLL_S = 0.2
 _MAX_TOLD = 5
 
 
-@click.command("sync")
+@click.command("sync", short_help="Send runs that wait in the spool to their object store.")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--list", "only_list", is_flag=True, help="Only say what waits.")
 @click.option(

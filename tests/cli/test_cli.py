@@ -44,6 +44,14 @@ def test_help_names_every_command(capsys):
         assert name in out
 
 
+@pytest.mark.parametrize("group", [[], ["rules"]])
+def test_help_says_in_a_line_what_each_command_does(group, capsys):
+    assert run([*group, "--help"]) == 0
+    commands = capsys.readouterr().out.partition("Commands:")[2].split("\n  ")[1:]
+    assert len(commands) >= 4
+    assert all(one.strip().endswith(".") and not one.strip().endswith("...") for one in commands)
+
+
 def test_runs_are_listed(folder, capsys):
     fake_run(folder / "runs" / "live", status="running", steps=2, close=False)
     assert run(["runs"]) == 0
