@@ -33,6 +33,8 @@ _KINDS = ("gradient", "weight", "activation", "bias", "input", "buffer", "custom
 _OFFERED = ("l2", "std", "mean_abs", "rms", "mean", "max", "min", "l1", "zero_share", "nan_share")
 _CODES = 12
 """Colour codes below this are words, not values: no row, exactly zero, not finite (a third each)."""
+_FAR = 1e300
+"""Values beyond have the colour of this one: the span of the scale must not overflow."""
 _MISSING, _ZERO, _BAD = 1, 5, 9
 
 
@@ -149,7 +151,8 @@ def _heat(table: _Table, column: Column, *, is_log: bool) -> dict[str, Any]:
     values = table.values
     finite = np.isfinite(values)
     usable = finite & (values > 0) if is_log else finite
-    shown = np.log10(values, where=usable, out=np.zeros_like(values)) if is_log else values
+    near = np.clip(values, -_FAR, _FAR)
+    shown = np.log10(near, where=usable, out=np.zeros_like(values)) if is_log else near
     low, high = _span(shown[usable], column)
     level = np.clip((np.where(usable, shown, low) - low) / (high - low), 0, 1) * (255 - _CODES) + _CODES
     codes = level.astype(np.uint8)
@@ -184,7 +187,8 @@ def _span(shown: NDArray[np.float64], column: Column) -> tuple[float, float]:
     if column.sign == "signed":
         reach = max(abs(low), abs(high)) or 1.0
         return -reach, reach
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    room = max(0.5, abs(low) * 1e-6)  # a half more or less is nothing to a large number
+    return (low, high) if high > low else (low - room, high + room)
 
 
 def _scale(colours: Sequence[str], codes: NDArray[np.uint8]) -> list[tuple[float, str]]:

@@ -188,6 +188,19 @@ def test_overview_has_colours_for_zero_and_for_what_is_not_finite(broken):
     assert "not finite first in gradient/bad at step 0" in figure.layout.meta["tdbg"]["caption"]
 
 
+@pytest.mark.parametrize("colour", ["log", "linear"])
+@pytest.mark.parametrize("statistic", ["l2", "mean"])
+@pytest.mark.parametrize("value", [1e17, 1e308, -1.7e308])
+def test_overview_of_one_huge_value_has_a_scale(tmp_path, value, statistic, colour):
+    handle = tdbg.attach(nn.Linear(1, 1), store=tmp_path / "run", profiler=False, rules="none")
+    handle.record("huge", np.full(3, value))
+    handle.detach()
+    run = tdbg.open_run(tmp_path / "run")
+    heat = call_view(run, "overview", {"statistic": statistic, "colour": colour}).data[0]
+    assert heat.z[0][0] >= 9
+    assert len(heat.colorbar.tickvals)
+
+
 def test_overview_of_a_long_run_never_drops_a_nan(long):
     heat = call_view(long, "overview", {"n_out": 30}).data[0]
     assert len(heat.x) == 30
