@@ -102,8 +102,8 @@ def _pieces(
     bins = block.hist_bins[part].astype(np.intp)
     order = ordered(bins)
     bins, counts = bins[order], block.hist_counts[part].astype(np.float64)[order]
-    low = np.maximum(LOWER[bins], block.min[row])
-    high = np.maximum(np.minimum(UPPER[bins], block.max[row]), low)
+    low = np.fmax(LOWER[bins], block.min[row])  # a file of somebody else's may hold NaN there
+    high = np.fmax(np.fmin(UPPER[bins], block.max[row]), low)
     return low, high, counts
 
 

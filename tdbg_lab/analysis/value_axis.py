@@ -196,9 +196,9 @@ def _smallest_median(block: StatsBlock) -> float:
 
 
 def _widen(low: float, high: float) -> tuple[float, float]:
-    """Ends rounded outwards to a 40th of the span; a single value gets room on both sides."""
+    """Ends rounded outwards to a 40th of the span; what is about a single value gets room on both sides."""
     span = high - low
-    if span <= 0:
+    if span <= max(abs(low) * 1e-12, 1e-300):  # rows of less could not be told apart
         room = abs(low) * 0.1 or 1.0
         return low - room, high + room
     grain = 10.0 ** math.floor(math.log10(span)) / 4

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -17,6 +19,8 @@ SCALES = st.sampled_from(["signed_log", "linear"])
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(ARRAYS, min_size=1, max_size=4), SCALES, st.integers(5, 90))
+@example([np.array([1.0 - 2**-53, 1.0])], "linear", 50)
+@example([np.array([5e-324, 1e-323])], "linear", 50)
 def test_rebin_sums_to_the_finite_count(arrays, scale, rows):
     block = summarize(arrays)
     axis = ValueAxis.fit(block, scale)
@@ -56,6 +60,13 @@ def test_rebin_of_a_constant_fills_one_row():
     for table in (rebin(block, axis, axis.edges(40)), smooth_rebin(block, axis, axis.edges(40))):
         assert (table > 0).sum() == 1
         assert table.sum() == 10
+
+
+def test_rebin_of_a_row_without_its_smallest_value_keeps_the_counts():
+    block = replace(summarize([np.array([1.0, 2.0, 3.0])]), min=np.array([np.nan]))
+    axis = ValueAxis.fit(summarize([np.array([0.5, 4.0])]), "linear")
+    for table in (rebin(block, axis, axis.edges(40)), smooth_rebin(block, axis, axis.edges(40))):
+        assert table.sum() == pytest.approx(3)
 
 
 def test_axis_gives_zero_a_row_of_its_own():
