@@ -10,7 +10,7 @@ import logging
 import shutil
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.background import start_thread
@@ -108,6 +108,7 @@ class RemoteRoot:
         self._woken = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
+        self._free = threading.Semaphore(THREADS)
         self._wanted_s = float("-inf")
         self._list_due_s = 0.0
         self._listing = False
@@ -150,28 +151,42 @@ class RemoteRoot:
                 self._thread = start_thread(self._work, "tdbg-remote")  # else the next one tries again
 
     def _work(self) -> None:
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tdbg-remote")
-        try:
-            while not self._closed:
-                idle = self._hand_out(pool, time.monotonic())
-                self._woken.wait(None if idle else TICK_S)
-                self._woken.clear()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while not self._closed:
+            idle = self._hand_out(time.monotonic())
+            self._woken.wait(None if idle else TICK_S)
+            self._woken.clear()
 
-    def _hand_out(self, pool: ThreadPoolExecutor, now_s: float) -> bool:
+    def _hand_out(self, now_s: float) -> bool:
         """Start what is due; whether there is nothing to wait for but a request."""
         wanted = now_s - self._wanted_s < WANTED_S
         if wanted and not self._listing and now_s >= self._list_due_s:
             self._listing = True
-            pool.submit(self._list)
+            if not self._start(self._list):
+                self._listing = False
         with self._lock:
-            followed = list(self._followed.values())
+            followed = sorted(self._followed.values(), key=lambda run: run.due_s)
         for run in followed:
             if not run.busy and now_s >= run.due_s:
                 run.busy = True
-                pool.submit(self._pull, run)
+                if not self._start(partial(self._pull, run)):
+                    run.busy = False
         return not wanted and not followed
+
+    def _start(self, look: Callable[[], None]) -> bool:
+        """Do it on a thread; False while enough are at work, or when no more may be started."""
+        if not self._free.acquire(blocking=False):
+            return False
+
+        def work() -> None:
+            try:
+                look()
+            finally:
+                self._free.release()
+
+        if start_thread(work, "tdbg-remote") is None:
+            self._free.release()
+            return False
+        return True
 
     def _pull(self, run: RemoteRun) -> None:
         run.unreachable = self._guarded(run.look)

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("obstore")
 pytest.importorskip("moto.server")
 
+from tdbg_lab.server.remote import RemoteRoot
 from tdbg_lab.server.roots import make_roots
 from tdbg_lab.store.remote.objects import Objects
 from tests.store.remote.buckets import Bucket
@@ -125,3 +126,20 @@ def test_remote_root_has_the_name_of_its_folder(bucket, tmp_path):
     assert (first.name, second.name) == ("runs", "runs-2")
     assert first.path.is_relative_to(tmp_path / "mirror")
     assert second.remote is None
+
+
+def test_remote_root_is_looked_at_once_a_thread_may_be_started(bucket, monkeypatch):
+    looked, refusals = threading.Event(), iter([False, True])
+    begin = threading.Thread.start
+
+    def start(thread):
+        if thread.name.startswith("tdbg-remote") and next(refusals, False):
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    root = RemoteRoot(bucket.url("runs"), bucket.options)
+    monkeypatch.setattr(root, "_look", looked.set)
+    root.want()
+    assert looked.wait(30)
+    root.close()
