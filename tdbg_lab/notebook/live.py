@@ -13,6 +13,7 @@ import ipywidgets
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.errors import TdbgError
 from tdbg_lab.notebook.controls import Controls
 from tdbg_lab.notebook.figure_widget import FigureWidget
@@ -121,8 +122,7 @@ class LiveView:
         """Follow the run in a thread; does nothing when it has ended or is followed already."""
         if self.alive or self._ended() or self._stopping.is_set():
             return
-        self._thread = threading.Thread(target=self._follow, name=f"tdbg-{self.view.name}", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._follow, f"tdbg-{self.view.name}")  # else drawn between cells
 
     def close(self) -> None:
         """Stop following and leave the still picture in the notebook; safe to call twice."""

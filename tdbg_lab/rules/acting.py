@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tdbg_lab.background import start_thread
+
 if TYPE_CHECKING:
     from tdbg_lab.actions import Action, ActionContext
     from tdbg_lab.records import Finding
@@ -57,6 +59,11 @@ class Worker:
         """Perform the action soon."""
         if self.hangs:
             return
+        if self._thread is None:
+            self._thread = start_thread(self._work, f"tdbg-{type(self.action).__name__}")
+        if self._thread is None:
+            self._fail(finding, "no more threads may be started")
+            return
         try:
             self._queue.put_nowait(finding)
         except queue.Full:
@@ -64,10 +71,6 @@ class Worker:
             return
         with self._lock:
             self._waiting += 1
-        if self._thread is None:
-            name = f"tdbg-{type(self.action).__name__}"
-            self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-            self._thread.start()
 
     @property
     def idle(self) -> bool:

@@ -50,7 +50,12 @@ class Watchdog:
         round_ = _Round(tasks)
         while not round_.finished.is_set():
             if self._worker is None:
-                self._worker = _Worker()
+                try:
+                    self._worker = _Worker()
+                except RuntimeError:  # no more threads may be started: done here, for as long as it takes
+                    with np.errstate(all="ignore"):
+                        round_.work(self)
+                    return
             self._worker.take(round_)
             while not round_.finished.wait(round_.left_s()):
                 late = round_.give_up()

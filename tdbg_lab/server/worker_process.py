@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from tdbg_lab.background import start_thread
 from tdbg_lab.server.frames import read_frame, write_frame
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class WorkerProcess:
         Called on the event loop with each frame.
     on_exit
         Called on the event loop when the process has ended, for whatever reason.
+
+    Raises
+    ------
+    OSError
+        If no process or no thread can be started.
     """
 
     def __init__(
@@ -45,7 +51,10 @@ class WorkerProcess:
         )
         self._stdin = cast("BinaryIO", self._process.stdin)
         self._stdout = cast("BinaryIO", self._process.stdout)
-        threading.Thread(target=self._read, name="tdbg-worker", daemon=True).start()
+        if start_thread(self._read, "tdbg-worker") is None:
+            with self._process:
+                self._process.kill()
+            raise OSError("no more threads may be started")
 
     @property
     def pid(self) -> int:

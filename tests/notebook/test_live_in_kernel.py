@@ -142,6 +142,21 @@ def test_live_view_is_replaced_when_its_cell_runs_again_and_closes_for_good(kern
     assert _of(messages, "comm_close")
 
 
+def test_view_is_drawn_between_cells_where_no_more_threads_may_be_started(kernel):
+    kernel.run(
+        """
+import threading
+def refused(_thread):
+    raise RuntimeError("can't start new thread")
+begin, threading.Thread.start = threading.Thread.start, refused
+"""
+    )
+    said = kernel.run(SHOW + "\nthreading.Thread.start = begin\ntraining.step()\nlive.STILL_AFTER_CELL_S = 0")
+    assert _of(said, "stream") == []
+    (printed,) = _of(kernel.run("print(live.alive, live.drawings)"), "stream")
+    assert printed["text"] == "False 2\n"
+
+
 def test_view_that_can_never_be_drawn_is_refused_in_a_sentence(kernel):
     kernel.run(SHOW)
     messages = kernel.run(

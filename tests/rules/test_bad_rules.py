@@ -134,6 +134,18 @@ def test_rule_that_hangs_does_not_hold_up_a_check_after_the_fact(made: Made) -> 
     assert [str(state.status) for state in states] == ["error", "issue_found"]
 
 
+def test_rules_are_asked_where_no_more_threads_may_be_started(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    findings, states = check_run(made.path, [Raises(error=KeyError("x")), Good()])
+    assert [one.rule for one in findings] == ["good"]
+    assert [str(state.status) for state in states] == ["error", "issue_found"]
+
+
 def test_tensor_that_was_not_captured_is_told_with_what_to_do(made: Made) -> None:
     _, (state,) = check_run(made.path, [DeadRelu()])
     assert state.status is RuleStatus.NOT_APPLICABLE

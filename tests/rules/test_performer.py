@@ -205,6 +205,22 @@ def test_once_that_fails_again_and_again_is_given_up() -> None:
     )
 
 
+def test_action_is_tried_again_where_no_thread_could_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    count, judged = Count(), Judged(DeadRelu(), Episodes())
+    performer = Performer(ActionContext(Path("run")), actions=[count])
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        performer.perform(judged, change("a"))
+    told = [one.message for one in performer.finish()]
+    assert count.seen == ["a"]
+    assert (
+        told[0] == "The action Count for dead_relu failed and is tried again: no more threads may be started"
+    )
+
+
 def test_once_that_failed_is_tried_once_more_when_the_run_ends() -> None:
     server, judged = Server(1), Judged(DeadRelu(), Episodes())
     performer = Performer(ActionContext(Path("run")), actions=[RunCallable(function=server)])

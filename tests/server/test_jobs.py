@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -143,6 +144,28 @@ def test_job_that_gets_no_process_fails_and_the_next_one_runs(path, monkeypatch)
         "No worker process can be started: Cannot allocate memory",
     )
     assert (second.state, bench.failures) == ("done", ["a"])
+
+
+def test_job_whose_worker_gets_no_thread_fails_and_the_next_one_runs(path, monkeypatch):
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    async def scene():
+        bench = Bench()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refused)
+            first = bench.start(path, "a")
+        second = bench.start(path, "a")
+        await bench.end_of(second)
+        await bench.jobs.aclose()
+        return first, second
+
+    first, second = asyncio.run(scene())
+    assert (first.state, first.message) == (
+        "failed",
+        "No worker process can be started: no more threads may be started",
+    )
+    assert second.state == "done"
 
 
 def test_queue_is_bounded_and_the_newest_stay(path):
