@@ -7,7 +7,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from tdbg_lab.errors import ConflictError
+from tdbg_lab.errors import ConflictError, StoreError
 from tdbg_lab.profiler.functions import CallPass, SamplingPass
 from tdbg_lab.profiler.operators import OperatorPass
 from tdbg_lab.store.layout import write_json
@@ -200,7 +200,11 @@ class ProfileRecording:
             "passes": self._facts,
             "problems": self.problems,
         }
-        write_json(self.folder / FACTS, facts)
+        try:
+            write_json(self.folder / FACTS, facts)
+        except StoreError:
+            shutil.rmtree(self.folder, ignore_errors=True)  # without facts it is one that is being recorded
+            raise
 
 
 def _steps(facts: dict[str, object]) -> str:

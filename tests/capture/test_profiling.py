@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 import tdbg_lab as tdbg
-from tdbg_lab.errors import ConfigError, ConflictError
+from tdbg_lab.errors import ConfigError, ConflictError, StoreError
+from tdbg_lab.profiler import recording
 from tdbg_lab.store import requests
 from tdbg_lab.store.profiles import read_digest
 
@@ -258,3 +259,26 @@ def test_profile_that_no_thread_may_write_is_refused_and_the_next_is_written(
     expected = "The profile is not written: no more threads may be started."
     assert answer_of(handle, lost) == ("refused", expected)
     assert answer_of(handle, written)[0] == "done"
+
+
+def test_profile_that_cannot_be_written_is_refused_and_no_longer_being_recorded(
+    attach: Attach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreError("No space left on device.")
+
+    training = Training()
+    handle = attach(training.model, optimizer=training.optimizer)
+    training.steps(1)
+    lost = handle.profile(steps=1, python="off")
+    training.steps(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(recording, "write_json", full)
+        training.steps(2)
+        for one in threading.enumerate():
+            if one.name == "tdbg-lab profile":
+                one.join()
+    assert answer_of(handle, lost) == ("refused", "The profile cannot be written: No space left on device.")
+    handle.profile(steps=1, python="off")
+    assert [one.state for one in handle.run.profile_requests()] == ["refused", "requested"]
+    handle.detach()
