@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tdbg_lab.records import Kind, Mode, Severity, ViewRef
 from tdbg_lab.rules.base import Needs, Rule
 from tdbg_lab.rules.registry import rule
-from tdbg_lab.rules.tensors.origin import Origin, find_origin, not_finite
+from tdbg_lab.rules.tensors.origin import NO_LAYERS, Origin, find_origin, not_finite
 from tdbg_lab.rules.tensors.selection import chosen
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ class ExplodingTensor(Rule):
         self, step: int, run: RunView, frame: Frame, severity: Severity, where: str, streak: int = 1
     ) -> Finding:
         origin = find_origin(run, frame)
+        told = next((one for one in run.open if (one.rule, one.tensor) == (self.name, origin.key.name)), None)
+        if told is not None and origin.sentence == NO_LAYERS and NO_LAYERS not in told.message:
+            # what was said of layers at an earlier step holds
+            evidence = {**told.evidence, "recorded_steps_in_a_row_count": streak}
+            return replace(told, step_last=step, severity=severity, evidence=evidence)
         row = frame.get(origin.key.name)
         what = f"{where} {'is' if where.startswith('the') else 'are'} not finite"
         if where.endswith(f"loss {origin.key.name}"):  # where it begins in the loss itself, that is said once

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tdbg_lab.rules.frame import Frame
     from tdbg_lab.rules.view import RunView
 
-__all__ = ["Origin", "find_origin", "not_finite"]
+__all__ = ["NO_LAYERS", "Origin", "find_origin", "not_finite"]
+
+NO_LAYERS = "No layers were recorded at this step: save every step to see where it begins."
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def _from_weights(run: RunView, frame: Frame, affected: int) -> Origin:
     key = frame.keys[bad[0]]
     how = "weight" if key.kind in (Kind.WEIGHT, Kind.BIAS) else str(key.kind)
     if key.kind in (Kind.LOSS, Kind.SCALAR):
-        sentence = "No layers were recorded at this step: save every step to see where it begins."
+        sentence = NO_LAYERS
     elif len(bad) == len(every) > 1:
         sentence = (
             f"All {len(every)} recorded {how}s are hit at once: save every step to see where it begins."

@@ -180,3 +180,14 @@ def test_a_loss_where_it_begins_is_named_once(made: Made) -> None:
     made.step(0, {"loss/total": 1.0}).step(1, {"loss/total": np.inf})
     (finding,), _ = made.check(ExplodingTensor())
     assert finding.message.startswith("The loss loss/total is not finite. ")
+
+
+def test_what_was_said_of_layers_stays_at_steps_without_them(made: Made) -> None:
+    made.step(0, network()).step(1, network(loss=np.nan))
+    for step in range(2, 6):
+        made.step(step, {"loss/CrossEntropyLoss": np.nan})
+    (finding,), _ = made.check(ExplodingTensor())
+    assert "it begins in the loss itself" in finding.message
+    assert "logits" in finding.advice[0]
+    assert (finding.severity, finding.step_last) == (Severity.CRITICAL, 5)
+    assert finding.evidence["recorded_steps_in_a_row_count"] == 5
