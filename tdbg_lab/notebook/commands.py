@@ -171,7 +171,7 @@ def _status() -> str:
     return f"Nothing is attached. Newest run: {path} ({run.status}, {where})."
 
 
-def _open(path: Path) -> Run:
+def _open(path: str | Path) -> Run:
     from tdbg_lab.run import open_run
 
     return open_run(path)
@@ -320,6 +320,6 @@ def _profile(parsed: Parsed) -> str | None:
 def _report(parsed: Parsed) -> str:
     from tdbg_lab.views.report import report_file, write_report
 
-    run = current_run_path(parsed.values["run"])
-    path = write_report(run, parsed.values["path"] or report_file(run))
+    run = _open(current_run_path(parsed.values["run"]))
+    path = write_report(run, parsed.values["path"] or report_file(run.path))
     return f"Wrote the report to {path}."

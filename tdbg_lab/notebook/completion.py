@@ -150,7 +150,7 @@ def _tensors(given: Sequence[str]) -> list[str]:
 
     named = next((given[i + 1] for i, word in enumerate(given[:-1]) if word == "--run"), None)
     try:
-        return open_run(current_run_path(named)).tensor_names()
+        return open_run(Path(current_run_path(named))).tensor_names()  # at an address: of none, at once
     except TdbgError:
         return []
 

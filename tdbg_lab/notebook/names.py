@@ -93,8 +93,8 @@ def tensor_named(name: str, known: Sequence[str], preferred: Sequence[str] = ())
     return None
 
 
-def current_run_path(named: str | None) -> Path:
-    """Directory of the run that is meant: `named`, else the one attached last, else the newest.
+def current_run_path(named: str | None) -> str | Path:
+    """Directory or address of the run that is meant: `named`, else the one attached last, else the newest.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def current_run_path(named: str | None) -> Path:
         Nothing is named and there is no run.
     """
     if named:
-        return Path(named)
+        return named  # as it is: a path would make one slash of the two in an address
     handles = open_handles()
     if handles:
         return Path(handles[-1].run_path)

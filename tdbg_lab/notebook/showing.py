@@ -19,7 +19,7 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
     Parameters
     ----------
     run
-        A `Run`, a handle of `attach`, or the path of a run directory.
+        A `Run`, a handle of `attach`, the path of a run directory, or an address on an object store.
     view
         Name of a view; ``histograms``, ``losses`` and other everyday words are understood.
     params
@@ -39,19 +39,20 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
         raise ConfigError("show() needs a notebook; in a script, use tdbg_lab.views.call_view(run, view).")
     from tdbg_lab.notebook.live import LiveView
     from tdbg_lab.notebook.names import view_named
-    from tdbg_lab.run import open_run
+    from tdbg_lab.run import Run, open_run
     from tdbg_lab.views import find_view, list_views
 
-    path = Path(run) if isinstance(run, str | Path) else Path(getattr(run, "run_path", None) or run.path)
+    place = getattr(run, "run_path", None) or getattr(run, "path", run)
+    own = run.reopen() if isinstance(run, Run) else open_run(place)
     name = view_named(view, [known.name for known in list_views()])
     if name == "rules":
         from tdbg_lab.notebook.live_rules import LiveRules
 
-        live: LiveView = LiveRules(open_run(path), params)
+        live: LiveView = LiveRules(own, params)
     else:
         runs = {each.name for each in find_view(name).params if each.kind == "run"} & set(params)
         opened = {each: open_run(params[each]) for each in runs if isinstance(params[each], str | Path)}
-        live = LiveView(open_run(path), name, {**params, **opened})
+        live = LiveView(own, name, {**params, **opened})
     _take_place(shell, live)
     live.show()
     return live

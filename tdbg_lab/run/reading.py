@@ -85,6 +85,10 @@ class Run(Requests):
         where = f"step {self.last_step}" if self.last_step >= 0 else "no steps"
         return f"<Run {self.info.name}: {self.status}, {tensors} tensors, {where}>"
 
+    def reopen(self) -> Run:
+        """The same run, to be refreshed by somebody else at other times."""
+        return Run(self.path, mirror=self._mirror)
+
     def refresh(self) -> bool:
         """Read what is new; True when anything changed."""
         self._pull()

@@ -72,3 +72,7 @@ def test_current_run_path_says_what_to_do_when_there_is_no_run(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="attach first"):
         current_run_path(None)
+
+
+def test_run_at_an_address_is_left_as_it_is():
+    assert current_run_path("s3://bucket/runs/first") == "s3://bucket/runs/first"

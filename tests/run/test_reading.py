@@ -310,3 +310,23 @@ def test_thinning_keeps_ends_and_what_is_not_finite(tmp_path):
     assert (np.diff(found.steps) > 0).all()
     again = run.overview(kind="loss", column="value", n_out=50)
     np.testing.assert_array_equal(found.steps, again.steps)
+
+
+class Store:
+    """An object store that is looked at."""
+
+    problems = ()
+    looks = 0
+
+    def pull(self):
+        self.looks += 1
+        return True
+
+
+def test_run_on_an_object_store_that_is_opened_again_looks_there_too(tmp_path):
+    store = Store()
+    run = Run(fake_run(tmp_path / "run", steps=1), mirror=store)
+    again = run.reopen()
+    before = store.looks
+    again.refresh()
+    assert store.looks == before + 1
