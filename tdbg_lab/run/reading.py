@@ -7,6 +7,7 @@ what cannot be read is left out, and `Run.problems` says why.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +68,8 @@ class Run(Requests):
         self.path = Path(path).absolute()
         self._mirror = mirror
         self._unreachable: str | None = None
-        self.version = 0
-        """Grows with each change."""
+        self.version = time.time_ns() // 10**6
+        """Grows with each change. Begins higher than it was in what was opened there before."""
         try:
             self._source = source_of(self.path)
             self._info = self._source.info()

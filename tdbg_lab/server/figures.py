@@ -108,7 +108,8 @@ class Figures:
         """
         started = time.monotonic()
         version = run.version
-        base = (entry.id, view, _canonical(params, without=MOVING))
+        # a run that took the place of another has its entry, and nothing that was prepared of it
+        base = (entry.id, run.info.id, view, _canonical(params, without=MOVING))
         known = self._prepared.get(base) or _Prepared()
         opened = others or {}
         beside = tuple((each.version, each.last_step) for each in opened.values())

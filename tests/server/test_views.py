@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 
 import pytest
 
+from tdbg_lab.testing import fake_run
 from tdbg_lab.testing.fake import FakeTraining
 
 
@@ -36,8 +38,6 @@ async def test_views_are_listed_with_their_parameters(tdbg_fetch):
 
 
 async def test_view_of_two_runs_follows_both(tdbg_view, run_id, root):
-    from tdbg_lab.testing import fake_run
-
     fake_run(root / "runs" / "second", name="second", steps=10, layers=1)
     other = await run_id("second")
     code, answer = await tdbg_view("compare", other=other)
@@ -162,6 +162,25 @@ async def test_figures_of_an_older_version_are_not_kept(tdbg_view, jp_serverapp,
     assert 1 <= len(figures._cache) <= 2
     assert figures._cached_bytes == sum(len(drawn.figure) for _, drawn in figures._cache.values())
     training.end()
+
+
+@pytest.mark.parametrize(("view", "params"), [("scalars", {}), ("latent", {"method": "tsne"})])
+async def test_figures_of_a_run_that_was_there_before_are_not_kept(
+    tdbg_view, run_path, jp_serverapp, view, params
+):
+    async with asyncio.timeout(60):
+        while (before := (await tdbg_view(view, **params))[1])["pending"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    tails = jp_serverapp.web_app.settings["tdbg_services"].tails
+    shutil.rmtree(run_path)
+    async with asyncio.timeout(30):
+        while len(tails):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    fake_run(run_path, steps=3, layers=2)
+    _, after = await tdbg_view(view, **params)
+    assert after["figure"]["data"] != before["figure"]["data"]
+    assert after["version"] > before["version"]
+    assert (after["pending"] is None) == (view == "scalars"), "nothing was prepared of the new one"
 
 
 async def test_heavy_view_answers_at_once_and_then_completes(tdbg_view, jp_ws_fetch):
