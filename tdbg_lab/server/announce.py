@@ -61,15 +61,16 @@ class Announcer:
         self._hub = hub
         self._since_ns = time.time_ns()
         self._since_boot_ns = since_boot_ns()
-        self._said: OrderedDict[str, _Said] = OrderedDict()
+        self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
 
     def listen(self, tail: RunTail) -> None:
         """Announce what is new in a run."""
         run, digest = tail.run, tail.digest
         if tail.removed or run is None or digest is None:
             return
-        said = self._said.setdefault(tail.entry.id, _Said())
-        self._said.move_to_end(tail.entry.id)
+        which = tail.entry.id, run.info.id  # another run may have taken the place
+        said = self._said.setdefault(which, _Said())
+        self._said.move_to_end(which)
         while len(self._said) > MAX_RUNS:
             self._said.popitem(last=False)
         if digest.status is not said.status:

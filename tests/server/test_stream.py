@@ -119,6 +119,14 @@ async def test_new_run_is_told_with_its_findings_also_after_the_clock_was_set_ba
         assert message["finding"]["rule"] == "dead_relu"
 
 
+async def test_finding_of_a_run_that_took_the_place_of_another_is_told(tdbg_socket, root):
+    async with tdbg_socket() as client:
+        for _ in range(2):
+            path = fake_run(root / "live", steps=1, layers=2, status="running", findings=True)
+            await client.until(lambda m: m["type"] == "finding")
+            shutil.rmtree(path)
+
+
 async def test_finding_from_before_the_server_started_is_told_to_nobody(tdbg_socket, root):
     training = FakeTraining(root / "live", layers=2)
     training._start_ns -= 3600 * 10**9
