@@ -18,7 +18,7 @@ from tdbg_lab.records import RunStatus
 from tdbg_lab.store.control import CONTROL, Request, pending, refuse_pending
 from tdbg_lab.store.info import RUN_FILE, RunInfo, read_info
 from tdbg_lab.store.jsonable import jsonable
-from tdbg_lab.store.layout import read_json, write_json
+from tdbg_lab.store.layout import read_json, write_json, write_over
 from tdbg_lab.store.limits import FORMAT, MAX_NAME_CHARS, MAX_TAGS, MAX_TEXT_CHARS
 from tdbg_lab.store.process import ProcessMark, number_space
 from tdbg_lab.store.secrets import mask_values, mask_words
@@ -63,7 +63,11 @@ class RunFolder:
             value["last_step"] = last_step
         if status is not RunStatus.RUNNING:  # first: who sees that it has ended waits for no answer
             refuse_pending(self.path, "the training ended before it came to that")
-        write_json(self.path / RUN_FILE, value)
+        try:
+            write_json(self.path / RUN_FILE, value)
+        except StoreError:  # a full disk, say: a run that ended would read as one that crashed
+            if not write_over(self.path / RUN_FILE, value):
+                raise
 
     def control(self) -> list[Request]:
         """Requests waiting for an answer; cheap to poll."""

@@ -210,9 +210,34 @@ def write_json(path: Path, value: dict[str, Any], *, shared: bool = False) -> No
     StoreError
         If it cannot be written.
     """
+    write_whole(path, _encoded(value), shared=shared)
+
+
+def write_over(path: Path, value: dict[str, Any]) -> bool:
+    """Write `value` into the blocks that a file has: a disk that is full has no others.
+
+    Unlike with `write_json`, a reader may see a part of it for a moment.
+
+    Returns
+    -------
+    bool
+        False where it is too long for them, or cannot be written.
+    """
+    data = _encoded(value)
+    try:
+        with path.open("r+b") as file:
+            facts = os.fstat(file.fileno())
+            if len(data) > 512 * getattr(facts, "st_blocks", 0):  # Windows does not tell
+                return False
+            file.write(data.ljust(facts.st_size))
+    except OSError:
+        return False
+    return True
+
+
+def _encoded(value: dict[str, Any]) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    data = text.encode("utf-8", "backslashreplace")  # of a name that is no UTF-8: \udce9
-    write_whole(path, data, shared=shared)
+    return text.encode("utf-8", "backslashreplace")  # of a name that is no UTF-8: \udce9
 
 
 def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError, ConflictError, NotFoundError, StoreError
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import list_runs, open_run
-from tdbg_lab.store import RankWriter, create_run, join_run, request, requests
+from tdbg_lab.store import RankWriter, create_run, join_run, layout, request, requests
 from tdbg_lab.store.info import read_info
 
 from .rows import rows
@@ -159,6 +160,21 @@ def test_set_status_ends_the_run(tmp_path):
     assert (info.status, info.error, info.last_step) == (RunStatus.FAILED, "boom", 7)
     assert info.ended_ns >= info.created_ns
     assert list_runs(tmp_path)[0].last_step == 7
+
+
+def test_end_of_a_run_is_told_on_a_full_disk_where_it_fits(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = create_run(tmp_path / "run")
+    monkeypatch.setattr(layout, "replace_file", full)
+    with pytest.raises(StoreError, match="No space left"):
+        folder.set_status("failed", "x" * 60_000)
+    assert folder.info.status is RunStatus.RUNNING
+    folder.set_status("finished", last_step=7)
+    folder.set_status("failed", "")  # shorter
+    folder.set_status("finished", last_step=8)
+    assert (folder.info.status, folder.info.last_step) == (RunStatus.FINISHED, 8)
 
 
 def test_what_nobody_came_to_is_answered_when_the_run_ends(tmp_path):
