@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.errors import ConfigError, StoreError
+from tdbg_lab.errors import ConfigError, NotFoundError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,13 +47,21 @@ class Choice:
     mode: str | None = None
     """None for all of them."""
 
-    def modes(self, run: Run) -> list[Mode]:
-        """The modes, train first."""
-        return [mode for mode in run.modes() if self.mode in {None, str(mode)}]
+    def tensors(self, run: Run) -> list[tuple[Mode, list[TensorKey]]]:
+        """The modes, train first, each with its tensors.
 
-    def tensors(self, run: Run, mode: Mode) -> list[TensorKey]:
-        """The tensors of a mode."""
-        return run.tensors(regex=self.regex, mode=mode)
+        Raises
+        ------
+        NotFoundError
+            A part was chosen that holds nothing.
+        """
+        modes = [mode for mode in run.modes() if self.mode in {None, str(mode)}]
+        found = [(mode, run.tensors(regex=self.regex, mode=mode)) for mode in modes]
+        if self != Choice() and not any(keys for _, keys in found):
+            which = "" if self.regex is None else f" whose name matches {self.regex[:200]!r}"
+            where = "" if self.mode is None else f" of mode {self.mode}"
+            raise NotFoundError(f"Run {run.info.name} holds no tensor{where}{which}.")
+        return found
 
 
 def export(
@@ -90,7 +98,7 @@ def export(
     ConflictError
         Something is there already.
     NotFoundError
-        There is no run, or it holds nothing of that: ``safetensors`` needs raw values.
+        There is no run, or it holds nothing that was chosen: ``safetensors`` needs raw values.
     StoreError
         It cannot be written.
     """

@@ -76,8 +76,8 @@ def write_parquet(
 def _frames(run: Run, choice: Choice, progress: Callable[[float], None]) -> Iterator[pd.DataFrame]:
     """The table in parts: as many tensors at once as have about `_ROWS_AT_ONCE` rows, at least one part."""
     jobs = []
-    for mode in choice.modes(run):
-        names = [key.name for key in choice.tensors(run, mode)]
+    for mode, chosen in choice.tensors(run):
+        names = [key.name for key in chosen]
         at_once = max(1, _ROWS_AT_ONCE // max(1, len(run.steps(mode=mode))))
         jobs += [(mode, names[i : i + at_once]) for i in range(0, len(names), at_once)]
     keys = run.tensors()

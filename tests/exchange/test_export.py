@@ -38,6 +38,14 @@ def test_tables_can_be_of_some_tensors_only(run, tmp_path):
     assert set(pd.read_csv(path).tensor) == {"loss"}
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet", "tensorboard"])
+def test_choice_of_nothing_is_told_and_writes_nothing(run, tmp_path, kind):
+    path = tmp_path / "out"
+    with pytest.raises(NotFoundError, match="holds no tensor of mode train whose name matches 'accuracy'"):
+        tdbg.export(run, to=kind, path=path, regex="accuracy", mode="train")
+    assert not path.exists()
+
+
 def test_empty_run_is_a_table_with_columns(tmp_path):
     with tdbg.attach(store=tmp_path / "empty", profiler=False):
         pass

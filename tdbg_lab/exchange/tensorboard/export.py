@@ -28,8 +28,8 @@ _STEPS_AT_ONCE = 512
 
 def write(run: Run, path: Path, choice: Choice, *, force: bool, progress: Callable[[float], None]) -> None:
     """Write event files, see `tdbg_lab.exchange.export`; ``tensorboard --logdir PATH`` shows them."""
+    jobs = choice.tensors(run)
     folder = claim_folder(path, force=force)
-    jobs = [(mode, choice.tensors(run, mode)) for mode in choice.modes(run)]
     total, done = sum(len(keys) for _, keys in jobs), 0
     for mode, keys in jobs:
         (folder / str(mode)).mkdir(exist_ok=True)
