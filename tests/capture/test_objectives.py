@@ -527,6 +527,28 @@ def test_loss_of_what_an_unknown_optimizer_moves_is_none_of_a_model_that_is_call
     assert losses_of(handle.run) == pytest.approx(losses)
 
 
+@pytest.mark.parametrize("players", [1, 2])
+def test_loss_of_a_probe_of_what_the_model_gave_in_an_evaluation_is_none_of_the_model(attach, players):
+    """As representations are judged while they are learnt. It was taken for one of the next step."""
+    torch.manual_seed(0)
+    model, losses = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), []
+    optimizers = {f"of{n}": torch.optim.SGD(model[n].parameters(), lr=0.1) for n in range(players)}
+    with attach(model, optimizer=optimizers) as handle:
+        for _ in range(3):
+            for _ in range(2):
+                x, y = batch()
+                loss = functional.cross_entropy(model.train()(x), y)
+                loss.backward()
+                losses.append(loss.item())
+                for one in optimizers.values():
+                    one.step()
+                    one.zero_grad()
+            with torch.no_grad():
+                features = model.eval()(x)
+            functional.cross_entropy(nn.Linear(3, 30)(features), y).backward()
+    assert losses_of(handle.run) == pytest.approx(losses)
+
+
 @pytest.mark.parametrize(("last", "found"), [(torch.softmax, True), (torch.log_softmax, False)])
 def test_softmax_between_the_model_and_a_loss_that_has_its_own_is_seen(attach, last, found):
     model, optimizer = made()

@@ -29,6 +29,8 @@ __all__ = ["Objectives"]
 _NAME = "objective"
 _FARTHEST = 64
 """Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
+_MOST_NODES = 1024
+"""Nodes that are looked through for a parameter of the models, which mostly is among the first."""
 _SAME = 1e-5
 """Part by which the same loss, computed in two ways, may differ."""
 _LARGEST = 1024
@@ -67,6 +69,21 @@ def _leaves(start: Any) -> set[int] | None:
         if len(nodes) > _FARTHEST:
             return None
     return found
+
+
+def _may_reach(start: Any, known: set[int]) -> bool:
+    """Whether a backward reaches one of `known`, or not all that it reaches is told."""
+    nodes, seen = [start], {start}
+    for node in nodes:
+        if id(getattr(node, "variable", None)) in known or isinstance(node, BackwardCFunction):
+            return True
+        for following, _ in () if node is None else node.next_functions:
+            if following not in seen:
+                seen.add(following)
+                nodes.append(following)
+        if len(nodes) > _MOST_NODES:
+            return True
+    return False
 
 
 def _is_of_others(objective: torch.Tensor, moved: Callable[[], set[int]]) -> bool:
@@ -209,12 +226,28 @@ class Objectives:
         several: bool,
         alone: bool,
         moved: Callable[[], set[int]],
+        known: Callable[[], set[int]],
     ) -> None:
         """``backward`` is called on `objective`, where `several` optimizers are known or one that is `alone`.
 
         What is made small is the objective times `weight`: critics are trained by ``backward(minus_one)``.
-        `moved` tells the ids of what the known optimizers move.
+        `moved` tells the ids of what the known optimizers move, `known` those of all parameters, too. What
+        is trained of features that a model gave in an evaluation is none of its losses.
         """
+        if self._engine.forwards or self._by_parts or _may_reach(objective.grad_fn, known()):
+            self._record(objective, weight, several=several, alone=alone, moved=moved)
+        if self._facts is not None:
+            self._facts.forget()  # before backward, which gives memory back
+
+    def _record(
+        self,
+        objective: torch.Tensor,
+        weight: Any,
+        *,
+        several: bool,
+        alone: bool,
+        moved: Callable[[], set[int]],
+    ) -> None:
         engine, seen = self._engine, self._seen
         further = self._goes_on
         in_step = engine.forwards > 0 and engine.override is None  # though what was called last evaluates
@@ -229,8 +262,6 @@ class Objectives:
             whole = self._part(objective, loss) if may_be_part else loss
             if whole is not None:
                 self._probes[_NAME].add(whole)
-        if self._facts is not None:
-            self._facts.forget()  # before backward, which gives memory back
 
     def _part(self, objective: torch.Tensor, loss: torch.Tensor) -> torch.Tensor | None:
         """What to record now of a pass that may be one of several in its step."""

@@ -154,6 +154,10 @@ class OptimizerWatch:
         """Ids of what the optimizers move."""
         return set().union(*map(_moved_by, self._names))
 
+    def known(self) -> set[int]:
+        """Ids of what the optimizers move, and of what the models hold."""
+        return self.moved().union(id(value) for _, value in self.parameters.live())
+
     @property
     def has_closure(self) -> bool:
         """Whether the last step was given a closure, which computes gradients within it."""

@@ -443,6 +443,7 @@ class TorchSession:
             several=several,
             alone=watch.alone,
             moved=watch.moved,
+            known=watch.known,
         )
 
     def take_first_loss(self, loss: torch.Tensor) -> None:
