@@ -527,24 +527,29 @@ def test_loss_of_what_an_unknown_optimizer_moves_is_none_of_a_model_that_is_call
     assert losses_of(handle.run) == pytest.approx(losses)
 
 
+@pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("players", [1, 2])
-def test_loss_of_a_probe_of_what_the_model_gave_in_an_evaluation_is_none_of_the_model(attach, players):
+def test_loss_of_a_probe_of_what_the_model_gave_in_an_evaluation_is_none_of_the_model(attach, players, whole):
     """As representations are judged while they are learnt. It was taken for one of the next step."""
     torch.manual_seed(0)
     model, losses = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), []
     optimizers = {f"of{n}": torch.optim.SGD(model[n].parameters(), lr=0.1) for n in range(players)}
+
+    def given(model, x):
+        return model(x) if whole else model[1](model[0](x))
+
     with attach(model, optimizer=optimizers) as handle:
         for _ in range(3):
             for _ in range(2):
                 x, y = batch()
-                loss = functional.cross_entropy(model.train()(x), y)
+                loss = functional.cross_entropy(given(model.train(), x), y)
                 loss.backward()
                 losses.append(loss.item())
                 for one in optimizers.values():
                     one.step()
                     one.zero_grad()
             with torch.no_grad():
-                features = model.eval()(x)
+                features = given(model.eval(), x)
             functional.cross_entropy(nn.Linear(3, 30)(features), y).backward()
     assert losses_of(handle.run) == pytest.approx(losses)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from torch import nn
 from torch.autograd.function import BackwardCFunction
@@ -69,21 +70,6 @@ def _leaves(start: Any) -> set[int] | None:
         if len(nodes) > _FARTHEST:
             return None
     return found
-
-
-def _may_reach(start: Any, known: set[int]) -> bool:
-    """Whether a backward reaches one of `known`, or not all that it reaches is told."""
-    nodes, seen = [start], {start}
-    for node in nodes:
-        if id(getattr(node, "variable", None)) in known or isinstance(node, BackwardCFunction):
-            return True
-        for following, _ in () if node is None else node.next_functions:
-            if following not in seen:
-                seen.add(following)
-                nodes.append(following)
-        if len(nodes) > _MOST_NODES:
-            return True
-    return False
 
 
 def _is_of_others(objective: torch.Tensor, moved: Callable[[], set[int]]) -> bool:
@@ -165,6 +151,8 @@ class Objectives:
         """The loss a model returned, its node of the graph and its value, until its use is known."""
         self._own_visit = -1
         """The last visit in which a model returned a loss."""
+        self._reached: Callable[[], torch.Tensor | None] = lambda: None
+        """The parameter that was found first of those that a backward reaches, held weakly."""
         self._trains_own: bool | None = None
         """Whether what a model returns as its loss is what it is trained on, or a part of it."""
 
@@ -234,10 +222,30 @@ class Objectives:
         `moved` tells the ids of what the known optimizers move, `known` those of all parameters, too. What
         is trained of features that a model gave in an evaluation is none of its losses.
         """
-        if self._engine.forwards or self._by_parts or _may_reach(objective.grad_fn, known()):
+        if self._engine.forwards or self._may_reach(objective.grad_fn, known):
             self._record(objective, weight, several=several, alone=alone, moved=moved)
         if self._facts is not None:
             self._facts.forget()  # before backward, which gives memory back
+
+    def _may_reach(self, start: Any, known: Callable[[], set[int]]) -> bool:
+        """Whether a backward reaches something that is known, or not all that it reaches is told."""
+        nodes, seen, ids = [start], {start}, None
+        for node in nodes:
+            if node is None or isinstance(node, BackwardCFunction) or len(nodes) > _MOST_NODES:
+                return True
+            leaf = getattr(node, "variable", None)
+            if leaf is not None:
+                if leaf is self._reached():  # as at nearly every step: nothing is gathered then
+                    return True
+                ids = known() if ids is None else ids
+                if id(leaf) in ids:
+                    self._reached = ref(leaf)
+                    return True
+            for following, _ in node.next_functions:
+                if following is not None and following not in seen:
+                    seen.add(following)
+                    nodes.append(following)
+        return False
 
     def _record(
         self,
