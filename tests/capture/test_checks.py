@@ -216,6 +216,22 @@ def test_parameter_cut_off_from_the_loss_is_named(attach, net, sgd):
     assert facts(handle, "without_gradient/0.weight")[5] == 6
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_parameter_that_a_second_optimizer_reaches_is_named_no_longer(attach, net, sgd, given):
+    """As the head of values of a language model, which is trained after the others."""
+    other = torch.optim.SGD(net.parameters(), lr=0.1)
+    handle = attach(net, optimizer={"sgd": sgd, "other": other} if given else None)
+    for step in range(12):
+        x, y = batch(step)
+        hidden, optimizer = net[0](x), sgd if step < 6 else other
+        optimizer.zero_grad()
+        F.cross_entropy(net[1:](hidden.detach() if step < 6 else hidden), y).backward()
+        optimizer.step()
+    found = facts(handle, "without_gradient/0.weight")
+    assert found[5] > 0
+    assert found[10] == 0
+
+
 def test_training_in_eval_mode_is_counted(attach, net, sgd):
     handle = attach(net, optimizer=sgd)
     train(net, sgd, 8, before=lambda step: net.eval() if step == 4 else None)

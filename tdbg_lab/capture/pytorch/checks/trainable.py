@@ -132,7 +132,9 @@ class TrainableWatch:
     def _compare(self, optimizers: list[Optimizer]) -> None:
         held = {id(one): one for opt in optimizers for group in opt.param_groups for one in group["params"]}
         known = {orphan.name: orphan for orphan in self._orphans}
-        self._orphans, self.names, self._without = [], {}, {}
+        for key in list(self._without):
+            self._forget(key)
+        self._orphans, self.names = [], {}
         frozen = 0
         for prefix, model in self._models:
             for name, value in _named(model()):
@@ -189,8 +191,8 @@ class TrainableWatch:
                 continue  # every one has a gradient: the usual case, and looked at without a loop
             for value in group["params"]:
                 if value.grad is not None:
-                    if without:
-                        without.pop(id(value), None)
+                    if id(value) in without:  # maybe told when another optimizer stepped
+                        self._forget(id(value))
                 elif value.requires_grad and id(value) in self.names and value.numel():
                     run = without[id(value)] = without.get(id(value), 0) + 1
                     path, module = self.names[id(value)]
@@ -207,6 +209,13 @@ class TrainableWatch:
         if run == _CERTAIN and self._is_left_over(path):
             self._notes.set(left_over, 1.0, module=module)
         return {name, left_over} if self._notes.value(left_over) else {name}
+
+    def _forget(self, key: int) -> None:
+        """The parameter has a gradient now, or is counted anew."""
+        del self._without[key]
+        path, _ = self.names[key]
+        self._notes.clear(f"without_gradient/{path}")
+        self._notes.clear(f"left_over/{path}")
 
     def _is_left_over(self, path: str) -> bool:
         for prefix, weak in self._models:
