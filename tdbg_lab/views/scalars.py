@@ -152,6 +152,8 @@ def _value_axes(names: Sequence[str], traces: Sequence[dict[str, Any]], *, log_y
             "title": {"text": _SHORT_TITLES.get(name, name) if row else name},
             "type": "log" if log_y else "linear",
             **_room(values, log_y=log_y),
+            # else plotly writes a learning rate of 1e-5 as 10μ; of a million tokens 1M reads well
+            **({"exponentformat": "e"} if (np.abs(values[np.isfinite(values)]) < 1).all() else {}),
             **({"nticks": 4} if row else {}),
         }
     return axes

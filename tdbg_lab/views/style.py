@@ -233,7 +233,11 @@ def time_axis(**more: Any) -> dict[str, Any]:
 
 def value_axis(axis: ValueAxis, edges: NDArray[np.float64]) -> dict[str, Any]:
     """A plotly axis for positions on `axis`, from the first to the last of `edges`."""
-    answer: dict[str, Any] = {"title": {"text": "Value"}, "range": [float(edges[0]), float(edges[-1])]}
+    answer: dict[str, Any] = {
+        "title": {"text": "Value"},
+        "range": [float(edges[0]), float(edges[-1])],
+        "exponentformat": "e",  # else plotly writes 1e-5 as 10μ
+    }
     if axis.scale == "signed_log":
         positions, values = axis.ticks()
         answer |= {

@@ -25,6 +25,11 @@ def test_histogram_columns_hold_every_finite_element(plain, tensor, scale):
     np.testing.assert_allclose(np.nansum(np.asarray(heat.z, dtype=float), axis=0), 100, rtol=1e-4)
 
 
+def test_histogram_writes_small_values_without_a_prefix_of_units(plain):
+    figure = call_view(plain, "histogram", {"tensor": "gradient/layer1.weight", "scale": "linear"})
+    assert figure.layout.yaxis.exponentformat == "e"
+
+
 def test_histogram_quantile_lines_rise_with_the_quantile(plain):
     figure = call_view(plain, "histogram", {"tensor": "layer1.weight"})
     lines = [trace for trace in figure.data if trace.customdata is not None and trace.type == "scatter"]

@@ -97,6 +97,11 @@ def test_scalars_give_a_constant_room_around_its_value():
     assert _room(np.array([0.001, 0.002]), log_y=False) == {}
 
 
+def test_scalars_write_small_numbers_without_a_prefix_of_units(tmp_path):
+    figure = call_view(logged(tmp_path / "run", tokens=2.5e6, lr=1e-5), "scalars")
+    assert (figure.layout.yaxis.exponentformat, figure.layout.yaxis2.exponentformat) == (None, "e")
+
+
 def test_scalars_mark_what_is_not_finite_where_it_happened(broken):
     figure = call_view(broken, "scalars", {"tensors": ["loss/bad"]})
     marks = next(trace for trace in figure.data if trace.mode == "markers")
