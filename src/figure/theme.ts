@@ -176,11 +176,13 @@ export function themed(
   // The panel's own title says it.
   delete kept['title'];
   return {
-    data: figure.data.map(trace =>
-      frame.width < NARROW || frame.height < LOW
-        ? withoutColorbar(trace)
-        : themedTrace(trace, colorbar, besideBar)
-    ),
+    data: figure.data
+      .map(trace => withHalo(trace, theme.surface))
+      .map(trace =>
+        frame.width < NARROW || frame.height < LOW
+          ? withoutColorbar(trace)
+          : themedTrace(trace, colorbar, besideBar)
+      ),
     layout: {
       ...kept,
       ...patched,
@@ -240,6 +242,17 @@ function themedTrace(
     };
   }
   return patched;
+}
+
+/** Words with a halo stand off from the points below them: Plotly's own is light or dark by the word's colour. */
+function withHalo(trace: JSONObject, colour: string): JSONObject {
+  const textfont = object(trace['textfont']);
+  const shadow = ['1px 1px', '-1px -1px', '1px -1px', '-1px 1px']
+    .map(corner => `${corner} 1px ${colour}`)
+    .join(', ');
+  return textfont['shadow'] === 'auto'
+    ? { ...trace, textfont: { ...textfont, shadow } }
+    : trace;
 }
 
 /** The trace alone. */

@@ -54,6 +54,17 @@ describe('themed()', () => {
     layout: { xaxis: Record<string, unknown> };
   };
 
+  it('gives words a halo of the colour behind them, not of their own', () => {
+    const words = { type: 'scatter', textfont: { shadow: 'auto', size: 9 } };
+    const figure = { data: [words], layout: {} } as unknown as IFigureJson;
+    const frame = { revision: 'r1', width: 600, height: 400 };
+    const font = themed(figure, THEME, frame).data[0]['textfont'];
+    expect(font).toEqual({
+      shadow: expect.stringContaining('1px surface'),
+      size: 9
+    });
+  });
+
   it('leaves out labels of a y axis that would lie over each other', () => {
     const names = { tickvals: [3, 2, 1, 0], ticktext: ['a', 'b', 'c', 'd'] };
     const drawn = (height: number) =>
