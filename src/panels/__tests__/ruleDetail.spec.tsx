@@ -2,7 +2,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import {
   FakeServer,
@@ -92,6 +92,21 @@ describe('RuleDetail', () => {
     expect(more?.textContent).toBe('Show 150 more findings');
     act(() => more?.click());
     expect(listed()).toBe(200);
+  });
+
+  it('scrolls to the evidence that is folded open below the edge', async () => {
+    const seen = vi.fn();
+    Element.prototype.scrollIntoView = seen;
+    await show({
+      findings: [finding({ evidence: { share: 1 } })]
+    });
+    const evidence = detail.node.querySelector('details')!;
+    evidence.open = true;
+    await act(() => settle());
+    expect(seen).toHaveBeenCalledExactlyOnceWith({ block: 'nearest' });
+    evidence.open = false;
+    await act(() => settle());
+    expect(seen).toHaveBeenCalledTimes(1);
   });
 
   it('takes no second press for a fix that was asked for, and tells what became of it', async () => {

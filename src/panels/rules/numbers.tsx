@@ -7,6 +7,7 @@ import * as React from 'react';
 import type { IFinding, WireNumber } from '../../api/wire';
 import { formatNumber } from '../../model/format';
 import { humanize } from '../../model/params';
+import { showOpened } from '../opened';
 
 /** The numbers, folded away; nothing when there are none. */
 export function Evidence(props: {
@@ -18,7 +19,7 @@ export function Evidence(props: {
     return null;
   }
   return (
-    <details className="jp-TdbgFinding-evidence">
+    <details className="jp-TdbgFinding-evidence" onToggle={showOpened}>
       <summary>{props.trans.__('Evidence')}</summary>
       <dl>
         {evidence.map(([name, value]) => (

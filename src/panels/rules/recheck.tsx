@@ -9,6 +9,7 @@ import type { IThresholds, IThreshold, WireNumber } from '../../api/wire';
 import { humanize } from '../../model/params';
 import type { RecheckModel } from '../../model/recheck';
 import type { IRuleRow } from '../../model/rules';
+import { showOpened } from '../opened';
 import { useSignals } from '../signals';
 import { RecheckAnswer } from './recheckAnswer';
 import { refusedOf } from './refusal';
@@ -54,6 +55,7 @@ function Recheck(props: IRulesProps): JSX.Element | null {
     <details
       className="jp-TdbgRecheck"
       open={recheck.state !== 'idle' || undefined}
+      onToggle={recheck.state === 'idle' ? showOpened : undefined}
     >
       <summary>
         {trans.__('Change thresholds and run again over history')}

@@ -20,6 +20,7 @@ import type { ITdbgService } from '../../tokens';
 import { LongCost } from '../cost';
 import { EmptyState } from '../empty';
 import { missingRun, runName } from '../name';
+import { showOpened } from '../opened';
 import { StepButtons, StepSlider } from '../scrubber';
 import { useSignals } from '../signals';
 import {
@@ -230,7 +231,7 @@ function RunFacts(
           {detail.notes}
         </p>
       )}
-      <details className="jp-TdbgRun-facts">
+      <details className="jp-TdbgRun-facts" onToggle={showOpened}>
         <summary>{trans.__('About this run')}</summary>
         <dl>
           {facts
