@@ -244,7 +244,7 @@ export class FigureModel implements IDisposable {
 
   /** The run has been read: what waited for it, or failed for want of a tensor, may ask again. */
   private _onTensors(): void {
-    if (this._answer === null) {
+    if (this._answer === null || this._error) {
       this.invalidate();
     }
   }

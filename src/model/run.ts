@@ -169,6 +169,8 @@ export class RunModel implements IDisposable {
     this._summary = summary;
     if (isBack) {
       this._state = 'loading';
+      // Pictures wait for its tensors, were they the same as before.
+      this._tensorSignature = '';
     }
     if ((summary.last_write_ns ?? 0) > (old?.last_write_ns ?? 0)) {
       // Not of one that was overtaken on its way.

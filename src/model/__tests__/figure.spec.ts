@@ -1,7 +1,7 @@
 import { ServerConnection } from '@jupyterlab/services';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { FakeServer, param, view } from '../../api/__tests__/fake';
+import { FakeServer, param, summary, view } from '../../api/__tests__/fake';
 import type { IFigureAnswer, IViewInfo } from '../../api/wire';
 import { FigureModel } from '../figure';
 import { RunModel } from '../run';
@@ -66,6 +66,18 @@ describe('FigureModel', () => {
     expect(server.figures.length).toBe(2);
     server.figures[1].reject(new Error('No such tensor.'));
     await pass(200_000);
+    expect(server.figures.length).toBe(2);
+  });
+
+  it('asks again for what failed while the run was gone', async () => {
+    figure.isActive = true;
+    await pass(300);
+    run.setMissing();
+    server.figures[0].reject(new Error('There is no such run.'));
+    await pass(300);
+    run.setSummary(summary());
+    await run.refresh();
+    await pass(300);
     expect(server.figures.length).toBe(2);
   });
 
