@@ -29,7 +29,7 @@ export interface ITable {
 export function figureTables(figure: IFigureJson): ReadonlyArray<ITable> {
   const tables: ITable[] = [];
   const lines: Private.ILine[] = [];
-  for (const trace of figure.data) {
+  for (const trace of figure.data.filter(Private.hasNumbers)) {
     const z = Private.matrix(trace['z']);
     if (z.length > 0) {
       tables.push(Private.heatTable(figure, trace, z));
@@ -78,9 +78,32 @@ namespace Private {
   };
 
   export function line(figure: IFigureJson, trace: JSONObject): ILine {
-    const x = cells(trace['x']);
-    const y = named(figure, trace, cells(trace['y']));
-    return { name: plain(trace['name']), x, y: y.slice(0, x.length) };
+    const { name, y: own } = told(trace);
+    const x = numbers(trace, 'x');
+    const y = numbers(trace, 'y');
+    return {
+      name: plain(name ?? trace['name']),
+      x,
+      y: (own ? y : named(figure, trace, y)).slice(0, x.length)
+    };
+  }
+
+  /** Whether it is more than the edge or the ground of another trace. */
+  export function hasNumbers(trace: JSONObject): boolean {
+    return told(trace)['skip'] !== true;
+  }
+
+  /** What a view says of the numbers of a trace that is drawn elsewhere than where they stand. */
+  function told(trace: JSONObject): JSONObject {
+    return (((trace['meta'] ?? {}) as JSONObject)['table'] as JSONObject) ?? {};
+  }
+
+  /** The numbers along an axis: those drawn, or the field, or the column of one, that the view names. */
+  function numbers(trace: JSONObject, axis: 'x' | 'y'): ReadonlyArray<Cell> {
+    const [field, column] = String(told(trace)[axis] ?? axis).split('.');
+    return column === undefined
+      ? cells(trace[field])
+      : matrix(trace[field]).map(row => row[Number(column)]);
   }
 
   export function lineTable(
@@ -114,10 +137,12 @@ namespace Private {
     z: ReadonlyArray<ReadonlyArray<Cell>>
   ): ITable {
     // Where colours stand for something else, the values themselves travel with them.
-    const custom = matrix(trace['customdata']);
+    const isTold = told(trace)['y'] !== undefined;
+    const custom = matrix(isTold ? undefined : trace['customdata']);
     const values = custom.length === z.length ? custom : z;
     const x = centres(cells(trace['x']), z[0].length);
-    const y = named(figure, trace, centres(cells(trace['y']), z.length));
+    const places = centres(numbers(trace, 'y'), z.length);
+    const y = isTold ? places : named(figure, trace, places);
     const columns = evenly(z[0].length, MAX_COLUMNS);
     const bar = trace['colorbar'] as JSONObject | undefined;
     return {

@@ -14,7 +14,7 @@ from tdbg_lab.views.palette import pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.slices import blocks_at, chosen_steps
-from tdbg_lab.views.style import describe, empty, new_figure, nothing_yet, value_axis
+from tdbg_lab.views.style import describe, empty, new_figure, nothing_yet, table_of, value_axis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,6 +109,7 @@ def _line(
         "x": x,
         "y": np.minimum(y, 1.0),
         "customdata": axis.inverse(x),
+        "meta": table_of(x="customdata"),
         "name": f"step {step:,}",
         "line": {
             "color": pick(index),

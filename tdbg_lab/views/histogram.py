@@ -33,6 +33,7 @@ from tdbg_lab.views.style import (
     new_figure,
     nothing_yet,
     step_axis,
+    table_of,
     value_axis,
 )
 
@@ -174,6 +175,7 @@ def _heat(
         "hovertemplate": "step %{x:,d}<br>value about %{customdata:.3g}"
         "<br><b>%{z:.2f}%</b> of elements<extra></extra>",
         "name": "share",
+        "meta": table_of(y="customdata.0"),
         "zsmooth": False,
     }
 
@@ -196,7 +198,8 @@ def _lines(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> list[dic
         common |= {"name": group, "legendgroup": group, "hoverinfo": "skip", "showlegend": False}
         if q == 0.5:
             edge = {"color": "rgba(20,22,30,0.6)", "width": width + 2}
-            traces.append(common | {"line": edge, "marker": {"size": 9, "color": edge["color"]}})
+            marker = {"size": 9, "color": edge["color"]}
+            traces.append(common | {"line": edge, "marker": marker, "meta": table_of(skip=True)})
         hover = f"{label} <b>%{{customdata:.4g}}</b> at step %{{x:,d}}<extra></extra>"
         traces.append(
             common
@@ -207,6 +210,7 @@ def _lines(block: StatsBlock, axis: ValueAxis, x: NDArray[np.int64]) -> list[dic
                 "showlegend": q <= 0.5,
                 "hoverinfo": None,
                 "hovertemplate": hover,
+                "meta": table_of(name=label, y="customdata"),
             }
         )
     return traces

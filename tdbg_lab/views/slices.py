@@ -24,7 +24,7 @@ from tdbg_lab.views.labels import number, percent, short
 from tdbg_lab.views.palette import ACCENT, SEQUENTIAL, faded, ramp
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
-from tdbg_lab.views.style import describe, empty, new_figure, nothing_yet, value_axis
+from tdbg_lab.views.style import describe, empty, new_figure, nothing_yet, table_of, value_axis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -160,6 +160,7 @@ def _ridges(
         height = np.minimum(share[i] / tallest, 1.25) * (_OVERLAP if len(steps) > 1 else 1.0)
         line = {"type": "scatter", "x": middle, "mode": "lines"}
         base = {"y": np.full(len(middle), floor), "hoverinfo": "skip", "line": {"width": 0}}
+        base["meta"] = table_of(skip=True)
         curve = {
             "y": floor + height,
             "fill": "tonexty",
@@ -169,6 +170,7 @@ def _ridges(
             "name": f"step {step:,}",
             "hovertemplate": f"step {step:,}<br>value about %{{customdata[0]:.3g}}"
             "<br><b>%{customdata[1]:.2%}</b> of elements<extra></extra>",
+            "meta": table_of(x="customdata.0", y="customdata.1"),
         }
         traces += [line | base, line | curve]
     return traces
@@ -200,6 +202,7 @@ def _overlay(
             "fill": "tozeroy" if int(steps[i]) == shown else "none",
             "fillcolor": faded(ACCENT, 0.2),
             "customdata": values,
+            "meta": table_of(x="customdata"),
             "hovertemplate": f"step {int(steps[i]):,}<br>value about %{{customdata:.3g}}"
             "<br><b>%{y:.2%}</b> of elements<extra></extra>",
         }

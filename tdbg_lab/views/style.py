@@ -36,6 +36,7 @@ __all__ = [
     "nothing_yet",
     "small",
     "step_axis",
+    "table_of",
     "tensor_of",
     "time_axis",
     "value_axis",
@@ -263,6 +264,18 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
         "tickfont": {"size": 10},
         **more,
     }
+
+
+def table_of(**facts: Any) -> dict[str, Any]:
+    """The ``meta`` of a trace drawn elsewhere than where its numbers stand, for its table in the Lab.
+
+    Parameters
+    ----------
+    facts
+        ``x``, ``y``: the field with the numbers, or a column of it such as ``"customdata.0"``; ``name``: of
+        the column in the table; ``skip``: it is the edge or the ground of another trace.
+    """
+    return {"table": facts}
 
 
 def float32(values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -30,6 +30,15 @@ def test_histogram_writes_small_values_without_a_prefix_of_units(plain):
     assert figure.layout.yaxis.exponentformat == "e"
 
 
+@pytest.mark.parametrize("view", ["histogram", "slices", "distribution"])
+def test_views_over_values_say_where_their_numbers_stand(plain, view):
+    figure = call_view(plain, view, {"tensor": "layer1.weight"})
+    told = [trace.meta["table"] for trace in figure.data if trace.yaxis != "y2"]
+    assert all(set(table.values()) & {"customdata", "customdata.0", True} for table in told)
+    if view == "histogram":
+        assert [table["name"] for table in told if "name" in table][:2] == ["min", "5% quantile"]
+
+
 def test_histogram_quantile_lines_rise_with_the_quantile(plain):
     figure = call_view(plain, "histogram", {"tensor": "layer1.weight"})
     lines = [trace for trace in figure.data if trace.customdata is not None and trace.type == "scatter"]

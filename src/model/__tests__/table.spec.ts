@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import type { IFigureJson } from '../../api/wire';
 import { MAX_COLUMNS, MAX_ROWS, evenly, figureTables } from '../table';
 
 /** Plotly's base64 form of `values`. */
@@ -48,6 +49,29 @@ describe('figureTables()', () => {
     expect(table.rows[0][0]).toBe('fc1');
     expect(table.rows[0][1]).toBeCloseTo(0.1);
     expect(table.rows[1][1]).toBeCloseTo(0.3);
+  });
+
+  it('takes numbers from where the view says that they are, and leaves out edges', () => {
+    const customdata = typed([3, 0.5, 4, 0.25], '2, 2');
+    const table = { x: 'customdata.0', y: 'customdata.1', name: 'min' };
+    const heat = { table: { y: 'customdata.0' } };
+    const [lines, share] = figureTables({
+      data: [
+        { name: 'both', x: [0, 1], y: [7, 8], customdata, meta: { table } },
+        { name: 'edge', x: [0, 1], y: [7, 8], meta: { table: { skip: true } } },
+        { z: [[1], [2]], x: [5], y: [7, 8], customdata, meta: heat }
+      ],
+      layout: { yaxis: { tickvals: [0.5, 0.25], ticktext: ['a', 'b'] } }
+    } as unknown as IFigureJson);
+    expect(lines.columns.slice(1)).toEqual(['min']);
+    expect(lines.rows).toEqual([
+      [3, 0.5],
+      [4, 0.25]
+    ]);
+    expect(share.rows).toEqual([
+      [3, 1],
+      [4, 2]
+    ]);
   });
 
   it('tells rows by the words of their axis, where each has one', () => {
