@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdbg_lab.analysis.downsample import min_max
+from tdbg_lab.analysis.downsample import evenly, min_max
 from tdbg_lab.views.columns import CHOICE_LABELS, CHOICES, COLUMNS, Column
 from tdbg_lab.views.common import (
     DISTRIBUTED,
@@ -84,7 +84,9 @@ def statistics(
     keys = chosen_tensors(run, tensors, regex, kinds=kinds, mode=at_mode)
     if not keys:
         return nothing_yet(run, "such tensors", regex)
-    drawn = keys[: _MOST if tensors or regex is not None else _DEFAULT]
+    is_chosen = tensors or regex is not None
+    # of a deep model the first layers alone would tell little
+    drawn = keys[:_MOST] if is_chosen else [keys[i] for i in evenly(len(keys), _DEFAULT)]
     column = COLUMNS[statistic]
     table = run.stats(
         [key.name for key in drawn], [column.source], mode=at_mode, steps=step_bounds(steps), rank=rank

@@ -6,6 +6,7 @@ from torch import nn
 
 import tdbg_lab as tdbg
 from tdbg_lab.records import Kind, TensorKey
+from tdbg_lab.testing import fake_run
 from tdbg_lab.views import call_view
 from tdbg_lab.views.scalars import smooth
 from tdbg_lab.views.style import caption_of
@@ -146,6 +147,14 @@ def test_statistics_draw_what_run_stats_says(plain, statistic):
     expected = plain.stats("layer2.weight", statistic, mode="train")
     np.testing.assert_allclose(figure.data[0].y, expected[statistic])
     np.testing.assert_array_equal(figure.data[0].x, expected["step"])
+
+
+def test_statistics_of_a_deep_model_begin_with_layers_from_all_of_it(tmp_path):
+    run = tdbg.open_run(fake_run(tmp_path / "run", steps=3, layers=30))
+    names = [key.name for key in run.tensors(kind="gradient")]
+    drawn = [trace.name for trace in call_view(run, "statistics").data]
+    assert len(drawn) == 12
+    assert (drawn[0] in names[0], drawn[-1] in names[-1]) == (True, True)
 
 
 def test_statistics_say_when_they_leave_tensors_out(plain):
