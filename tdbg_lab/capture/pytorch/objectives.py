@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from torch import nn
 from torch.autograd.function import BackwardCFunction
@@ -13,6 +12,7 @@ from torch.autograd.function import BackwardCFunction
 from tdbg_lab.capture.pytorch.accumulation import Accumulation
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
+from tdbg_lab.capture.pytorch.reach import Reach
 from tdbg_lab.capture.pytorch.scaled import ScaledLosses, weighted
 from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
 from tdbg_lab.records import Mode
@@ -30,8 +30,6 @@ __all__ = ["Objectives"]
 _NAME = "objective"
 _FARTHEST = 64
 """Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
-_MOST_NODES = 1024
-"""Nodes that are looked through for a parameter of the models, which mostly is among the first."""
 _SAME = 1e-5
 """Part by which the same loss, computed in two ways, may differ."""
 _LARGEST = 1024
@@ -151,8 +149,7 @@ class Objectives:
         """The loss a model returned, its node of the graph and its value, until its use is known."""
         self._own_visit = -1
         """The last visit in which a model returned a loss."""
-        self._reached: Callable[[], torch.Tensor | None] = lambda: None
-        """The parameter that was found first of those that a backward reaches, held weakly."""
+        self._reach = Reach()
         self._trains_own: bool | None = None
         """Whether what a model returns as its loss is what it is trained on, or a part of it."""
 
@@ -219,47 +216,14 @@ class Objectives:
         """``backward`` is called on `objective`, where `several` optimizers are known or one that is `alone`.
 
         What is made small is the objective times `weight`: critics are trained by ``backward(minus_one)``.
-        `moved` tells the ids of what the known optimizers move, `known` those of all parameters, too. What
-        is trained of features that a model gave in an evaluation is none of its losses.
+        `moved` tells the ids of what the known optimizers move, `known` those of all parameters, too.
         """
-        if self._engine.forwards or self._may_reach(objective.grad_fn, known):
-            self._record(objective, weight, several=several, alone=alone, moved=moved)
-        if self._facts is not None:
-            self._facts.forget()  # before backward, which gives memory back
-
-    def _may_reach(self, start: Any, known: Callable[[], set[int]]) -> bool:
-        """Whether a backward reaches something that is known, or not all that it reaches is told."""
-        nodes, seen, ids = [start], {start}, None
-        for node in nodes:
-            if node is None or isinstance(node, BackwardCFunction) or len(nodes) > _MOST_NODES:
-                return True
-            leaf = getattr(node, "variable", None)
-            if leaf is not None:
-                if leaf is self._reached():  # as at nearly every step: nothing is gathered then
-                    return True
-                ids = known() if ids is None else ids
-                if id(leaf) in ids:
-                    self._reached = ref(leaf)
-                    return True
-            for following, _ in node.next_functions:
-                if following is not None and following not in seen:
-                    seen.add(following)
-                    nodes.append(following)
-        return False
-
-    def _record(
-        self,
-        objective: torch.Tensor,
-        weight: Any,
-        *,
-        several: bool,
-        alone: bool,
-        moved: Callable[[], set[int]],
-    ) -> None:
         engine, seen = self._engine, self._seen
         further = self._goes_on
         in_step = engine.forwards > 0 and engine.override is None  # though what was called last evaluates
-        if several and (in_step or engine.recorder.mode is Mode.TRAIN):
+        if not (engine.forwards or self._reach.may_be_known(objective.grad_fn, known)):
+            pass  # trained of what a model gave in an evaluation
+        elif several and (in_step or engine.recorder.mode is Mode.TRAIN):
             if not _is_of_others(objective, moved):
                 self._hold(self._plain(objective, weight), seen=seen)
         elif not seen and not (further and _is_of_others(objective, moved)):
@@ -270,6 +234,8 @@ class Objectives:
             whole = self._part(objective, loss) if may_be_part else loss
             if whole is not None:
                 self._probes[_NAME].add(whole)
+        if self._facts is not None:
+            self._facts.forget()  # before backward, which gives memory back
 
     def _part(self, objective: torch.Tensor, loss: torch.Tensor) -> torch.Tensor | None:
         """What to record now of a pass that may be one of several in its step."""

@@ -1,0 +1,54 @@
+"""Which parameters a backward reaches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from torch.autograd.function import BackwardCFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+__all__ = ["Reach"]
+
+_MOST_NODES = 1024
+"""Nodes of a graph that are looked through for a known parameter, which mostly is among the first."""
+
+
+class Reach:
+    """Looks for known parameters in the graphs of a training, which are much alike from step to step."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: Callable[[], torch.Tensor | None] = lambda: None
+        """The parameter that was found last, held weakly."""
+
+    def may_be_known(self, start: Any, known: Callable[[], set[int]]) -> bool:
+        """Whether a backward from this node reaches something known, or not all that it reaches is told.
+
+        Parameters
+        ----------
+        known
+            Tells the ids of what is known; not asked at nearly every step.
+        """
+        nodes, seen, ids = [start], {start}, None
+        for node in nodes:
+            if node is None or isinstance(node, BackwardCFunction) or len(nodes) > _MOST_NODES:
+                return True
+            leaf = getattr(node, "variable", None)
+            if leaf is not None:
+                if leaf is self._last():
+                    return True
+                ids = known() if ids is None else ids
+                if id(leaf) in ids:
+                    self._last = ref(leaf)
+                    return True
+            for following, _ in node.next_functions:
+                if following is not None and following not in seen:
+                    seen.add(following)
+                    nodes.append(following)
+        return False
