@@ -58,8 +58,9 @@ ensure_node() {
 # ensure_python EXTRAS: this package, editable, with the named extras
 ensure_python() {
   local extras=$1 hash
-  hash=$(fingerprint pyproject.toml package.json scripts/constraints.txt install.json jupyter-config/server-config/tdbg_lab.json)-$extras
-  fresh python "$hash" && return
+  hash=$(fingerprint pyproject.toml package.json scripts/constraints.txt install.json jupyter-config/server-config/tdbg_lab.json)
+  # What the checks and tests need contains what a demo needs.
+  { fresh "python-$extras" "$hash" || fresh "python-$DEV_EXTRAS" "$hash"; } && return
   say "Installing Python packages ($extras)"
   pip_install -c scripts/constraints.txt torch
   # Serve the front end from the checkout, so that a rebuild needs no reinstall. The link must not be
@@ -69,7 +70,8 @@ ensure_python() {
   pip_install -c scripts/constraints.txt -e ".[$extras]"
   rm -rf "$served"
   ln -s "$ROOT/tdbg_lab/labextension" "$served"
-  done_with python "$hash"
+  rm -f "$STAMPS"/python-* # other versions were there then
+  done_with "python-$extras" "$hash"
 }
 
 # ensure_npm [FOLDER]: the npm packages of the checkout, or of the tests in a folder of it
