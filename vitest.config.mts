@@ -11,12 +11,27 @@ const svgAsText = {
   }
 };
 
+const PLUGINS = 'src/plugins/__tests__/*.spec.{ts,tsx}';
+
 export default defineConfig({
   plugins: [svgAsText],
   test: {
     environment: 'jsdom',
-    include: ['src/**/__tests__/**/*.spec.{ts,tsx}'],
     setupFiles: ['src/__tests__/setup.ts'],
-    server: { deps: { inline: [/@jupyterlab/] } }
+    server: { deps: { inline: [/@jupyterlab/] } },
+    projects: [
+      {
+        // To load React and JupyterLab anew takes most of the time of a file: these share them.
+        extends: true,
+        test: {
+          name: 'parts',
+          include: ['src/**/__tests__/**/*.spec.{ts,tsx}'],
+          exclude: [PLUGINS],
+          isolate: false
+        }
+      },
+      // Plugins use what an application has one of: its router, its notifications.
+      { extends: true, test: { name: 'plugins', include: [PLUGINS] } }
+    ]
   }
 });
