@@ -20,6 +20,7 @@ from tdbg_lab.capture.late import LateDesk
 from tdbg_lab.capture.pytorch import measuring
 from tdbg_lab.records import Kind
 from tests.gpu import Gate
+from tests.threads import no_more_threads
 
 
 @pytest.fixture
@@ -244,10 +245,7 @@ def test_desk_keeps_the_order_and_tells_a_failure_once():
     desk.close()
 
 
-def test_everything_is_written_where_no_more_threads_may_be_started(monkeypatch):
-    def refused(_thread):
-        raise RuntimeError("can't start new thread")
-
+def test_everything_is_written_where_no_more_threads_may_be_started():
     class Later:
         there = False
 
@@ -258,8 +256,7 @@ def test_everything_is_written_where_no_more_threads_may_be_started(monkeypatch)
             self.there = True
 
     desk, written = LateDesk(), []
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
+    with no_more_threads():
         desk.put([], lambda: written.append("first"))
         assert written == ["first"], "nothing piles up"
         desk.put([Later()], lambda: written.append("second"))

@@ -17,6 +17,7 @@ from tdbg_lab.errors import ConfigError, ConflictError, StoreError
 from tdbg_lab.profiler import recording
 from tdbg_lab.store import requests
 from tdbg_lab.store.profiles import read_digest
+from tests.threads import no_more_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,19 +238,13 @@ def test_profile_steps_that_are_no_window_are_refused(attach: Attach, tmp_path: 
     assert not (tmp_path / "run").exists()
 
 
-def test_profile_that_no_thread_may_write_is_refused_and_the_next_is_written(
-    attach: Attach, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+def test_profile_that_no_thread_may_write_is_refused_and_the_next_is_written(attach: Attach) -> None:
     training = Training()
     handle = attach(training.model, optimizer=training.optimizer)
     training.steps(1)
     lost = handle.profile(steps=1, python="off")
     training.steps(1)
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
+    with no_more_threads():
         training.steps(2)
     written = handle.profile(steps=1, python="off")
     assert [one.state for one in handle.run.profile_requests()] == ["refused", "requested"]

@@ -9,6 +9,7 @@ import pytest
 
 from tdbg_lab.profiler.gpu import GpuProbe
 from tests.profiler.nvml import FakeNvml
+from tests.threads import no_more_threads
 
 
 def test_fake_has_the_call_surface_of_the_library() -> None:
@@ -90,14 +91,10 @@ def test_gpu_that_hangs_is_told_and_the_others_go_on() -> None:
     probe.close()
 
 
-def test_gpus_are_read_again_once_threads_may_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+def test_gpus_are_read_again_once_threads_may_be_started() -> None:
     probe, _ = GpuProbe.find(FakeNvml())
     assert probe is not None
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
+    with no_more_threads():
         assert not list(probe.read()), "nor is a device called silent"
     assert ("gpu", "gpu1", 73) in list(probe.read())
     probe.close()

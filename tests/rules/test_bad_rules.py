@@ -16,6 +16,7 @@ from tdbg_lab.rules import DeadRelu, Needs, Rule, check_run, resolve_rules, rule
 from tdbg_lab.rules.manual import thresholds_of
 from tdbg_lab.rules.runner import Runner
 from tdbg_lab.store import read_findings, read_rule_states
+from tests.threads import no_more_threads
 
 from .made import Made
 
@@ -134,14 +135,9 @@ def test_rule_that_hangs_does_not_hold_up_a_check_after_the_fact(made: Made) -> 
     assert [str(state.status) for state in states] == ["error", "issue_found"]
 
 
-def test_rules_are_asked_where_no_more_threads_may_be_started(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    findings, states = check_run(made.path, [Raises(error=KeyError("x")), Good()])
+def test_rules_are_asked_where_no_more_threads_may_be_started(made: Made) -> None:
+    with no_more_threads():
+        findings, states = check_run(made.path, [Raises(error=KeyError("x")), Good()])
     assert [one.rule for one in findings] == ["good"]
     assert [str(state.status) for state in states] == ["error", "issue_found"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from tdbg_lab.rules import DeadRelu, launch
 from tdbg_lab.rules.runner import Runner
 from tdbg_lab.run import open_run
 from tdbg_lab.store.layout import read_json, write_json
+from tests.threads import no_more_threads
 
 from .made import Made
 from .running import Above, latest, state_of, wait_for
@@ -35,18 +35,13 @@ def test_launch_starts_a_runner_that_ends_with_the_run(made: Made) -> None:
     assert process.wait(20) == 0
 
 
-def test_rules_are_launched_where_no_more_threads_may_be_started(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+def test_rules_are_launched_where_no_more_threads_may_be_started(made: Made) -> None:
     made.end()
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    process = launch(made.path, DeadRelu(patience=3))
-    assert process is not None
-    assert process.wait(20) == 0
-    assert state_of(made.path, "dead_relu").parameters["patience"] == 3
+    with no_more_threads():
+        process = launch(made.path, DeadRelu(patience=3))
+        assert process is not None
+        assert process.wait(20) == 0
+        assert state_of(made.path, "dead_relu").parameters["patience"] == 3
 
 
 def test_launch_without_rules_starts_nothing(made: Made) -> None:

@@ -12,6 +12,7 @@ from tdbg_lab.rules import DeadRelu, ExplodingTensor
 from tdbg_lab.rules.engine import Judged
 from tdbg_lab.rules.episode import Change, Episodes, News
 from tdbg_lab.rules.performer import Performer
+from tests.threads import no_more_threads
 
 
 class Clock:
@@ -205,14 +206,10 @@ def test_once_that_fails_again_and_again_is_given_up() -> None:
     )
 
 
-def test_action_is_tried_again_where_no_thread_could_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+def test_action_is_tried_again_where_no_thread_could_be_started() -> None:
     count, judged = Count(), Judged(DeadRelu(), Episodes())
     performer = Performer(ActionContext(Path("run")), actions=[count])
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refused)
+    with no_more_threads():
         performer.perform(judged, change("a"))
     told = [one.message for one in performer.finish()]
     assert count.seen == ["a"]

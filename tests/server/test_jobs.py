@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -15,6 +14,7 @@ from tdbg_lab.server.frames import write_frame
 from tdbg_lab.server.hub import Hub
 from tdbg_lab.server.jobs import MAX_QUEUED, Job, Jobs, JobTask
 from tdbg_lab.testing import fake_run
+from tests.threads import no_more_threads
 
 
 class Bench:
@@ -146,14 +146,10 @@ def test_job_that_gets_no_process_fails_and_the_next_one_runs(path, monkeypatch)
     assert (second.state, bench.failures) == ("done", ["a"])
 
 
-def test_job_whose_worker_gets_no_thread_fails_and_the_next_one_runs(path, monkeypatch):
-    def refused(_thread):
-        raise RuntimeError("can't start new thread")
-
+def test_job_whose_worker_gets_no_thread_fails_and_the_next_one_runs(path):
     async def scene():
         bench = Bench()
-        with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "start", refused)
+        with no_more_threads():
             first = bench.start(path, "a")
         second = bench.start(path, "a")
         await bench.end_of(second)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import threading
 from pathlib import Path
 
 import tdbg_lab.server.watch as module
 from tdbg_lab.server.watch import FolderWatch
+from tests.threads import no_more_threads
 
 
 async def next_call(event):
@@ -42,15 +42,11 @@ def test_who_asks_is_called_when_the_watch_stands_and_again_after_other_folders_
     asyncio.run(scene())
 
 
-def test_watch_begins_once_a_thread_may_be_started(tmp_path, monkeypatch):
-    def refused(_thread):
-        raise RuntimeError("can't start new thread")
-
+def test_watch_begins_once_a_thread_may_be_started(tmp_path):
     async def scene():
         watch = FolderWatch(asyncio.get_running_loop(), recursive=False)
         event = asyncio.Event()
-        with monkeypatch.context() as patched:
-            patched.setattr(threading.Thread, "start", refused)
+        with no_more_threads():
             watch.add([tmp_path], event.set)
         watch.add([tmp_path], event.set)
         await next_call(event)

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import struct
-import threading
 import time
 
 import numpy as np
@@ -19,6 +18,7 @@ from tdbg_lab.run import open_run
 from tdbg_lab.store import RankWriter, create_run
 from tdbg_lab.store.raw import raw_header, raw_name, read_raw
 from tdbg_lab.store.raw_writer import RawWriter
+from tests.threads import no_more_threads
 
 
 @pytest.fixture
@@ -177,13 +177,9 @@ def test_why_raw_values_are_left_out_is_known(path, name, values, why):
     assert writer.raw_left_out.endswith(f"are left out: no file holds {why}")
 
 
-def test_full_queue_is_written_once_a_thread_may_be_started(path, monkeypatch):
-    def refused(_thread):
-        raise RuntimeError("can't start new thread")
-
+def test_full_queue_is_written_once_a_thread_may_be_started(path):
     writer = RawWriter(path, queue_bytes=16)
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
+    with no_more_threads():
         writer.write(0, {"x": np.zeros(2)}, Mode.TRAIN, 0)
     writer.write(1, {"x": np.zeros(2)}, Mode.TRAIN, 0)  # for which there may be no room yet
     writer.flush()
