@@ -247,12 +247,13 @@ function themedTrace(
 /** Words with a halo stand off from the points below them: Plotly's own is light or dark by the word's colour. */
 function withHalo(trace: JSONObject, colour: string): JSONObject {
   const textfont = object(trace['textfont']);
+  if (textfont['shadow'] !== 'auto') {
+    return trace;
+  }
   const shadow = ['1px 1px', '-1px -1px', '1px -1px', '-1px 1px']
     .map(corner => `${corner} 1px ${colour}`)
     .join(', ');
-  return textfont['shadow'] === 'auto'
-    ? { ...trace, textfont: { ...textfont, shadow } }
-    : trace;
+  return { ...trace, textfont: { ...textfont, shadow } };
 }
 
 /** The trace alone. */
