@@ -1,5 +1,6 @@
-"""For all tests: how hypothesis searches, and that Ctrl-C is heard."""
+"""For all tests: how hypothesis searches, that Ctrl-C is heard, and what need not be collected."""
 
+import gc
 import signal
 
 from hypothesis import settings
@@ -13,3 +14,9 @@ settings.load_profile("repeatable")
 # What a shell starts in the background ignores Ctrl-C, and so would every program that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What was made by importing stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

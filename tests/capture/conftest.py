@@ -38,14 +38,14 @@ def attach(tmp_path: Path) -> Callable[..., tdbg.Handle]:
     return partial(tdbg.attach, store=tmp_path / "run", save_every=1, strict=True, profiler=False)
 
 
-@pytest.fixture
-def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs ``python`` on our sources, in the folder of the test; keyword arguments go to its environment."""
+@pytest.fixture(scope="session")
+def python_in() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ``python`` on our sources, in a folder; keyword arguments go to its environment."""
 
-    def python(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def python(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *command],
-            cwd=tmp_path,
+            cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
             capture_output=True,
             text=True,
@@ -54,3 +54,11 @@ def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return python
+
+
+@pytest.fixture
+def python(
+    tmp_path: Path, python_in: Callable[..., subprocess.CompletedProcess[str]]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same in the folder of the test."""
+    return partial(python_in, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
@@ -46,6 +47,10 @@ with tf.GradientTape() as tape:  # after training: what the output owes to the i
 print("saliency", float(tf.reduce_sum(tape.gradient(output, inputs))))
 tell(model)
 """
+
+COMPILED = ONE.replace("def step", "@tf.function\ndef step").replace(
+    "model.trainable_weights))\n", "model.trainable_weights))\n    return loss\n", 1
+)
 
 TWO = """
 import tensorflow as tf
@@ -140,19 +145,45 @@ tell(generator, critic)
 """
 
 
+COMPARED = {"tensorflow": (ONE, TWO, COMPILED, EPOCHS), "torch": (ON_PYTORCH,)}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory, python_in):
+    """What the programs that are compared print without us: one process for all of a backend."""
+
+    @cache
+    def plain(backend):
+        folder = tmp_path_factory.mktemp("plain")
+        for i, program in enumerate(COMPARED[backend]):  # files: AutoGraph reads their lines
+            (folder / f"train_{i}.py").write_text(BEFORE + program)
+        each = f"range({len(COMPARED[backend])})"
+        (folder / "train.py").write_text(
+            f"import runpy\nfor i in {each}:\n    runpy.run_path(f'train_{{i}}.py')\n    print('---')\n"
+        )
+        printed = python_in(folder, "train.py", **settings(backend)).stdout.split("---\n")
+        return dict(zip(COMPARED[backend], printed, strict=False))
+
+    return plain
+
+
+def settings(backend):
+    return {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 @pytest.fixture
-def ran(tmp_path, python):
+def ran(tmp_path, python, plain):
     """What `tdbg run` says at the end of a program, which says the same as without where it is compared."""
 
-    def ran(backend, program, *, compared=True):
+    def ran(backend, program):
         if find_spec(backend) is None:
             pytest.skip(f"{backend} is not installed")
         (tmp_path / "train.py").write_text(BEFORE + program)
-        settings = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
         options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
-        result = python("-m", "tdbg_lab.run", *options, "train.py", **settings)
+        result = python("-m", "tdbg_lab.run", *options, "train.py", **settings(backend))
         assert result.returncode == 0, result.stderr
-        assert not compared or result.stdout == python("train.py", **settings).stdout
+        if program in COMPARED.get(backend, ()):
+            assert result.stdout == plain(backend)[program]
         return result.stderr
 
     return ran
@@ -184,7 +215,7 @@ def test_two_models_that_are_trained_together_are_one_run(tmp_path, ran):
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_training_batch_by_batch_is_captured(tmp_path, ran, backend):
-    ran(backend, BATCHES, compared=False)
+    ran(backend, BATCHES)
     run = tdbg.open_run(tmp_path / "run")
     assert len(run.scalars("loss/total").steps) == 7
     assert run.tensor("activation/hidden").steps(mode="train").tolist() == [0, 2, 4, 6]
@@ -192,11 +223,7 @@ def test_training_batch_by_batch_is_captured(tmp_path, ran, backend):
 
 
 def test_steps_that_are_compiled_functions_are_captured_from_the_first(tmp_path, ran):
-    compiled = ONE.replace("def step", "@tf.function\ndef step")
-    returning = compiled.replace(
-        "model.trainable_weights))\n", "model.trainable_weights))\n    return loss\n", 1
-    )
-    assert f"tdbg: captured {tmp_path / 'run'}." in ran("tensorflow", returning)
+    assert f"tdbg: captured {tmp_path / 'run'}." in ran("tensorflow", COMPILED)
     run = tdbg.open_run(tmp_path / "run")
     assert (run.status, run.problems) == ("finished", [])
     assert run.scalars("loss/total").steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
@@ -224,7 +251,7 @@ def test_a_loop_of_pytorch_around_a_model_of_keras_is_captured_from_its_first_st
 
 
 def test_a_loop_of_pytorch_with_an_optimizer_of_keras_is_captured_from_its_second_step(tmp_path, ran):
-    ran("torch", BY_KERAS_ON_PYTORCH, compared=False)
+    ran("torch", BY_KERAS_ON_PYTORCH)
     run = tdbg.open_run(tmp_path / "run")
     assert (run.status, run.problems) == ("finished", [])
     assert run.scalars("loss/objective").steps.tolist() == [1, 2, 3, 4, 5, 6]
@@ -238,7 +265,7 @@ def test_a_loop_of_pytorch_with_an_optimizer_of_keras_is_captured_from_its_secon
 
 
 def test_two_models_of_keras_that_pytorch_trains_together_are_one_run(tmp_path, ran):
-    ran("torch", TWO_ON_PYTORCH, compared=False)
+    ran("torch", TWO_ON_PYTORCH)
     run = tdbg.open_run(tmp_path / "run")
     assert (run.status, run.last_step, run.problems) == ("finished", 7, [])
     assert sorted(run.tensor_names(kind="loss")) == ["loss/objective/opt_c", "loss/objective/opt_g"]

@@ -100,6 +100,14 @@ def program(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def weights(python_in, tmp_path_factory):
+    """What the two ranks print without us, however they are started."""
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "train.py").write_text(PROGRAM)
+    return python_in(folder, "train.py", "fork", "together", "function").stdout
+
+
 @pytest.fixture
 def watched(python):
     """Runs a program under ``tdbg run``."""
@@ -111,11 +119,10 @@ def watched(python):
     ("method", "by"),
     [("spawn", "start_processes"), ("fork", "start_processes"), ("fork", "function"), ("spawn", "class")],
 )
-def test_ranks_that_the_program_starts_write_one_run(program, python, watched, method, by):
-    plain = python("train.py", method, "together", by)
-    (program / "meeting").unlink(missing_ok=True)
+def test_ranks_that_the_program_starts_write_one_run(program, weights, watched, method, by):
     result = watched("train.py", method, "together", by)
-    assert (result.returncode, result.stdout) == (0, plain.stdout), result.stderr
+    assert (result.returncode, result.stdout) == (0, weights), result.stderr
+    assert weights.startswith("weights ")
     assert f"tdbg: captured {program / 'run'}." in result.stderr
     run = tdbg.open_run(program / "run")
     assert run.status == "finished"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import os
@@ -43,11 +44,15 @@ def prepare(compiled: str) -> None:
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        tf.config.threading.set_intra_op_parallelism_threads(1)
         halves = [tf.config.LogicalDeviceConfiguration()] * 2  # for replicas
         tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], halves)
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     if keras.backend.backend() == "jax":
         import jax
 
+        jax.config.update("jax_disable_most_optimizations", True)
         jax.config.update("jax_compilation_cache_dir", compiled)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -69,6 +74,7 @@ def run(check: object) -> str | None:
     if only is not None and keras.backend.backend() not in only:
         return "skipped"
     keras.backend.clear_session()
+    gc.freeze()  # it collects garbage, and each new model will: what lives on need not be looked at again
     # The process that samples the machine may write a last time while the folder goes.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:

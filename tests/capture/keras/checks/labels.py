@@ -145,6 +145,7 @@ def check_classes_beyond_the_outputs_are_told(folder: Path) -> None:
     assert "count from 0" in alarms(folder, model, x, y + 1)["label_range"]
 
 
+@only("torch")  # hundreds of steps, of whose facts the other checks tell on each backend
 def check_shuffled_labels_are_told(folder: Path) -> None:
     x, y = samples(8192)
     keras.utils.set_random_seed(0)
@@ -153,6 +154,7 @@ def check_shuffled_labels_are_told(folder: Path) -> None:
     assert "unrelated_labels" in alarms(folder, model, x, np.random.default_rng(1).permutation(y), epochs=1)
 
 
+@only("torch")  # hundreds of steps, of whose facts the other checks tell on each backend
 def check_classes_that_are_hardly_there_are_told_when_they_are_given_up(folder: Path) -> None:
     x, y = samples(4096)
     rows = [*np.resize(np.flatnonzero(y == 0), 2000), *np.flatnonzero(y != 0)[:50]]
