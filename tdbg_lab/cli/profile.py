@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
+from tdbg_lab.cli.seconds import SECONDS
 from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
 from tdbg_lab.errors import ConflictError
 from tdbg_lab.run.asker import user_name
@@ -33,7 +34,7 @@ POLL_S = 0.1
     default="sampling",
     help="Record Python functions: pyinstrument, cProfile, or not.",
 )
-@click.option("--wait", "wait_s", default=0.0, type=click.FloatRange(0), help="Seconds to wait for it.")
+@click.option("--wait", "wait_s", default=0.0, type=SECONDS, help="Seconds to wait for it.")
 def command(run: str, wait_s: float, **window: Any) -> None:
     """Profile the next steps of RUN while it goes on."""
     opened = find_run(run)

@@ -142,6 +142,8 @@ def _chosen(names: Sequence[str], config: str | None, params: Sequence[str]) -> 
 
     if names and config:
         raise click.UsageError("Give --rule or --config, not both.")
+    if not all(name.strip(" ,") for name in names):
+        raise click.UsageError("--rule names no rule; expected one that `tdbg rules list` shows.")
     return resolve_rules(Path(config) if config else list(names) or "default", parameters_of(params))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
+from tdbg_lab.cli.seconds import SECONDS
 from tdbg_lab.cli.stop import POLL_S
 from tdbg_lab.cli.table import MAX_LINE_CHARS, clean
 from tdbg_lab.errors import ConfigError, ConflictError
@@ -30,7 +31,7 @@ __all__ = ["command"]
     "wait_s",
     default=5.0,
     show_default=True,
-    type=click.FloatRange(0),
+    type=SECONDS,
     help="Seconds to wait for the training to answer.",
 )
 def command(

@@ -7,6 +7,7 @@ import time
 import click
 
 from tdbg_lab.cli.find import RUN, find_run
+from tdbg_lab.cli.seconds import SECONDS
 from tdbg_lab.errors import ConflictError
 from tdbg_lab.run.asker import user_name
 
@@ -22,7 +23,7 @@ POLL_S = 0.1
     "--wait",
     "wait_s",
     default=0.0,
-    type=click.FloatRange(0),
+    type=SECONDS,
     help="Seconds to wait for the training to answer.",
 )
 def command(run: str, reason: str, wait_s: float) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tdbg_lab.cli.seconds import SECONDS
 from tdbg_lab.cli.table import clean
 from tdbg_lab.errors import NotFoundError, StoreError
 
@@ -29,7 +30,7 @@ _MAX_TOLD = 5
     "wait_s",
     default=600.0,
     show_default=True,
-    type=click.FloatRange(0),
+    type=SECONDS,
     help="Seconds to wait for a sender that is already at work on a run that has ended.",
 )
 def command(runs: tuple[str, ...], *, only_list: bool, wait_s: float) -> None:

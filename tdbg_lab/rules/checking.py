@@ -31,7 +31,7 @@ def run_rules(
     Parameters
     ----------
     run
-        A `Run`, or the path of one.
+        A `Run`, or the path of one, or its address (``s3://bucket/run``).
     rules
         ``"default"``, names, `Rule` objects or classes; a mapping or the path of a YAML file changes the
         default rules: ``{"dead_relu": {"patience": 20}, "overfit": True, "vanishing_gradient": False}``.
@@ -76,7 +76,10 @@ def check_run(
 
     `on_step` is called after each step; what it raises ends the check.
     """
-    path = Path(getattr(run, "path", run))
+    from tdbg_lab.run import open_run  # pandas, which rules beside a training do not need
+
+    opened = run if hasattr(run, "path") else open_run(run)  # held on to: a mirror goes with its run
+    path = Path(opened.path)
     if not is_run(path):
         raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
     engine = Engine(resolve_rules(rules, parameters))

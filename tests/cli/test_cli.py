@@ -268,6 +268,9 @@ def test_profile_asks_the_training(folder, capsys):
     ("arguments", "words"),
     [
         (["stop", "first"], "nothing to stop"),
+        (["stop", "first", "--wait", "nan"], "nan is no number of seconds; expected 0 or more"),
+        (["stop", "first", "--wait", "-1"], "not in the range x>=0"),
+        (["profile", "first", "--seconds", "nan"], "expected"),
         (["set", "first", "lr=0.1"], "nothing to set"),
         (["set", "first", "lr"], "'lr' is not a setting"),
         (["set", "first", "momentum=0.9"], "There is no setting 'momentum'"),

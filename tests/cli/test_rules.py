@@ -53,6 +53,7 @@ def test_thresholds_come_from_options_and_files(made, capsys, tmp_path):
         (["first", "--param", "dead_relu.patience=x"], "dead_relu.patience is 'x'; expected a whole number."),
         (["first", "--rule", "dead_rely"], "Did you mean 'dead_relu'?"),
         (["explain", "dead_rely"], "Did you mean 'dead_relu'?"),
+        (["first", "--rule", ""], "--rule names no rule; expected one that `tdbg rules list` shows."),
         (["first", "--rule", "dead_relu", "--config", __file__], "Give --rule or --config, not both."),
     ],
 )

@@ -16,10 +16,11 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tdbg_lab.background import stay_behind
+from tdbg_lab.background import start_thread, stay_behind
 from tdbg_lab.errors import TdbgError
 from tdbg_lab.store.remote.sending import send
 from tdbg_lab.store.remote.service import FLUSH_S, unsent_runs
@@ -43,10 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _given()
     stop = threading.Event()
     stay_behind(stop, nice=10)
-    earlier = threading.Thread(target=_send_earlier, args=(options.run, given, stop), daemon=True)
-    earlier.start()
+    send_earlier = partial(_send_earlier, options.run, given, stop)
+    earlier = start_thread(send_earlier, "tdbg-send-earlier")
     problem = _send(Spooled(options.run), given, stop, flush_s=options.flush)
-    earlier.join()
+    if earlier is None:  # no more threads: after ours
+        send_earlier()
+    else:
+        earlier.join()
     return 0 if problem is None else 1
 
 

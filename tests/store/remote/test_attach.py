@@ -15,7 +15,8 @@ import tdbg_lab
 from tdbg_lab.capture import keeping, remote
 from tdbg_lab.capture.remote import RemoteStore
 from tdbg_lab.cli import run as tdbg
-from tdbg_lab.errors import ConfigError, ConflictError, MissingDependencyError
+from tdbg_lab.errors import ConfigError, ConflictError, MissingDependencyError, NotFoundError
+from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
 from tdbg_lab.store.remote import parse_url
 from tdbg_lab.store.remote.objects import RemoteError
@@ -247,6 +248,9 @@ def test_command_line_reads_addresses(bucket, monkeypatch, capsys):
     assert bucket.url("a/first") in capsys.readouterr().out
     assert tdbg(["stop", bucket.url("a/first")]) == 2
     assert "is finished: there is nothing to stop" in capsys.readouterr().err
+    assert run_rules(bucket.url("a/first"), "stalled_training,loss_not_decreasing") == []
+    with pytest.raises(NotFoundError, match="no run"):
+        run_rules(bucket.url("a/second"))
 
 
 def test_ranks_of_two_machines_send_into_one_run(bucket, tmp_path, monkeypatch):

@@ -198,6 +198,20 @@ def test_sender_where_files_cannot_be_locked_says_so(bucket, monkeypatch):
     assert not sending.send(spooled, bucket.options, once=True).busy
 
 
+def test_sender_that_gets_no_thread_sends_what_is_left_of_earlier_trainings_afterwards(bucket, monkeypatch):
+    monkeypatch.setattr(sender_process, "stay_behind", lambda *_, **_k: None)  # this process is not a sender
+    monkeypatch.setattr(sender_process, "_given", lambda: bucket.options)
+    spools = []
+    for name in ("earlier", "own"):
+        training, spooled = fake_training(bucket.url(name))
+        training.step()
+        training.end()
+        spools.append(spooled)
+    monkeypatch.setattr(sender_process, "start_thread", lambda *_: None)  # S3 here has its own
+    assert sender_process.main([str(spools[1].path), "--flush", "0.05"]) == 0
+    assert all(spooled.state().done for spooled in spools)
+
+
 TRAINER = """
 import os, sys, time
 sys.path.insert(0, {root!r})
