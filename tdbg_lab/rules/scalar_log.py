@@ -8,7 +8,7 @@ import numpy as np
 
 from tdbg_lab.records import Kind, Mode
 from tdbg_lab.rules.memo import remembered
-from tdbg_lab.rules.series import Scalars, Series
+from tdbg_lab.rules.series import NO_SCALARS, Scalars, Series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,11 +67,12 @@ class ScalarLog:
         """Points of a scalar up to step `until`; empty when there is none of that name."""
         series = self._series.get(name)
         if series is None:
-            return Series().until(0)
-        for entry in self._entries[self._taken.get(name, 0) :]:
-            if (row := _scalar_index(entry.layout).get(name)) is not None:
-                series.put(entry.step, float(entry.values[row]))
-        self._taken[name] = len(self._entries)
+            return NO_SCALARS
+        if (taken := self._taken.get(name, 0)) < len(self._entries):
+            for entry in self._entries[taken:]:
+                if (row := _scalar_index(entry.layout).get(name)) is not None:
+                    series.put(entry.step, float(entry.values[row]))
+            self._taken[name] = len(self._entries)
         return series.until(until)
 
     def _empty(self) -> None:

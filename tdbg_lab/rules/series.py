@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Scalars", "Series"]
+__all__ = ["NO_SCALARS", "Scalars", "Series"]
 
 _HEAD = 1024
 _TAIL = 4096
@@ -24,6 +24,9 @@ class Scalars(NamedTuple):
     """NaN and infinities kept, shape ``(S,)``."""
 
 
+NO_SCALARS = Scalars(np.zeros(0, np.int64), np.zeros(0, np.float64))
+
+
 class Series:
     """Grows step by step; keeps the first 1,024 and at least the last 4,096 points."""
 
@@ -31,6 +34,8 @@ class Series:
         self._steps = np.zeros(16, np.int64)
         self._values = np.zeros(16, np.float64)
         self._size = 0
+        self._whole: Scalars | None = NO_SCALARS
+        """Views of all points: many rules ask for them between two steps."""
 
     def put(self, step: int, value: float) -> None:
         """Add a point, or replace the one of its step."""
@@ -40,6 +45,7 @@ class Series:
         if at < n and self._steps[at] == step:
             self._values[at] = value
             return
+        self._whole = None
         self._steps[at + 1 : n + 1] = self._steps[at:n]
         self._values[at + 1 : n + 1] = self._values[at:n]
         self._steps[at] = step
@@ -54,6 +60,7 @@ class Series:
             for step, value in zip(steps.tolist(), values.tolist(), strict=True):
                 self.put(step, value)
             return
+        self._whole = None
         while self._size + len(steps) > len(self._steps):
             self._grow()
         self._steps[self._size : self._size + len(steps)] = steps
@@ -62,8 +69,13 @@ class Series:
 
     def until(self, step: int) -> Scalars:
         """Points up to `step`, inclusive. Views, not copies."""
-        n = int(np.searchsorted(self._steps[: self._size], step, side="right"))
-        return Scalars(self._steps[:n], self._values[:n])
+        whole = self._whole
+        if whole is None:
+            whole = self._whole = Scalars(self._steps[: self._size], self._values[: self._size])
+        if not self._size or self._steps[self._size - 1] <= step:
+            return whole
+        n = int(np.searchsorted(whole.steps, step, side="right"))
+        return Scalars(whole.steps[:n], whole.values[:n])
 
     def _make_room(self) -> None:
         if self._size == len(self._steps):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tdbg_lab.rules.middle import median
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -87,7 +89,7 @@ def noise_of(x: NDArray[np.float64]) -> float:
     steps = np.abs(np.diff(x))
     if not len(steps):
         return 0.0
-    robust = float(np.median(steps)) / 0.6745
+    robust = float(median(steps)) / 0.6745
     return (robust or float(np.sqrt(np.mean(steps**2)))) / float(np.sqrt(2.0))
 
 

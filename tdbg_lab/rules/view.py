@@ -14,7 +14,7 @@ from tdbg_lab.rules.memo import remembered
 from tdbg_lab.rules.recent import Recent
 from tdbg_lab.rules.sample_log import NO_SAMPLES
 from tdbg_lab.rules.scalar_log import ScalarLog
-from tdbg_lab.rules.series import Scalars, Series
+from tdbg_lab.rules.series import NO_SCALARS, Scalars
 from tdbg_lab.rules.span_log import SpanLog
 from tdbg_lab.stats import empty_block
 from tdbg_lab.store.info import RunInfo
@@ -146,7 +146,7 @@ class RunView:
     def scalars(self, name: str, mode: Mode = Mode.TRAIN) -> Scalars:
         """A loss, a logged scalar or an optimizer fact over steps; empty when there is none."""
         log = self._scalars.get(mode)
-        return Series().until(0) if log is None else log.get(name, self.step)
+        return NO_SCALARS if log is None else log.get(name, self.step)
 
     def value(self, name: str, step: int | None = None, mode: Mode = Mode.TRAIN) -> float | None:
         """Value of a scalar at a step, the checked one by default; None when it was not recorded there."""

@@ -9,13 +9,13 @@ from tdbg_lab.rules.series import Series
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.floats(allow_nan=False)), max_size=200))
 def test_series_holds_the_last_value_of_each_step_in_order(points: list[tuple[int, float]]) -> None:
-    series = Series()
+    series, truth = Series(), {}
     for step, value in points:
         series.put(step, value)
-    truth = dict(points)
-    steps, values = series.until(10**9)
-    assert steps.tolist() == sorted(truth)
-    assert values.tolist() == [truth[step] for step in sorted(truth)]
+        truth[step] = value
+        steps, values = series.until(10**9)
+        assert steps.tolist() == sorted(truth)
+        assert values.tolist() == [truth[step] for step in sorted(truth)]
 
 
 def test_series_gives_nothing_after_the_asked_step() -> None:
@@ -29,6 +29,7 @@ def test_series_is_bounded_and_keeps_start_and_end() -> None:
     series = Series()
     for step in range(50_000):
         series.put(step, float(step))
+        assert series.until(step).steps[-1] == step
     steps, values = series.until(50_000)
     assert len(steps) <= 1024 + 2 * 4096
     assert steps[:1024].tolist() == list(range(1024))
