@@ -20,12 +20,21 @@ NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 pytest.importorskip("torch")
 
 
-def _run(name, folder, monkeypatch, *, epochs):
-    monkeypatch.setenv("TDBG_EXAMPLE_EPOCHS", str(epochs))
+def _run(name, folder, *, epochs):
     notebook = nbformat.read(EXAMPLES / name, as_version=4)
     client = NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}})
-    client.execute()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TDBG_EXAMPLE_EPOCHS", str(epochs))
+        client.execute()
     return notebook
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory):
+    """The notebook after two epochs, and its run."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    notebook = _run("quickstart.ipynb", folder, epochs=2)
+    return notebook, open_run(folder / "runs" / "quickstart")
 
 
 def _texts(notebook):
@@ -47,9 +56,8 @@ def test_notebook_is_valid_and_kept_without_outputs(path):
 
 
 @pytest.mark.slow
-def test_quickstart_records_what_it_promises(tmp_path, monkeypatch):
-    notebook = _run("quickstart.ipynb", tmp_path, monkeypatch, epochs=2)
-    run = open_run(tmp_path / "runs" / "quickstart")
+def test_quickstart_records_what_it_promises(quickstart):
+    notebook, run = quickstart
     assert run.status == RunStatus.FINISHED
     assert run.last_step >= 85
     for name in ("activation/conv1", "gradient/conv1.weight", "conv1.weight"):
@@ -65,17 +73,18 @@ def test_quickstart_records_what_it_promises(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_quickstart_keeps_the_latent_layer_with_its_labels(tmp_path, monkeypatch):
-    _run("quickstart.ipynb", tmp_path, monkeypatch, epochs=1)
-    latent = open_run(tmp_path / "runs" / "quickstart").tensor("latent")
-    (step,) = latent.steps(mode="eval")
-    assert latent.value(step, mode="eval").shape == (360, 32)
-    assert set(latent.labels(step, mode="eval").tolist()) == set(range(10))
+def test_quickstart_keeps_the_latent_layer_with_its_labels(quickstart):
+    latent = quickstart[1].tensor("latent")
+    steps = latent.steps(mode="eval")
+    assert len(steps) == 2
+    for step in steps:
+        assert latent.value(step, mode="eval").shape == (360, 32)
+        assert set(latent.labels(step, mode="eval").tolist()) == set(range(10))
 
 
 @pytest.mark.slow
-def test_broken_stops_by_itself_with_a_finding(tmp_path, monkeypatch):
-    notebook = _run("broken.ipynb", tmp_path, monkeypatch, epochs=40)
+def test_broken_stops_by_itself_with_a_finding(tmp_path):
+    notebook = _run("broken.ipynb", tmp_path, epochs=40)
     run = open_run(tmp_path / "runs" / "broken")
     assert run.status == RunStatus.STOPPED
     assert run.last_step < 40 * 57 - 1
