@@ -156,7 +156,7 @@ def plain(tmp_path_factory, python_in):
     def plain(backend):
         folder = tmp_path_factory.mktemp("plain")
         for i, program in enumerate(COMPARED[backend]):  # files: AutoGraph reads their lines
-            (folder / f"train_{i}.py").write_text(BEFORE + program)
+            (folder / f"train_{i}.py").write_text(whole(backend, program))
         each = f"range({len(COMPARED[backend])})"
         (folder / "train.py").write_text(
             f"import runpy\nfor i in {each}:\n    runpy.run_path(f'train_{{i}}.py')\n    print('---')\n"
@@ -165,6 +165,12 @@ def plain(tmp_path_factory, python_in):
         return dict(zip(COMPARED[backend], printed, strict=False))
 
     return plain
+
+
+def whole(backend, program):
+    """The program as a whole; Keras would import TensorFlow for its seeds, and that takes long."""
+    without = "import sys\nsys.modules['tensorflow'] = None\n"
+    return BEFORE + program if backend == "tensorflow" else without + BEFORE + program
 
 
 def settings(backend):
@@ -178,7 +184,7 @@ def ran(tmp_path, python, plain):
     def ran(backend, program):
         if find_spec(backend) is None:
             pytest.skip(f"{backend} is not installed")
-        (tmp_path / "train.py").write_text(BEFORE + program)
+        (tmp_path / "train.py").write_text(whole(backend, program))
         options = ["--store", "run", "--save-every", "2", "--rules", "none", "--no-profiler"]
         result = python("-m", "tdbg_lab.run", *options, "train.py", **settings(backend))
         assert result.returncode == 0, result.stderr
