@@ -9,6 +9,7 @@ from tdbg_lab.errors import NotFoundError
 from tdbg_lab.rules.engine import Engine
 from tdbg_lab.rules.feed import Feed
 from tdbg_lab.rules.registry import resolve_rules
+from tdbg_lab.store.remote import is_url
 from tdbg_lab.store.source import is_run
 
 if TYPE_CHECKING:
@@ -76,10 +77,11 @@ def check_run(
 
     `on_step` is called after each step; what it raises ends the check.
     """
-    from tdbg_lab.run import open_run  # pandas, which rules beside a training do not need
+    if isinstance(run, str) and is_url(run):
+        from tdbg_lab.run import open_run  # pandas, which rules beside a training do not need
 
-    opened = run if hasattr(run, "path") else open_run(run)  # held on to: a mirror goes with its run
-    path = Path(opened.path)
+        run = open_run(run)  # held on to: the copy goes with it
+    path = Path(getattr(run, "path", run))
     if not is_run(path):
         raise NotFoundError(f"There is no run in {path.name!r}: it has no run.json.")
     engine = Engine(resolve_rules(rules, parameters))

@@ -145,6 +145,13 @@ tell(generator, critic)
 """
 
 
+ONE_BY_ONE = """
+import pathlib, runpy
+for path in sorted(pathlib.Path().glob("train_*.py")):
+    runpy.run_path(str(path))
+    print("---")
+"""
+
 COMPARED = {"tensorflow": (ONE, TWO, COMPILED, EPOCHS), "torch": (ON_PYTORCH,)}
 
 
@@ -157,12 +164,10 @@ def plain(tmp_path_factory, python_in):
         folder = tmp_path_factory.mktemp("plain")
         for i, program in enumerate(COMPARED[backend]):  # files: AutoGraph reads their lines
             (folder / f"train_{i}.py").write_text(whole(backend, program))
-        each = f"range({len(COMPARED[backend])})"
-        (folder / "train.py").write_text(
-            f"import runpy\nfor i in {each}:\n    runpy.run_path(f'train_{{i}}.py')\n    print('---')\n"
-        )
-        printed = python_in(folder, "train.py", **settings(backend)).stdout.split("---\n")
-        return dict(zip(COMPARED[backend], printed, strict=False))
+        (folder / "train.py").write_text(ONE_BY_ONE)
+        done = python_in(folder, "train.py", **settings(backend))
+        assert done.returncode == 0, done.stderr
+        return dict(zip(COMPARED[backend], done.stdout.split("---\n")[:-1], strict=True))
 
     return plain
 
