@@ -20,3 +20,4 @@ def pytest_collection_finish() -> None:
     """What was made by importing stays: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.get_freeze_count = lambda: 0  # no optimizer of a test is among it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 
 import pytest
@@ -123,6 +124,20 @@ def test_accumulated_batches_are_one_step_of_an_optimizer_that_was_not_given(att
             optimizer.zero_grad()
     assert handle.step == 3
     assert handle.run.steps(tensor="gradient/conv.weight").tolist() == [0, 1, 2]
+
+
+def test_gradients_of_a_step_are_added_up_where_the_program_froze_its_objects(attach, monkeypatch):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gc.freeze()
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 10**6)
+    with attach(model) as handle:
+        for step in range(3):
+            for micro in range(4):
+                model(batch(4 * step + micro)[0]).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert handle.step == 3
 
 
 def test_optimizer_that_never_steps_does_not_hold_up_the_steps(attach, monkeypatch):

@@ -19,6 +19,9 @@ __all__ = ["ByHand"]
 _LONG = 256
 """Batches without a step of an optimizer that is there: it is not what trains."""
 
+_FROZEN = 10_000
+"""More objects than these are frozen only by ``gc.freeze()``: an optimizer among them is not seen."""
+
 
 class ByHand:
     """Finds out whether parameters are moved by hand, and reads them then, once in a step."""
@@ -66,10 +69,10 @@ class ByHand:
             record_number(self._engine.recorder, key, norm)
 
     def _is_there(self) -> bool:
-        """Whether the program holds an optimizer that moves parameters of the model."""
+        """Whether the program holds an optimizer that moves parameters of the model, or may hold one."""
         known = {id(value) for _, value in self._parameters.live()}
         found = (one for one in gc.get_objects() if issubclass(type(one), Optimizer))
-        return any(
+        return gc.get_freeze_count() > _FROZEN or any(
             id(one) in known
             for optimizer in found
             for group in getattr(optimizer, "param_groups", ())
