@@ -83,6 +83,7 @@ class Series:
 
     def _grow(self) -> None:
         """Make the arrays longer, or forget what stands in the middle."""
+        self._whole = None
         if len(self._steps) >= _HEAD + 2 * _TAIL:
             keep = np.r_[0:_HEAD, self._size - _TAIL : self._size]
             self._steps[: len(keep)] = self._steps[keep]

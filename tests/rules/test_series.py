@@ -25,6 +25,15 @@ def test_series_gives_nothing_after_the_asked_step() -> None:
     assert series.until(4).steps.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_series_gives_a_value_that_was_replaced_when_it_was_full() -> None:
+    series = Series()
+    for step in range(16):
+        series.put(step, 0.0)
+    assert series.until(15).values[-1] == 0.0
+    series.put(15, 1.0)
+    assert series.until(15).values[-1] == 1.0
+
+
 def test_series_is_bounded_and_keeps_start_and_end() -> None:
     series = Series()
     for step in range(50_000):

@@ -70,9 +70,11 @@ class ByHand:
 
     def _is_there(self) -> bool:
         """Whether the program holds an optimizer that moves parameters of the model, or may hold one."""
+        if gc.get_freeze_count() > _FROZEN:
+            return True
         known = {id(value) for _, value in self._parameters.live()}
         found = (one for one in gc.get_objects() if issubclass(type(one), Optimizer))
-        return gc.get_freeze_count() > _FROZEN or any(
+        return any(
             id(one) in known
             for optimizer in found
             for group in getattr(optimizer, "param_groups", ())
