@@ -116,7 +116,8 @@ def watched(python):
 
 
 @pytest.mark.parametrize(
-    ("method", "by"), [("spawn", "start_processes"), ("fork", "function"), ("spawn", "class")]
+    ("method", "by"),
+    [("spawn", "start_processes"), ("fork", "start_processes"), ("fork", "function"), ("spawn", "class")],
 )
 def test_ranks_that_the_program_starts_write_one_run(program, weights, watched, method, by):
     result = watched("train.py", method, "together", by)

@@ -48,14 +48,26 @@ def prepare(compiled: str) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(1)
         halves = [tf.config.LogicalDeviceConfiguration()] * 2  # for replicas
         tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], halves)
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     if keras.backend.backend() == "jax":
         import jax
 
-        jax.config.update("jax_disable_most_optimizations", True)
         jax.config.update("jax_compilation_cache_dir", compiled)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def optimize(*, fully: bool) -> None:
+    """Compile from now on as users do, or in less time."""
+    import keras
+
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not fully})
+    if keras.backend.backend() == "jax":
+        import jax
+
+        jax.config.update("jax_disable_most_optimizations", not fully)
 
 
 def run_all(only: list[str]) -> None:
@@ -73,6 +85,7 @@ def run(check: object) -> str | None:
     only = getattr(check, "backends", None)
     if only is not None and keras.backend.backend() not in only:
         return "skipped"
+    optimize(fully=getattr(check, "optimized", False))
     keras.backend.clear_session()
     gc.freeze()  # it collects garbage, and each new model will: what lives on need not be looked at again
     # The process that samples the machine may write a last time while the folder goes.

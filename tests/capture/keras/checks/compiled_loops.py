@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 import tdbg_lab as tdbg
-from checks.training import data, only, plain
+from checks.training import data, only, optimized, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +78,7 @@ def both(folder: Path, program: Callable[[Loop], None], **options: Any) -> tuple
 
 
 @only("tensorflow")
+@optimized
 def check_a_compiled_step_is_seen_and_the_same(folder: Path) -> None:
     import tensorflow as tf
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 import tdbg_lab as tdbg
-from checks.training import callback, data, noisy, only, plain, with_and_without
+from checks.training import callback, data, noisy, only, optimized, plain, with_and_without
 from tdbg_lab.records import RunStatus
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def compiled(**options: Any) -> keras.Model:
     return model
 
 
+@optimized
 def check_fit_is_bitwise_the_same(folder: Path) -> None:
     own, run = with_and_without(compiled, fit, folder, save_every=3)
     assert own.handle.problems == []
@@ -42,6 +43,7 @@ def check_fit_is_bitwise_the_same(folder: Path) -> None:
     assert_names(run)
 
 
+@optimized
 def check_weights_of_samples_and_classes_are_kept(folder: Path) -> None:
     x, _ = data(64)
     y = np.arange(64) % 3
@@ -65,8 +67,9 @@ def check_weights_of_samples_and_classes_are_kept(folder: Path) -> None:
 
 
 @only("tensorflow")
+@optimized
 def check_fit_is_the_same_compiled_by_xla_and_eagerly(folder: Path) -> None:
-    for options in ({"jit_compile": True}, {"run_eagerly": True}):
+    for options in ({"jit_compile": True}, {"jit_compile": False}, {"run_eagerly": True}):
         own, run = with_and_without(lambda options=options: compiled(**options), even, folder, save_every=3)
         assert own.handle.problems == []
         assert "gradient/first/kernel" in run.tensor_names()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tdbg_lab.smdebug.tensorflow as smd
-from checks.training import data, noisy, only, plain, same, state
+from checks.training import data, noisy, only, optimized, plain, same, state
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import open_run
 from tdbg_lab.smdebug.exceptions import SMDebugNotImplementedError, SMDebugTypeError
@@ -81,6 +81,7 @@ def check_names_steps_and_modes_of_fit_are_the_documented_ones(folder: Path) -> 
     assert trial.tensor("first/outputs").reduction_value(10, "mean", abs=True) == np.abs(outputs).mean()
 
 
+@optimized
 def check_training_is_bitwise_the_same_with_a_hook(folder: Path) -> None:
     hook = smd.KerasHook(folder / "run", save_all=True, save_config=smd.SaveConfig(save_interval=1))
     bare, hooked = trained(noisy, []), trained(noisy, [hook])

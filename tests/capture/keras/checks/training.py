@@ -31,6 +31,12 @@ def only(*backends: str) -> Callable[[Any], Any]:
     return mark
 
 
+def optimized(check: Any) -> Any:
+    """The check compiles as users do: rounding may depend on it."""
+    check.optimized = True
+    return check
+
+
 def data(n: int = 70, features: int = 5, targets: int = 3) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     return rng.random((n, features), dtype=np.float32), rng.random((n, targets), dtype=np.float32)
