@@ -67,23 +67,33 @@ ensure_node() {
   command -v npm >/dev/null || die "Node was installed into .venv, but npm is not there: install Node 20 or newer from your system's packages."
 }
 
+# has_python EXTRAS: whether this package is installed with them; what the checks and tests need contains what a demo needs
+has_python() {
+  PYTHON_HASH=$(fingerprint pyproject.toml package.json scripts/constraints.txt install.json jupyter-config/server-config/tdbg_lab.json)
+  fresh "python-$1" "$PYTHON_HASH" || fresh "python-$DEV_EXTRAS" "$PYTHON_HASH"
+}
+
+# ensure_packages EXTRAS: what this package needs with the named extras, so that it can be installed when it is built
+ensure_packages() {
+  has_python "$1" && return
+  say "Installing Python packages ($1)"
+  by_pip -c scripts/constraints.txt torch # by pip: it finds builds for this machine in places that uv does not look at
+  # Where uv cannot, pip installs them with the package.
+  ensure_uv && by_uv -c scripts/constraints.txt -r pyproject.toml --extra ${1//,/ --extra } || true
+}
+
 # ensure_python EXTRAS: this package, editable, with the named extras
 ensure_python() {
-  local extras=$1 hash
-  hash=$(fingerprint pyproject.toml package.json scripts/constraints.txt install.json jupyter-config/server-config/tdbg_lab.json)
-  # What the checks and tests need contains what a demo needs.
-  { fresh "python-$extras" "$hash" || fresh "python-$DEV_EXTRAS" "$hash"; } && return
-  say "Installing Python packages ($extras)"
-  by_pip -c scripts/constraints.txt torch # by pip: it finds builds for this machine in places that uv does not look at
+  has_python "$1" && return
   # Serve the front end from the checkout, so that a rebuild needs no reinstall. The link must not be
   # there while pip installs: pip would write through it.
   local served="$VENV/share/jupyter/labextensions/tdbg-lab"
   rm -rf "$served"
-  pip_install -c scripts/constraints.txt -e ".[$extras]"
+  pip_install -c scripts/constraints.txt -e ".[$1]"
   rm -rf "$served"
   ln -s "$ROOT/tdbg_lab/labextension" "$served"
   rm -f "$STAMPS"/python-* # other versions were there then
-  done_with "python-$extras" "$hash"
+  done_with "python-$1" "$PYTHON_HASH"
 }
 
 # ensure_npm [FOLDER]: the npm packages of the checkout, or of the tests in a folder of it
@@ -96,18 +106,21 @@ ensure_npm() {
   done_with "npm-$folder" "$hash"
 }
 
+has_labextension() {
+  LABEXTENSION_HASH=$(find src style schema package.json package-lock.json tsconfig.json -type f -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)
+  fresh labextension "$LABEXTENSION_HASH" && [ -f tdbg_lab/labextension/package.json ]
+}
+
 # The bundler is part of JupyterLab's own tool chain; it needs JupyterLab's Python package.
 ensure_labextension() {
-  local hash
-  hash=$(find src style schema package.json package-lock.json tsconfig.json -type f -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)
-  fresh labextension "$hash" && [ -f tdbg_lab/labextension/package.json ] && return
+  has_labextension && return
   ensure_node
   ensure_npm
   "$VENV/bin/python" -c 'import jupyterlab' 2>/dev/null ||
     pip_install -c scripts/constraints.txt jupyterlab
   say "Building the front end"
   npm run --silent build:prod
-  done_with labextension "$hash"
+  done_with labextension "$LABEXTENSION_HASH"
 }
 
 find_browser() {
@@ -138,10 +151,20 @@ ensure_kernels() {
   done_with kernels "$hash"
 }
 
-# set_up EXTRAS: the whole package, ready to use
+# set_up EXTRAS: the whole package, ready to use. Downloads and compilers wait for what they need, not for each other.
 set_up() {
+  local npm= kernels
   ensure_venv
+  if ! has_labextension; then
+    ensure_node
+    ensure_npm &
+    npm=$!
+  fi
+  ensure_packages "$1"
+  [ -z "$npm" ] || wait "$npm" || die "The npm packages could not be installed, above."
+  ensure_kernels &
+  kernels=$!
   ensure_labextension
   ensure_python "$1"
-  ensure_kernels
+  wait "$kernels" || die "The statistics kernels could not be compiled, above."
 }
