@@ -68,7 +68,8 @@ def trend_of(values: NDArray[np.float64]) -> Trend | None:
     start = float(x[:k].mean())
     error = noise * np.sqrt(2.0 / third)
     fall = middle - last
-    sums = np.cumsum(np.r_[0.0, x])
+    sums = np.zeros(n + 1)
+    np.cumsum(x, out=sums[1:])
     return Trend(
         start=start,
         best=float((sums[k:] - sums[:-k]).min() / k),

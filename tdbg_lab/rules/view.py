@@ -115,6 +115,10 @@ class RunView:
         """What was recorded at the checked step; a frame without rows when nothing was."""
         return self._recent.at(mode, self.step) or Frame(self.step, mode, 0, (), empty_block())
 
+    def at(self, step: int, mode: Mode = Mode.TRAIN) -> Frame | None:
+        """What was recorded at an earlier step; None when nothing was, or when it is kept no more."""
+        return self._recent.at(mode, step)
+
     def frames(self, kind: Kind, n: int = 1, mode: Mode = Mode.TRAIN) -> list[Frame]:
         """The last `n` steps at which tensors of a kind were recorded, oldest first.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tdbg_lab.records import Mode
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.trend import noise_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _above_chance(run: RunView, loss: str, mode: Mode) -> NDArray[np.float64]:
         told, wanted = (run.scalars(f"{base}{whose}_size", mode).values for whose in ("prediction", "target"))
         if not len(told) == len(wanted) == len(samples):
             return np.zeros((0, 2))
-        size = np.minimum(told / max(float(np.median(wanted)), _TINY), 1.0)
+        size = np.minimum(told / max(float(median(wanted)), _TINY), 1.0)
         return np.stack([correlation * size, size / np.sqrt(np.maximum(samples, 1.0))], axis=1) / _LEAST_SLOPE
     hits, chance = (run.scalars(base + fact, mode).values for fact in ("hits", "chance"))
     if not len(hits) or not len(hits) == len(chance) == len(samples):
@@ -139,7 +140,7 @@ def has_no_floor(values: NDArray[np.float64]) -> bool:
     if _SIDES <= below <= 1.0 - _SIDES:
         return True
     part = max(3, len(values) // 10)
-    start, now = float(np.median(values[:part])), float(np.median(values[-part:]))
+    start, now = float(median(values[:part])), float(median(values[-part:]))
     noise = noise_of(values)
     return below > 0 and (abs(start) <= noise or (start < now <= noise))
 
@@ -153,6 +154,6 @@ def targets_explain(run: RunView, loss: str, rise: float) -> bool:
     sizes = run.scalars(f"check/{loss}/target_size").values
     if len(sizes) < 2 * _FIRST or not np.isfinite(sizes).all():
         return False
-    first, last = float(np.median(sizes[:_FIRST])), float(np.median(sizes[-_FIRST:]))
+    first, last = float(median(sizes[:_FIRST])), float(median(sizes[-_FIRST:]))
     least, most = _GROWN
     return 0 < least * first < last < most * first and rise <= 2.0 * (last / first) ** 2

@@ -19,6 +19,7 @@ from tdbg_lab.rules.losses.evidence import (
 )
 from tdbg_lab.rules.losses.state import is_game, is_policy, knows
 from tdbg_lab.rules.losses.worse import worse_than_nothing
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.schedule import has_ended, warming_up
 from tdbg_lab.rules.setup.rounds import is_last_round, weighs_classes
@@ -213,7 +214,7 @@ class LossNotDecreasing(Rule):
         trend = trend_of(loss.values[after])
         if not len(first) or trend is None:
             return False
-        start = float(np.median(first))
+        start = float(median(first))
         return start - trend.now > max(self.min_drop / 100.0 * abs(start), self.min_z * trend.noise)
 
     def _stuck(self, name: str, steps: np.ndarray, values: np.ndarray, run: RunView) -> Finding | None:

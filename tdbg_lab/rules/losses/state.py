@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tdbg_lab.records import Kind
 from tdbg_lab.rules.losses.evidence import keeps_labels, sees_classes
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.trend import trend_of
 
 if TYPE_CHECKING:
@@ -110,8 +109,8 @@ def knows(run: RunView, loss: str) -> bool:
     values, entropy = run.scalars(loss).values, run.scalars(f"check/{loss}/entropy").values
     correlation = run.scalars(f"check/{loss}/correlation").values[-_LAST:]
     if len(entropy) and len(values):
-        return float(np.median(values[-_LAST:])) < 0.5 * float(np.median(entropy[-_LAST:]))
-    return len(correlation) > 0 and float(np.median(correlation)) > _ALIKE
+        return float(median(values[-_LAST:])) < 0.5 * float(median(entropy[-_LAST:]))
+    return len(correlation) > 0 and float(median(correlation)) > _ALIKE
 
 
 def knows_nothing(run: RunView) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from tdbg_lab.records import LossKind
 from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.setup.given import facts_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy as np
 
     from tdbg_lab.rules.view import RunView
 
@@ -70,11 +71,11 @@ def worse_than_nothing(run: RunView, loss: str, points: int, times: float) -> Wo
     if _comes_down_soon(sizes, len(facts_of(run, name, "prediction_size"))):
         return None
     return Worse(
-        f"is given predictions {np.median(sizes):.3g} times as large as the labels, with which they hardly "
-        f"go (correlation {np.median(going):.2f}): to tell zero would be better",
+        f"is given predictions {median(sizes):.3g} times as large as the labels, with which they hardly "
+        f"go (correlation {median(going):.2f}): to tell zero would be better",
         {
-            "prediction_size_over_label_size": float(np.median(sizes)),
-            "correlation": float(np.median(going)),
+            "prediction_size_over_label_size": float(median(sizes)),
+            "correlation": float(median(going)),
             "saved_steps_count": points,
         },
     )
@@ -86,8 +87,8 @@ def _comes_down_soon(sizes: np.ndarray, passed: int) -> bool:
     So do those of a polynomial whose terms begin far apart, and which is learnt all the same.
     """
     half = len(sizes) // 2
-    pace = float(np.median(sizes[:half]) - np.median(sizes[-half:])) / (len(sizes) - half) if half else 0.0
-    return pace > 0 and float(np.median(sizes[-half:])) - 1.0 < _SOON * passed * pace
+    pace = float(median(sizes[:half]) - median(sizes[-half:])) / (len(sizes) - half) if half else 0.0
+    return pace > 0 and float(median(sizes[-half:])) - 1.0 < _SOON * passed * pace
 
 
 def _of_classes(run: RunView, loss: str, name: str, points: int, times: float) -> Worse | None:
@@ -98,14 +99,14 @@ def _of_classes(run: RunView, loss: str, name: str, points: int, times: float) -
     )
     if not len(losses[-points:]) == len(entropy) == len(hits) == len(chance) == len(samples) == points:
         return None
-    nothing = max(float(np.median(entropy)), _LEAST_ENTROPY)
-    summed = losses[0] > _SUMMED * np.median(samples) * nothing
-    told = np.median(hits) - np.median(chance) > _TOLD * (1.0 - np.median(chance))
+    nothing = max(float(median(entropy)), _LEAST_ENTROPY)
+    summed = losses[0] > _SUMMED * median(samples) * nothing
+    told = median(hits) - median(chance) > _TOLD * (1.0 - median(chance))
     if summed or told or len(facts_of(run, name, "weight_slope")) or _are_places(run, name, points):
         return None
     if not float(losses[-points:].min()) > times * nothing:
         return None
-    now = float(np.median(losses[-points:]))
+    now = float(median(losses[-points:]))
     return Worse(
         f"is {now:.4g}, where knowing how frequent each label is, and no inputs, makes it {nothing:.3g}",
         {"loss_now": now, "loss_of_knowing_nothing": nothing, "saved_steps_count": points},

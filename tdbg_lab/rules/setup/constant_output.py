@@ -12,6 +12,7 @@ from tdbg_lab.rules.base import Needs
 from tdbg_lab.rules.consequences import NOT_TOLD_APART
 from tdbg_lab.rules.losses.evidence import learnt_labels
 from tdbg_lab.rules.losses.state import is_game
+from tdbg_lab.rules.middle import median
 from tdbg_lab.rules.registry import rule
 from tdbg_lab.rules.series import Scalars
 from tdbg_lab.rules.setup.given import LossRule, facts_of
@@ -173,8 +174,8 @@ class ConstantOutput(LossRule):
             spread, size = _series(run, name, Mode.TRAIN)
             if len(spread.steps) < 2 * n or not spread.values[-1] < _SHRUNK * self.alike * size.values[-1]:
                 continue
-            now, first = float(np.median(spread.values[-n:])), float(np.median(spread.values[:_FIRST]))
-            share = float(np.median(spread.values[-n:] / np.maximum(size.values[-n:], _TINY)))
+            now, first = float(median(spread.values[-n:])), float(median(spread.values[:_FIRST]))
+            share = float(median(spread.values[-n:] / np.maximum(size.values[-n:], _TINY)))
             drawn = share < self.alike or (
                 share < _SHRUNK * self.alike and _only_shrank(run, name, now / first)
             )
@@ -200,7 +201,7 @@ class ConstantOutput(LossRule):
             if sizes.max() > _SETTLED * sizes.min():
                 continue  # the mean is being learnt, and all else after it
             shares = values / np.maximum(sizes, _TINY)
-            in_training = float(np.median(_series(run, name, Mode.TRAIN)[0].values[-self.patience_alike :]))
+            in_training = float(median(_series(run, name, Mode.TRAIN)[0].values[-self.patience_alike :]))
             limit = self.alike_noisy if (values < _NOISE * in_training).all() else self.alike_eval
             if not ((shares < limit) & (values < self.alike_eval * (most - least))).all():
                 continue
@@ -224,7 +225,7 @@ def _only_shrank(run: RunView, name: str, kept: float) -> bool:
         return False
     if len(losses) < 2 * _FIRST or not np.isfinite(losses).all():
         return False
-    first, now = float(np.median(losses[:_FIRST])), float(np.median(losses[-_FIRST:]))
+    first, now = float(median(losses[:_FIRST])), float(median(losses[-_FIRST:]))
     return 0 < now < first and kept**2 / _ALSO < now / first < kept**2 * _ALSO
 
 

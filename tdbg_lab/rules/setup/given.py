@@ -9,17 +9,21 @@ import numpy as np
 
 from tdbg_lab.records import Kind, LossKind, Mode, OutputEnd
 from tdbg_lab.rules.base import Needs, Rule
+from tdbg_lab.rules.memo import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from tdbg_lab.rules.frame import Frame
+    from tdbg_lab.rules.layout import Layout
     from tdbg_lab.rules.view import RunView
 
 __all__ = ["Given", "LossRule", "facts_of", "kind_of", "loss_tensor", "spoken"]
 
 _ENDS = frozenset(float(one) for one in OutputEnd)
+_KINDS = frozenset(float(one) for one in LossKind)
 _FIRST = "^check/loss/[^/]+/prediction_max$"
 
 
@@ -69,10 +73,8 @@ class LossRule(Rule):
             return ""
         return "What the loss is given was not seen so far: give attach() the loss module (loss=...)."
 
-    def given(
-        self, run: RunView, mode: Mode = Mode.TRAIN, *, last: int | None = None
-    ) -> dict[str, list[Given]]:
-        """What each loss was given at the `last` saved steps (`patience` of them if it is not said).
+    def given(self, run: RunView, *, last: int | None = None) -> dict[str, list[Given]]:
+        """What each loss was given at the `last` saved steps of training (`patience` if it is not said).
 
         Losses seen less often are left out.
 
@@ -82,9 +84,9 @@ class LossRule(Rule):
         last = last or self.patience
         for key in run.tensors(Kind.CHECK, regex=_FIRST):
             name = key.name.split("/")[2]
-            steps = run.scalars(key.name, mode).steps[-last:]
+            steps = run.scalars(key.name).steps[-last:]
             if len(steps) == last and (steps[-1] == run.step or run.active is not None):
-                found[name] = _given(run, name, steps.tolist(), mode)
+                found[name] = [Given(step, name, _facts_at(run, name, step)) for step in steps.tolist()]
         return found
 
 
@@ -117,18 +119,33 @@ def kind_of(run: RunView, name: str) -> LossKind:
 
 
 def _kind(name: str, number: float | None) -> LossKind:
-    if number is None or number not in {float(one) for one in LossKind}:
+    if number is None or number not in _KINDS:
         return LossKind.of_class(name)  # runs of earlier versions do not say more
     return LossKind(int(number))
 
 
-def _given(run: RunView, name: str, steps: list[int], mode: Mode) -> list[Given]:
-    facts: dict[int, dict[str, float]] = {step: {} for step in steps}
+def _facts_at(run: RunView, name: str, step: int) -> Mapping[str, float]:
+    frame = run.at(step)
+    if frame is not None:
+        return _facts(frame, name)
+    start = f"check/loss/{name}/"  # scalars are kept for longer than frames
+    found = {key.name: run.value(key.name, step) for key in run.tensors(Kind.CHECK, regex="^check/loss/")}
+    return {
+        key.removeprefix(start): value
+        for key, value in found.items()
+        if key.startswith(start) and value is not None
+    }
+
+
+@remembered
+def _facts(frame: Frame, name: str) -> Mapping[str, float]:
+    facts, rows = _rows(frame.layout, name)
+    return dict(zip(facts, frame.scalar_values[rows].tolist(), strict=True))
+
+
+@remembered
+def _rows(layout: Layout, name: str) -> tuple[list[str], NDArray[np.int64]]:
+    """Facts about the loss of this name, and where they stand."""
     start = f"check/loss/{name}/"
-    for key in run.tensors(Kind.CHECK, regex=f"^{start}"):
-        series = run.scalars(key.name, mode)
-        first = int(np.searchsorted(series.steps, steps[0]))
-        for step, value in zip(series.steps[first:].tolist(), series.values[first:].tolist(), strict=True):
-            if step in facts:
-                facts[step][key.name.removeprefix(start)] = value
-    return [Given(step, name, found) for step, found in facts.items()]
+    of_it = [row for row in layout.rows((Kind.CHECK,)).tolist() if layout.keys[row].name.startswith(start)]
+    return [layout.keys[row].name.removeprefix(start) for row in of_it], np.array(of_it, np.int64)

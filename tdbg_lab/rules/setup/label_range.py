@@ -94,11 +94,10 @@ class LabelRange(LossRule):
         """Every loss that was seen at this step, or the labels of boosted trees."""
         if is_boosted(run):
             return self._of_trees(step, run)
-        bounded = self.given(run, last=self.patience_bound)
         for name, given in self.given(run).items():
             seen, texts = given, [self._judge(one) for one in given]
-            if not all(texts):
-                seen = bounded.get(name, [])
+            if not all(texts) and self._unreachable(given[-1]):
+                seen = self.given(run, last=self.patience_bound).get(name, [])
                 texts = [self._unreachable(one) for one in seen]
             if not texts or not all(texts):
                 seen, texts = given, [differs_in_evaluations(run, name) or self._unscaled(run, name)]

@@ -244,13 +244,13 @@ class LearningRate(Rule):
         alike = constant or any(
             one.rule == _ALIKE and one.severity is not Severity.NOTICE for one in run.open
         )
-        if not alike and not np.median(values[-self.min_points :]) >= values[0]:
+        if not alike and not median(values[-self.min_points :]) >= values[0]:
             return None
         ratio = _largest(run)
         if ratio < (min(self.pushed, self.replaced) if constant else self.replaced):
             return None
         what = "replaces them" if ratio >= self.replaced else "is far too much"
-        now = float(np.median(values[-self.min_points :]))
+        now = float(median(values[-self.min_points :]))
         return self.finding(
             step,
             f"A step changed weights by {100 * ratio:.3g} % of their size (median of the layers), which "
