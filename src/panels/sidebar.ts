@@ -4,6 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { SidePanel } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
+import type { Message } from '@lumino/messaging';
 import { AccordionPanel } from '@lumino/widgets';
 
 import { logoIcon } from '../icons';
@@ -50,6 +51,14 @@ export class TdbgSidebar extends SidePanel {
   override dispose(): void {
     this._observer?.disconnect();
     super.dispose();
+  }
+
+  /** Whoever calls it up by the keyboard goes on there, unless a name is being edited. */
+  protected override onActivateRequest(msg: Message): void {
+    super.onActivateRequest(msg);
+    if (!this.node.contains(document.activeElement)) {
+      this.node.querySelector('input')?.focus();
+    }
   }
 
   /** As it is at first; what the layout of the application remembers is set afterwards. */

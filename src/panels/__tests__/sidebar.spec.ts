@@ -1,6 +1,9 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
+import { MessageLoop } from '@lumino/messaging';
 import type { AccordionPanel } from '@lumino/widgets';
+import { Widget } from '@lumino/widgets';
+import { act } from 'react';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 
 import { FakeServer, FakeStream } from '../../api/__tests__/fake';
@@ -22,8 +25,8 @@ describe('TdbgSidebar', () => {
     });
     return sidebar.content as AccordionPanel;
   };
-  afterEach(() => {
-    sidebar.dispose();
+  afterEach(async () => {
+    await act(async () => sidebar.dispose());
     vi.unstubAllGlobals();
   });
   afterAll(() => service.dispose());
@@ -46,6 +49,21 @@ describe('TdbgSidebar', () => {
     content.setRelativeSizes([0, 0.5, 0.5, 0]); // as the layout remembers it
     content.expand(0);
     expect(content.relativeSizes()[0]).toBeGreaterThan(0.2);
+  });
+
+  it('takes the focus when it is called up, but not from a name that is being edited', async () => {
+    open(1000);
+    await act(async () => Widget.attach(sidebar, document.body));
+    const name = document.createElement('input');
+    sidebar.node.append(name);
+    name.focus();
+    MessageLoop.sendMessage(sidebar, Widget.Msg.ActivateRequest);
+    expect(document.activeElement).toBe(name);
+    name.remove();
+    MessageLoop.sendMessage(sidebar, Widget.Msg.ActivateRequest);
+    expect(document.activeElement?.getAttribute('aria-label')).toBe(
+      'Filter runs'
+    );
   });
 
   it('lays the sections out again when its header takes more room', () => {
