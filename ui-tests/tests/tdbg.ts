@@ -170,8 +170,13 @@ export async function openDashboard(
 /** Press Tab until the element has the focus. */
 export async function tabTo(target: Locator, most = 60): Promise<void> {
   const { keyboard } = target.page();
+  let node = await target.elementHandle();
   for (let presses = 0; presses < most; presses++) {
-    if (await target.evaluate(node => node === document.activeElement)) {
+    // Found once: to find something by its role takes most of a second in a page so full.
+    if (!(await node?.evaluate(found => found.isConnected))) {
+      node = await target.elementHandle();
+    }
+    if (await node?.evaluate(found => found === document.activeElement)) {
       return;
     }
     await keyboard.press('Tab');
