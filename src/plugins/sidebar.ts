@@ -41,7 +41,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Show the runs and their layers'),
       icon: logoIcon,
       describedBy: { args: { type: 'object', properties: {} } },
-      execute: () => shell.activateById(sidebar.id)
+      execute: async () => {
+        // A palette that closes gives the focus back first.
+        await new Promise(resolve => setTimeout(resolve));
+        shell.activateById(sidebar.id);
+      }
     });
     commands.addCommand(CommandIDs.refresh, {
       label: trans.__('Refresh Runs'),

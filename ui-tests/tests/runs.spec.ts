@@ -135,9 +135,11 @@ test('a run is found, profiled, opened, looked through and stopped by the keyboa
   });
   await expect(runRow(bar, 'keys')).toBeVisible({ timeout: SLOW });
 
-  // Along the side bar by Tab: filter, list, actions.
+  // It begins at the filter; along the side bar by Tab: list, actions.
   const open = bar.getByRole('button', { name: 'Open dashboard' }).last();
-  await tabTo(bar.getByRole('searchbox', { name: 'Filter runs' }));
+  await expect(
+    bar.getByRole('searchbox', { name: 'Filter runs' })
+  ).toBeFocused();
   await keyboard.type('keys');
   await tabTo(bar.getByRole('listbox', { name: 'Runs' }));
   await keyboard.press('ArrowDown');
