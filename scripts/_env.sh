@@ -106,6 +106,7 @@ ensure_npm() {
   done_with "npm-$folder" "$hash"
 }
 
+# has_labextension: whether the front end is built from the sources as they are
 has_labextension() {
   LABEXTENSION_HASH=$(find src style schema package.json package-lock.json tsconfig.json -type f -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)
   fresh labextension "$LABEXTENSION_HASH" && [ -f tdbg_lab/labextension/package.json ]

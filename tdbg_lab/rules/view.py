@@ -113,11 +113,11 @@ class RunView:
 
     def frame(self, mode: Mode = Mode.TRAIN) -> Frame:
         """What was recorded at the checked step; a frame without rows when nothing was."""
-        return self._recent.at(mode, self.step) or Frame(self.step, mode, 0, (), empty_block())
+        return self.at(self.step, mode) or Frame(self.step, mode, 0, (), empty_block())
 
     def at(self, step: int, mode: Mode = Mode.TRAIN) -> Frame | None:
-        """What was recorded at an earlier step; None when nothing was, or when it is kept no more."""
-        return self._recent.at(mode, step)
+        """What was recorded at a step up to the checked one; None when nothing was, or is kept no more."""
+        return self._recent.at(mode, step) if step <= self.step else None
 
     def frames(self, kind: Kind, n: int = 1, mode: Mode = Mode.TRAIN) -> list[Frame]:
         """The last `n` steps at which tensors of a kind were recorded, oldest first.

@@ -34,11 +34,9 @@ class LossPair(NamedTuple):
     def train_at(self) -> np.ndarray:
         """Training loss at each evaluation: the mean since the evaluation before; NaN where there is none."""
         upper = np.searchsorted(self.train.steps, self.held.steps, side="right")
-        lower = np.concatenate(([0], upper[:-1]))
-        known = np.isfinite(self.train.values)
-        sums, counts = np.zeros(len(known) + 1), np.zeros(len(known) + 1, np.int64)
-        np.cumsum(np.where(known, self.train.values, 0.0), out=sums[1:])
-        np.cumsum(known, out=counts[1:])
+        lower = np.r_[0, upper[:-1]]
+        sums = np.cumsum(np.r_[0.0, np.where(np.isfinite(self.train.values), self.train.values, 0.0)])
+        counts = np.cumsum(np.r_[0, np.isfinite(self.train.values)])
         n = counts[upper] - counts[lower]
         return np.where(n > 0, (sums[upper] - sums[lower]) / np.maximum(n, 1), np.nan)
 

@@ -128,13 +128,9 @@ def _facts_at(run: RunView, name: str, step: int) -> Mapping[str, float]:
     frame = run.at(step)
     if frame is not None:
         return _facts(frame, name)
-    start = f"check/loss/{name}/"  # scalars are kept for longer than frames
-    found = {key.name: run.value(key.name, step) for key in run.tensors(Kind.CHECK, regex="^check/loss/")}
-    return {
-        key.removeprefix(start): value
-        for key, value in found.items()
-        if key.startswith(start) and value is not None
-    }
+    facts, _ = _rows(run.seen, name)  # scalars are kept for longer than frames
+    found = {fact: run.value(f"check/loss/{name}/{fact}", step) for fact in facts}
+    return {fact: value for fact, value in found.items() if value is not None}
 
 
 @remembered
