@@ -14,9 +14,6 @@ Needs the front end built, and Chromium and Playwright as the browser tests have
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import tempfile
 import time
 from contextlib import closing
@@ -24,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from chromium import Lab, Page, Training
+from machine import described, loads, machine, publish
 
 from tdbg_lab.run import open_run
 
@@ -95,9 +93,7 @@ def percentiles(found) -> dict:
     }
 
 
-def write(result: dict) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "browser.json").write_text(json.dumps(result, indent=2) + "\n")
+def report(result: dict) -> str:
     rows = [
         "| open | picture | steps/s | drawings/s | p50 ms | p95 ms | p99 ms | max ms |",
         "|---|---|---|---|---|---|---|---|",
@@ -113,23 +109,20 @@ def write(result: dict) -> None:
                 f"{'-' if drawings is None else f'{drawings:.1f}'} | {found['p50_ms']:.0f} | "
                 f"{found['p95_ms']:.0f} | {found['p99_ms']:.0f} | {found['max_ms']:.0f} |"
             )
-    machine = result["machine"]
     cores = [
         f"{words}: training {case['training']:.2f}, server {case['server']:.2f}, "
         f"browser {case['browser']:.2f}"
         for name, words in WORDS.items()
         for case in [result[name]["cores"]]
     ]
-    text = (
+    return (
         "# From a hook's write to the picture in the browser\n\n"
-        f"Measured by `benchmarks/browser.py` on {machine['cores']} cores, load {machine['load']:.1f} at the "
-        f"start; training, JupyterLab and Chromium (drawing without a GPU) share them. "
+        f"{described(result['machine'])} {loads(result)} Training, JupyterLab and Chromium (drawing "
+        "without a GPU) share the cores. "
         f"Target: p95 <= {TARGET_P95_MS:.0f} ms.\n\n"
         + "\n".join(rows)
         + f"\n\nCores used. {'; '.join(cores)}.\n"
     )
-    (RESULTS / "browser.md").write_text(text)
-    print(text)
 
 
 def main() -> None:
@@ -137,17 +130,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--rate", type=float, default=20)
     options = parser.parse_args()
-    result = {
-        "machine": {
-            "cores": os.cpu_count(),
-            "load": os.getloadavg()[0],
-            "python": platform.python_version(),
-        }
-    }
+    result = {"machine": machine("jupyterlab")}
     with tempfile.TemporaryDirectory() as folder, closing(Lab(Path(folder))) as lab:
         for name in SCENES:
             result[name] = scene(lab, Path(folder), name, seconds=options.seconds, rate=options.rate)
-    write(result)
+    print(publish(result, RESULTS / "browser", report))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import platform
 import secrets
 import socket
 import subprocess
@@ -31,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from machine import described, loads, machine, publish
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import websocket_connect
 
@@ -214,9 +213,7 @@ async def measure(steps: int, rate: float, soak_minutes: float) -> dict:
             server.wait(timeout=20)
 
 
-def write(result: dict) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "live.json").write_text(json.dumps(result, indent=2) + "\n")
+def report(result: dict) -> str:
     rows = [
         "| client | steps/s | tensors | p50 ms | p95 ms | max ms | messages | server cores | figure ms |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -236,11 +233,11 @@ def write(result: dict) -> None:
             f"{case['p95_ms']:.0f} | {case['max_ms']:.0f} | {case['messages']} | "
             f"{case['server_cpu_share_of_a_core']:.2f} | {figures} |"
         )
-    machine = result["machine"]
     text = (
         "# From a hook's write to the socket's message\n\n"
-        f"Measured by `benchmarks/live.py` on {machine['cores']} cores, load {machine['load']:.1f} at the "
-        f"start. Target: p95 <= {TARGET_P95_MS:.0f} ms.\n\n" + "\n".join(rows) + "\n"
+        f"{described(result['machine'])} {loads(result)} Target: p95 <= {TARGET_P95_MS:.0f} ms.\n\n"
+        + "\n".join(rows)
+        + "\n"
     )
     if "soak" in result:
         soak = result["soak"]
@@ -249,8 +246,7 @@ def write(result: dict) -> None:
             f"\nResident memory of the server over {minutes:.0f} minutes and {soak['steps']} steps: "
             f"{soak['rss_quarter_mb']:.0f} MB after a quarter, {soak['rss_end_mb']:.0f} MB at the end.\n"
         )
-    (RESULTS / "live.md").write_text(text)
-    print(text)
+    return text
 
 
 def main() -> None:
@@ -259,11 +255,10 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=20)
     parser.add_argument("--soak-minutes", type=float, default=0)
     options = parser.parse_args()
-    load = os.getloadavg()[0]
+    facts = machine("tornado")
     steps = int(options.seconds * options.rate)
-    result = asyncio.run(measure(steps, options.rate, options.soak_minutes))
-    result["machine"] = {"cores": os.cpu_count(), "load": load, "python": platform.python_version()}
-    write(result)
+    result = {"machine": facts} | asyncio.run(measure(steps, options.rate, options.soak_minutes))
+    print(publish(result, RESULTS / "live", report))
 
 
 if __name__ == "__main__":

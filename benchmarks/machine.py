@@ -60,7 +60,7 @@ def described(facts):
 
 
 def loads(result):
-    """One line on what else the machine did: `publish` notes the load at the end."""
+    """One sentence on what else the machine did, of a result that is being published."""
     return (
         f"Load average {result['machine']['load_average']:.1f} at the start, "
         f"{result['load_after']:.1f} at the end."
@@ -74,8 +74,10 @@ def table(head, rows):
 
 
 def publish(result, out, as_markdown):
-    """Write a result as ``out.json`` and, in words, as ``out.md``."""
+    """Write a result as ``out.json`` and, in words, which are returned, as ``out.md``."""
     result["load_after"] = os.getloadavg()[0]
     out.parent.mkdir(parents=True, exist_ok=True)
     out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    out.with_suffix(".md").write_text(as_markdown(result))
+    text = as_markdown(result)
+    out.with_suffix(".md").write_text(text)
+    return text

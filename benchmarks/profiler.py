@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from machine import described, loads, machine, publish
 
 from tdbg_lab.capture.guard import Guard
 from tdbg_lab.profiler import PHASES, PhaseRecorder
@@ -191,8 +191,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
     """All numbers."""
     factor = 10 if quick else 1
     return {
-        "machine": f"{platform.machine()}, {psutil.cpu_count()} cores, Python {platform.python_version()}",
-        "load": round(os.getloadavg()[0], 1),
+        "machine": machine("psutil", "numpy"),
         "targets": TARGETS,
         "sampler": [sampler_cost(interval) for interval in (0.5, 0.1)],
         "phases": phase_cost(),
@@ -238,7 +237,8 @@ def told(result: dict[str, Any]) -> str:
         [
             "# What the profiler costs",
             "",
-            f"{result['machine']}, at a load of {result['load']}; the sampler runs in a process of its own.",
+            f"{described(result['machine'])} {loads(result)}",
+            "The sampler runs in a process of its own.",
             "",
             "| part | cost | at most |",
             "|---|---|---|",
@@ -255,12 +255,10 @@ def main() -> None:
     quick = parser.parse_args().quick
     assert set(STEP_PHASES) <= set(PHASES)
     result = measure(quick=quick)
-    page = told(result)
-    if not quick:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "profiler.json").write_text(json.dumps(result, indent=2) + "\n")
-        (RESULTS / "profiler.md").write_text(page)
-    print(page)
+    if quick:
+        print(json.dumps(result, indent=1))
+    else:
+        print(publish(result, RESULTS / "profiler", told))
 
 
 if __name__ == "__main__":

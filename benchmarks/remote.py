@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import socket
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+from machine import described, loads, machine, publish
 
 from tdbg_lab.run import open_run
 from tdbg_lab.store.remote import parse_url
@@ -189,22 +189,18 @@ def latency(options: dict[str, str], flush_s: float, interval_s: float) -> dict[
 
 
 def main() -> None:
-    load = os.getloadavg()[0]
+    facts = machine("torch", "obstore")
     with tempfile.TemporaryDirectory() as folder, s3_server() as options:
         os.environ["TDBG_SPOOL"] = str(Path(folder) / "spool")
         os.environ["TDBG_MIRROR"] = str(Path(folder) / "mirror")
         live = [latency(options, flush_s, flush_s) for flush_s in (2.0, 0.5)]
         cost = training_cost(options, Path(folder))
     result = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "machine": facts,
         "training": cost,
         "latency": live,
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "remote.json").write_text(json.dumps(result, indent=2) + "\n")
-    (RESULTS / "remote.md").write_text(_table(result))
-    print(_table(result))
+    print(publish(result, RESULTS / "remote", _table))
 
 
 def _table(result) -> str:
@@ -213,7 +209,8 @@ def _table(result) -> str:
     lines = [
         "# Object stores",
         "",
-        f"{result['machine']}; load at the beginning {result['load'][0]}, at the end {result['load'][1]}.",
+        described(result["machine"]),
+        loads(result),
         "S3 server: moto on loopback, which shares the machine.",
         "",
         f"Training of 8 x Linear(256), every step saved, {STEPS} steps,",

@@ -7,9 +7,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -21,6 +18,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import psutil
+from machine import described, loads, machine, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -153,16 +151,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="length of the live run")
     options = parser.parse_args()
     result: dict[str, Any] = {
-        "machine": f"{platform.machine()}, {psutil.cpu_count()} cores, Python {platform.python_version()}",
-        "load_average": round(os.getloadavg()[0], 1),
+        "machine": machine("numpy", "pyarrow"),
         "check": check_cost(options.steps),
         "live": live(options.seconds),
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "rules.json").write_text(json.dumps(result, indent=2) + "\n")
-    text = report(result)
-    (RESULTS / "rules.md").write_text(text)
-    print(text)
+    print(publish(result, RESULTS / "rules", report))
 
 
 def report(result: dict[str, Any]) -> str:
@@ -170,7 +163,7 @@ def report(result: dict[str, Any]) -> str:
     slowest = ", ".join(f"{name} {cost} ms" for name, cost in check["slowest_ms_per_step"].items())
     return (
         "# What the rules cost\n\n"
-        f"{result['machine']}, load average {result['load_average']}; the runner is a process of its own.\n\n"
+        f"{described(result['machine'])} {loads(result)} The runner is a process of its own.\n\n"
         "| what | measured |\n|---|---|\n"
         f"| {check['rules']} default rules over {check['tensors']} tensors x {check['steps']:,} steps after "
         f"the fact, reading included | {check['cpu_s']} s CPU ({check['cpu_ms_per_step']} ms a step, "

@@ -14,12 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from machine import described, loads, machine, publish
 
 RESULTS = Path(__file__).parent / "results"
 SHAPES = {"small": (16,), "large": (32, 32)}
@@ -116,6 +117,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--keep", type=Path, help="keep the stores here, and use those that are here")
     options = parser.parse_args()
+    result: dict[str, object] = {"machine": machine("numpy", "pyarrow")}
     results: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as temporary:
         for name, shape in SHAPES.items():
@@ -125,16 +127,15 @@ def main() -> None:
                 arguments = json.dumps([str(store), options.steps, options.tensors, shape])
                 subprocess.run([options.smdebug_python, "-c", WRITE, arguments], check=True)
             results[name] = {"shape": list(shape), **measure(options.smdebug_python, store, options.repeats)}
-    report(results, options.steps, options.tensors)
+    result |= {"steps": options.steps, "tensors": options.tensors, "stores": results}
+    print(publish(result, RESULTS / "smdebug_reading", report))
 
 
-def report(results: dict[str, object], steps: int, tensors: int) -> None:
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    told = {"machine": machine, "steps": steps, "tensors": tensors, "stores": results}
-    (RESULTS / "smdebug_reading.json").write_text(json.dumps(told, indent=2) + "\n")
+def report(result: dict[str, object]) -> str:
     about = (
-        f"{steps} steps x {tensors} float32 tensors, written by smdebug 1.0.34. CPU time of opening the "
-        f"store and reading every value, median of the runs; {machine}."
+        f"{result['steps']} steps x {result['tensors']} float32 tensors, written by smdebug 1.0.34. CPU time "
+        f"of opening the store and reading every value, median of the runs. {described(result['machine'])} "
+        f"{loads(result)}"
     )
     lines = [
         "# Reading a store of SageMaker Debugger",
@@ -144,11 +145,11 @@ def report(results: dict[str, object], steps: int, tensors: int) -> None:
         "| tensor | smdebug `create_trial` + `values()` | `open_run` + `values()` | ratio (least) |",
         "|---|---|---|---|",
     ]
-    for found in results.values():
+    for found in result["stores"].values():
         theirs, ours = (statistics.median(found[key]) for key in ("smdebug_cpu_s", "tdbg_cpu_s"))
         ratio = f"{found['ratio']} ({found['ratio_least']})"
         lines.append(f"| {found['shape']} | {theirs:.2f} s | {ours:.2f} s | {ratio} |")
-    (RESULTS / "smdebug_reading.md").write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import tempfile
 import time
 from contextlib import closing
@@ -31,6 +30,7 @@ from pathlib import Path
 
 import numpy as np
 from chromium import Lab, Page, Training
+from machine import described, machine, publish
 
 RESULTS = Path(__file__).parent / "results"
 PARTS = {"after_warm_up": 1 / 3, "last_third": 2 / 3}
@@ -130,9 +130,7 @@ def found_of(result: dict, name: str) -> list[dict]:
     return [result["growth"][name][part] for part in PARTS]
 
 
-def write(result: dict) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "soak.json").write_text(json.dumps(result, indent=2) + "\n")
+def report(result: dict) -> str:
     rows = [
         "| what | after a third | at the end | growth an hour | in the last third | |",
         "|---|---|---|---|---|---|",
@@ -144,19 +142,17 @@ def write(result: dict) -> None:
         first = found_of(result, name)[0]
         ends = f"{first['first']:.0f} | {first['last']:.0f}"
         rows.append(f"| {words} | {ends} | {' | '.join(slopes)} | {verdict(found_of(result, name))} |")
-    machine, samples = result["machine"], result["samples"]
+    samples = result["samples"]
     drawings = sum(each["drawings"] for each in samples)
     load = float(np.median([each["load"] for each in samples]))
-    text = (
+    return (
         "# Memory while a run is watched live\n\n"
-        f"Measured by `benchmarks/soak.py` over {samples[-1]['minute']:.0f} minutes on {machine['cores']} "
-        f"cores, load {machine['load']:.1f} at the start and {load:.1f} in the median: "
+        f"{described(result['machine'])} Over {samples[-1]['minute']:.0f} minutes, load average "
+        f"{result['machine']['load_average']:.1f} at the start and {load:.1f} in the median: "
         f"{samples[-1]['last_step']:,} steps, the dashboard open, {drawings:,} drawings over steps. "
         f"{result['ahead']:,} steps were written before, to fill the 64 MB of decoded columns that the "
         "server keeps of a run.\n\n" + "\n".join(rows) + "\n"
     )
-    (RESULTS / "soak.md").write_text(text)
-    print(text)
 
 
 def main() -> None:
@@ -166,7 +162,7 @@ def main() -> None:
     parser.add_argument("--ahead", type=int, default=24_000)
     parser.add_argument("--sample-every", type=float, default=30)
     options = parser.parse_args()
-    machine = {"cores": os.cpu_count(), "load": os.getloadavg()[0], "python": platform.python_version()}
+    facts = machine("jupyterlab")
     with tempfile.TemporaryDirectory() as folder:
         samples = soak(
             Path(folder),
@@ -176,7 +172,8 @@ def main() -> None:
             every_s=options.sample_every,
         )
     growths = {name: {part: growth(samples, name, begin) for part, begin in PARTS.items()} for name in UNITS}
-    write({"machine": machine, "ahead": options.ahead, "growth": growths, "samples": samples})
+    result = {"machine": facts, "ahead": options.ahead, "growth": growths, "samples": samples}
+    print(publish(result, RESULTS / "soak", report))
 
 
 if __name__ == "__main__":

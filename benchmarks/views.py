@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import tempfile
 import time
@@ -19,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from machine import described, loads, machine, publish
 
 from tdbg_lab.records import Kind, Mode, StatsRows, TensorKey
 from tdbg_lab.run import open_run
@@ -91,13 +90,11 @@ def measure(path: Path, repeat: int) -> list[dict[str, object]]:
     return rows
 
 
-def report(rows: list[dict[str, object]], layers: int, steps: int) -> str:
+def report(result: dict[str, object]) -> str:
     """The table as Markdown."""
-    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     about = (
-        f"{layers} layers x {steps:,} steps; {machine}, Python {platform.python_version()}. Milliseconds, "
-        f"median of warm calls; target {TARGET_MS} ms for the overview of all layers. "
-        f"Load of the machine while measuring: {os.getloadavg()[0]:.1f}."
+        f"{described(result['machine'])} {loads(result)} {result['layers']} layers x {result['steps']:,} "
+        f"steps. Milliseconds, median of warm calls; target {TARGET_MS} ms for the overview of all layers."
     )
     lines = [
         "# Views: time to a figure",
@@ -107,8 +104,8 @@ def report(rows: list[dict[str, object]], layers: int, steps: int) -> str:
         "| view | parameters | first | median | of it drawing | of it JSON | CPU | kB |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
-        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())  # type: ignore[call-overload]
+    for row in result["rows"]:
+        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())
         lines.append(
             f"| {row['view']} | {params} | {row['first_ms']} | {row['median_ms']} | {row['draw_ms']} | "
             f"{row['json_ms']} | {row['cpu_ms']} | {row['kilobytes']} |"
@@ -124,17 +121,16 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="write the run here, or use the one that is there")
     parser.add_argument("--no-write", action="store_true")
     asked = parser.parse_args()
+    result = {"machine": machine("plotly", "numpy"), "layers": asked.layers, "steps": asked.steps}
     with tempfile.TemporaryDirectory() as folder:
         path = asked.keep or Path(folder) / "run"
         if not (path / "run.json").exists():
             write(path, asked.layers, asked.steps)
-        rows = measure(path, asked.repeat)
-    text = report(rows, asked.layers, asked.steps)
-    print(text)
-    if not asked.no_write:
-        RESULTS.mkdir(exist_ok=True)
-        RESULTS.joinpath("views.md").write_text(text, encoding="utf-8")
-        RESULTS.joinpath("views.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        result["rows"] = measure(path, asked.repeat)
+    if asked.no_write:
+        print(json.dumps(result, indent=1))
+    else:
+        print(publish(result, RESULTS / "views", report))
 
 
 if __name__ == "__main__":
