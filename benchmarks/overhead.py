@@ -33,7 +33,10 @@ from small_models import LARGE, Training
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = ("mlp", "cnn", "gpt")
-ARMS = ("control", "tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-never", "tensorboard", "wandb", "numpy")
+ARMS = (
+    *("control", "tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-auto", "tdbg-never"),
+    *("tensorboard", "wandb", "numpy"),
+)
 PEERS = ("tensorboard", "wandb", "numpy", "smdebug")
 PAIRS = {"mlp": 48, "cnn": 18, "gpt": 24, LARGE: 4}
 FINE = {"mlp": 96, "cnn": 24, "gpt": 8, LARGE: 4}
@@ -42,7 +45,7 @@ ON_DEVICE = 2
 """Times as many on a GPU, whose steps are short."""
 ROUNDS, ROUNDS_LARGE = 4, 2
 """Most pairs of models that an arm is measured on."""
-WARM, PEER_WARM = 20, 6
+WARM, AUTO_WARM, PEER_WARM = 20, 150, 6
 """Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at
 the first 16 of a run."""
 ON_GPU = (
@@ -53,7 +56,7 @@ LIKE = {"wandb": "tdbg-watch"}
 IN_A_ROW = {"mlp": 10}
 """Most steps before it is the other's turn, where it is not one: of steps so short, each would find the
 caches full of what the other left there."""
-FINE_ARMS = ("control", "tdbg-10", "tdbg-never")
+FINE_ARMS = ("control", "tdbg-10", "tdbg-auto", "tdbg-never")
 SHARE = {"tensorboard": 0.4, "numpy": 0.5, "wandb": 0.5, "smdebug": 0.4}
 """Pairs of a slow peer over those of its model."""
 TARGETS = {
@@ -110,7 +113,8 @@ def measure(model, arm, threads, pairs, device):
     keep_memory()
     block = in_a_row = 10  # a GPU is several steps behind, and not asked in between
     if device == "cpu":
-        block = min(EVERY.get(arm, 1), 10)
+        every = EVERY.get(arm, 1)
+        block = 10 if every == "auto" else min(every, 10)
         in_a_row = min(IN_A_ROW.get(model, 1), block)
     rounds = min(ROUNDS_LARGE if model == LARGE else ROUNDS, pairs)
     rows = []
@@ -172,10 +176,13 @@ def blocks(arm, bare, seen, turns):
     """The rows of one model without and the other with the arm, which is taken off again."""
     folder = Path(tempfile.mkdtemp(prefix="overhead-"))
     install(arm, seen, folder)
-    warm = PEER_WARM if arm in PEERS else WARM
+    warm = PEER_WARM if arm in PEERS else AUTO_WARM if arm == "tdbg-auto" else WARM
     try:
         bare.steps(warm)
         seen.steps(warm)
+        if arm == "tdbg-auto":  # a block is the whole distance between two saved steps, as chosen by now
+            every = seen.save_every()
+            turns = turns._replace(block=every, in_a_row=min(every, turns.in_a_row // 2 or 1))
         return alternating(bare, seen, turns)
     finally:
         seen.close()
@@ -276,6 +283,7 @@ def as_markdown(result):
             "Medians of paired blocks, with the standard error of the median (from the median deviation);",
             "noise is the median deviation of the bare step. control: nothing is installed.",
             "The quietest tenth is the thread CPU time of the fastest blocks: fairest on a busy machine.",
+            "tdbg-auto: saved as often as takes 5 % of the time at most, besides what other steps cost.",
             "tdbg-never: steps that are not saved, judged by that figure.",
             "Freed memory is kept by the process, for every arm: no page faults by where blocks lie.",
             *([ON_GPU] if "gpu" in result["machine"] else []),

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 
-EVERY = {"control": 10, "tdbg-1": 1, "tdbg-watch": 1, "tdbg-10": 10, "tdbg-never": 10**9}
-"""Steps between two that are saved; never: only the first is, before the clocks start."""
+EVERY = {"control": 10, "tdbg-1": 1, "tdbg-watch": 1, "tdbg-10": 10, "tdbg-auto": "auto", "tdbg-never": 10**9}
+"""Steps between two that are saved, auto: as chosen; never: only the first is, before the clocks start."""
 WATCHED = {"tdbg-watch": {"collections": ["weights", "biases", "gradients"], "config": {"checks": False}}}
 """How an arm captures less."""
 
@@ -37,7 +37,7 @@ def arm_tdbg(training, folder, arm):
             raise RuntimeError(handle.problems)
 
     training.close = close
-    training.cost = lambda: handle.cost
+    training.save_every = lambda: handle.save_every
 
 
 def arm_tensorboard(training, folder):

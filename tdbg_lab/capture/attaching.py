@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tdbg_lab.capture.boosting import CALLBACKS
 from tdbg_lab.capture.companions import check_rules
@@ -33,7 +33,7 @@ def attach(
     optimizer: Any = None,
     loss: Any = None,
     store: str | Path | None = None,
-    save_every: int | None = None,
+    save_every: int | Literal["auto"] | None = None,
     collections: Any = None,
     rules: Any = None,
     actions: Any = (),
@@ -71,7 +71,8 @@ def attach(
         Run directory; by default ``runs/<date and time>``. Or a place on an object store:
         ``s3://bucket/path``, ``gs://bucket/path``, ``az://container/path``.
     save_every
-        Distance of the saved steps, 10 unless `config` says otherwise.
+        Distance of the saved steps, 10 unless `config` says otherwise. ``"auto"`` saves as often as takes
+        at most 5 % of the time, or what `config` says as ``budget``.
     collections
         What to capture; see `tdbg_lab.config.CaptureConfig.build`.
     rules

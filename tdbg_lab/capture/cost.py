@@ -11,6 +11,7 @@ __all__ = ["Cost", "CostMeter"]
 
 CAPTURE_KEY = TensorKey("tdbg/capture_ms", Kind.COST)
 STEP_KEY = TensorKey("tdbg/step_ms", Kind.COST)
+EVERY_KEY = TensorKey("tdbg/save_every", Kind.COST)
 BYTES_KEY = TensorKey("tdbg/bytes_written", Kind.COST)
 
 
@@ -34,7 +35,17 @@ class Cost:
 class CostMeter:
     """Averages capture time and step duration between two readings."""
 
-    __slots__ = ("_capture_ns", "_counted", "_last_spent_ns", "_mark_ns", "_wall_ns", "last", "skipped")
+    __slots__ = (
+        "_capture_ns",
+        "_counted",
+        "_last_spent_ns",
+        "_mark_ns",
+        "_wall_ns",
+        "capture_ns",
+        "last",
+        "skipped",
+        "step_ns",
+    )
 
     def __init__(self) -> None:
         self.last = Cost()
@@ -43,6 +54,8 @@ class CostMeter:
         self._capture_ns = 0
         self._wall_ns = 0
         self._counted = 0
+        self.step_ns = self.capture_ns = 0
+        """What the last step took, and what of it capture took; 0 where it was not counted."""
         self.skipped = False
         """Whether the current step was not counted from its beginning, and may be from its first forward."""
 
@@ -70,9 +83,12 @@ class CostMeter:
         now = perf_counter_ns()
         if began_ns:
             spent_ns += now - began_ns
+        self.step_ns = self.capture_ns = 0
         if self._mark_ns:
-            self._wall_ns += now - self._mark_ns
-            self._capture_ns += spent_ns - self._last_spent_ns
+            self.step_ns = now - self._mark_ns
+            self.capture_ns = spent_ns - self._last_spent_ns
+            self._wall_ns += self.step_ns
+            self._capture_ns += self.capture_ns
             self._counted += 1
         self._mark_ns = now
         self.skipped = False

@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.control import REQUESTS, ControlWatch
-from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, STEP_KEY, CostMeter
+from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, EVERY_KEY, STEP_KEY, CostMeter
 from tdbg_lab.capture.guard import STORE, Guard
 from tdbg_lab.capture.plan import Due, Plan
 from tdbg_lab.capture.recorder import Recorder
@@ -345,9 +345,17 @@ class Engine:
         if self.phases is not None and self.mask & self.costly:
             self.phases.switch("capture", self.step)
 
-    def close_step(self) -> None:
-        """The step is complete: write its rows and go on to the next one."""
+    def close_step(self, *, of: int = 1) -> None:
+        """The step is complete: write its rows and go on to the next one.
+
+        Parameters
+        ----------
+        of
+            How many steps were made in one call, for the first of them; 0 for the others.
+        """
         self.meter.step_done(self.guard.spent_ns, self.guard.began_ns)
+        if of and self._due.interval is not None:
+            self.guard.run("interval", self._choose_interval, of)
         if self.mask & self.costly:
             self.guard.run("cost", self._add_cost)
             self._warn_unmatched()
@@ -386,9 +394,19 @@ class Engine:
         if self.phases is not None:
             self.phases.switch(phase, self.step)
 
+    @property
+    def save_every(self) -> int:
+        """The distance of saved steps, where a collection does not say another."""
+        return self._due.every
+
     def due_at(self, step: int) -> int:
         """The collections that are due at a train step, be it over or still to come."""
         return self._due.mask(step, Mode.TRAIN, 0)
+
+    def _choose_interval(self, steps: int) -> None:
+        due, meter, saved = self._due, self.meter, bool(self.mask & self.costly)
+        if meter.step_ns and due.choose(meter.step_ns, meter.capture_ns, saved=saved, steps=steps):
+            self.recorder.add_scalar(EVERY_KEY, float(due.every))
 
     def _add_cost(self) -> None:
         cost = self.meter.read(self.writer.bytes_written)

@@ -133,6 +133,11 @@ class Handle:
         return self._engine.meter.last
 
     @property
+    def save_every(self) -> int:
+        """The distance of saved steps, in steps: where it is chosen, what it is now."""
+        return self._engine.save_every
+
+    @property
     def problems(self) -> list[Problem]:
         """Probes that failed and are off, and what cannot be seen."""
         return list(self._engine.guard.problems.values())
@@ -143,7 +148,7 @@ class Handle:
         state = "capturing" if engine.open else "detached"
         parts = [f"{state} into {self.run_path}", f"step {engine.step}"]
         if engine.open:
-            parts.append(f"saving every {engine.plan.config.save_every}")
+            parts.append(f"saving every {self.save_every}")
         if cost.step_ms:
             parts.append(f"{cost.capture_ms:.2f} ms of {cost.step_ms:.1f} ms a step ({cost.share:.1%})")
         off = [one.probe for one in self.problems if one.off]

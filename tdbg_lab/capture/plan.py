@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tdbg_lab.capture.interval import AutoInterval
 from tdbg_lab.config.sagemaker.names import sagemaker_names
 from tdbg_lab.nearest import nearest
 from tdbg_lab.records import Mode
@@ -177,9 +178,29 @@ class Due:
     """The mask of train steps from `first` on, before `until`: not computed anew at each of them."""
     first: int = 0
     until: int = 0
+    every: int = 0
+    """The distance of saved steps, where a collection does not say another."""
+    interval: AutoInterval | None = None
+    """What chooses it, where nobody says it."""
 
     def __post_init__(self) -> None:
         every = self.plan.config.save_every
+        if every == "auto":
+            self.interval = AutoInterval(self.plan.config.budget)
+            every = self.interval.every
+        self._save_every(every)
+
+    def choose(self, took_ns: int, capture_ns: int, *, saved: bool, steps: int) -> bool:
+        """Choose the distance anew, see `AutoInterval.add`; return whether it is another now."""
+        if self.interval is None or not self.interval.add(took_ns, capture_ns, saved=saved, steps=steps):
+            return False
+        self._save_every(self.interval.every)
+        return True
+
+    def _save_every(self, every: int) -> None:
+        self.every = every
+        self.first = self.until = 0  # what is known of the steps ahead holds no longer
+        self._passes.clear()
         for mode in Mode:
             grouped: dict[SaveSchedule, int] = {}
             for index, collection in enumerate(self.plan.collections):

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
+class _Distance(click.ParamType[Any]):
+    name = "N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "auto" or isinstance(value, int):
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
+
+
 @click.command(
     "run",
     short_help="Run SCRIPT as python does, and capture what it trains.",
@@ -24,7 +36,7 @@ __all__ = ["command"]
 )
 @click.option("--config", help="Settings of the capture: a JSON or YAML file.")
 @click.option("--store", help="Directory of the run; by default runs/ and the time.")
-@click.option("--save-every", type=int, help="Save every N-th step; by default 10.")
+@click.option("--save-every", type=_Distance(), help="Save every N-th step, or auto; by default 10.")
 @click.option(
     "--rules",
     default="default",

@@ -27,10 +27,22 @@ RankNames = Annotated[
 ]
 
 
+def _distance(value: Any) -> Any:
+    if value == "auto" or (type(value) is int and value >= 1):
+        return value
+    raise ValueError('a whole number of steps, at least 1, or "auto"')
+
+
+SaveEvery = Annotated[int | Literal["auto"], BeforeValidator(_distance)]
+
+
 class CaptureConfig(StrictModel):
     """Everything `tdbg_lab.attach` needs to know about what to save."""
 
-    save_every: Annotated[int, Field(ge=1)] = DEFAULT_SAVE_EVERY
+    save_every: SaveEvery = DEFAULT_SAVE_EVERY
+    """Distance of the saved steps; ``"auto"`` chooses it by `budget`."""
+    budget: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """Share of the time of training that saving may take, where `save_every` is ``"auto"``."""
     collections: tuple[CollectionConfig, ...] = Field(default_factory=default_collections)
     sample_rows: Annotated[int, Field(ge=1)] | None = None
     """Rows of raw values to keep in collections that do not say; None for all of them."""
@@ -68,7 +80,7 @@ class CaptureConfig(StrictModel):
         cls,
         source: CaptureConfig | Mapping[str, Any] | str | Path | None = None,
         *,
-        save_every: int | None = None,
+        save_every: int | Literal["auto"] | None = None,
         collections: Any = None,
         sample_rows: int | None = None,
         profile_steps: tuple[int, int] | None = None,

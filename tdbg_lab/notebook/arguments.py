@@ -5,14 +5,19 @@ from __future__ import annotations
 import argparse
 import shlex
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.nearest import did_you_mean
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["COMMANDS", "Command", "Option", "Parsed", "command_named", "help_text", "parse"]
 
-Value = Literal["", "variable", "run", "tensor", "view", "rule", "setting", "command", "number", "if_exists"]
+Value = Literal[
+    "", "variable", "run", "tensor", "view", "rule", "setting", "command", "number", "distance", "if_exists"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
             Option("--optimizer", "variable that holds the optimizer", "variable", many=True),
             Option("--loss", "variable that holds the loss module", "variable"),
             Option("--store", "directory for the run; default: runs/ and the time"),
-            Option("--save-every", "save every N-th step; default: 10", "number"),
+            Option("--save-every", "save every N-th step, or 'auto'; default: 10", "distance"),
             Option(
                 "--rules", "'default', 'none', rule names, or variables that hold rules", "rule", many=True
             ),
@@ -224,6 +229,13 @@ def help_text(command: Command | None = None) -> str:
     return "\n".join([*lines, "", f"Example: {command.example}"])
 
 
+def _distance(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+_TYPES: dict[Value, Callable[[str], int | str]] = {"number": int, "distance": _distance}
+
+
 def _parser(command: Command) -> _Parser:
     parser = _Parser(prog=f"%tdbg {command.name}", add_help=False, allow_abbrev=False)
     for option in command.options:
@@ -233,8 +245,7 @@ def _parser(command: Command) -> _Parser:
         elif option.many and named:
             parser.add_argument(option.name, action="append", dest=option.key)
         elif named:
-            kind = int if option.value == "number" else str
-            parser.add_argument(option.name, type=kind, dest=option.key)
+            parser.add_argument(option.name, type=_TYPES.get(option.value, str), dest=option.key)
         else:
             parser.add_argument(option.name, nargs="*" if option.many else "?")
     return parser
@@ -274,6 +285,10 @@ def _sentence(command: Command, message: str) -> str:
     option, _, problem = message.removeprefix("argument ").partition(": ")
     if problem.startswith("invalid int value: "):
         return f"{option} takes a whole number, not {problem.removeprefix('invalid int value: ')}."
+    if problem.startswith("invalid _distance value: "):
+        return (
+            f"{option} takes a whole number or auto, not {problem.removeprefix('invalid _distance value: ')}."
+        )
     if problem.startswith("expected one argument"):
         return f"{option} needs a value."
     return f"'%tdbg {command.name}': {message}."

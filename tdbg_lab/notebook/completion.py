@@ -116,6 +116,8 @@ def _values(option: Option, given: Sequence[str], namespace: Mapping[str, Any]) 
             return [str(path.parent) for path in sorted(Path().glob("*/*/run.json"))[:200]]
         case "if_exists":
             return ["new", "resume", "error"]
+        case "distance":
+            return ["auto"]
     return _choices(option.name, given)
 
 

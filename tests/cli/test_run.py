@@ -127,7 +127,11 @@ def test_program_that_is_not_there_is_said_in_one_sentence(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--save-every", "0"], "save_every is 0 (int); expected greater than or equal to 1"),
+        (["--save-every", "some"], "'some' is neither a whole number nor auto"),
+        (
+            ["--save-every", "0"],
+            'save_every is 0 (int); expected a whole number of steps, at least 1, or "auto"',
+        ),
         (["--config", "no.yaml"], "The configuration file no.yaml cannot be read"),
         (["--rules", "dead_relu,dead_rely"], "There is no rule 'dead_rely'. Did you mean 'dead_relu'?"),
     ],

@@ -121,9 +121,9 @@ def test_what_is_dumped_builds_the_same_configuration():
             {"save_evry": 3},
             "save_evry is not a setting; expected one of .* \\(did you mean 'save_every'\\?\\)",
         ),
-        ({"save_every": "3"}, "save_every is '3' \\(str\\); expected integer"),
-        ({"save_every": 0}, "save_every is 0 \\(int\\); expected greater than or equal to 1"),
-        ({"save_every": True}, "save_every is True \\(bool\\); expected integer"),
+        ({"save_every": "3"}, "save_every is '3' \\(str\\); expected a whole number of steps"),
+        ({"save_every": 0}, "save_every is 0 \\(int\\); expected a whole number of steps"),
+        ({"save_every": True}, "save_every is True \\(bool\\); expected a whole number of steps"),
         ({"sample_rows": 1.5}, "sample_rows is 1.5 \\(float\\); expected integer"),
         ({"collections": ["weigths"]}, "'weigths', which is not a known collection.*did you mean 'weights'"),
         (

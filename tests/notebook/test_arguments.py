@@ -20,6 +20,10 @@ def test_parse_attach_reads_every_option():
     assert parsed.values["name"] is None
 
 
+def test_parse_attach_takes_a_distance_that_is_chosen():
+    assert parse("attach --model net --save-every auto").values["save_every"] == "auto"
+
+
 def test_parse_show_hands_parameters_of_the_view_on():
     parsed = parse("show histograms --tensor conv1 --mode=eval --n-out 50 --linear")
     assert parsed.values["view"] == "histograms"
@@ -32,7 +36,7 @@ def test_parse_show_hands_parameters_of_the_view_on():
     [
         ("atach", "There is no command '%tdbg atach'. Did you mean 'attach'?"),
         ("attach --modle m", "'%tdbg attach' has no option '--modle'. Did you mean '--model'?"),
-        ("attach --save-every often", "--save-every takes a whole number, not 'often'."),
+        ("attach --save-every often", "--save-every takes a whole number or auto, not 'often'."),
         ("attach --model", "--model needs a value."),
         ("attach model", "'%tdbg attach' does not know what to do with 'model': options start with --."),
         ("stop --reason 'no end", "There is a quotation mark without its partner."),

@@ -15,6 +15,7 @@ import pytest
         ("%tdbg help sho", ["show"]),
         ("%%tdbg --opt", ["--optimizer"]),
         ("%tdbg attach --if-exists r", ["resume"]),
+        ("%tdbg attach --save-every ", ["auto"]),
         ("%tdbg show histo", ["histogram"]),
     ],
 )

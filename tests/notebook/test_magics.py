@@ -14,7 +14,7 @@ from tdbg_lab.store.control import pending
     [
         ("atach", "There is no command '%tdbg atach'. Did you mean 'attach'?"),
         ("attach --model modl", "There is no variable 'modl'. Did you mean 'model'?"),
-        ("attach --save-every x --model model", "--save-every takes a whole number, not 'x'."),
+        ("attach --save-every x --model model", "--save-every takes a whole number or auto, not 'x'."),
         ("attach", "Say what to watch: %tdbg attach --model model --optimizer opt."),
         ("show histogrm", "There is no view 'histogrm'. Did you mean 'histogram'?"),
         (

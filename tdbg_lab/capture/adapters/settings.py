@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
@@ -25,7 +25,7 @@ class AttachSettings(TypedDict, total=False):
     """The arguments of `tdbg_lab.attach` but those that the training itself gives."""
 
     store: str | Path | None
-    save_every: int | None
+    save_every: int | Literal["auto"] | None
     collections: Any
     rules: Any
     actions: Any

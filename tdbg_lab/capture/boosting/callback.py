@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tdbg_lab.capture.boosting.collections import boosting_collections
 from tdbg_lab.capture.boosting.session import BoostingSession, Data
@@ -70,7 +70,7 @@ class BoostingCallback:
         validation: Any = None,
         sample_rows: int = 1024,
         shap_rows: int = 128,
-        save_every: int | None = None,
+        save_every: int | Literal["auto"] | None = None,
         collections: Any = None,
         rules: Any = None,
         actions: Any = (),

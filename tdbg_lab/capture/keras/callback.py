@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import keras
 
@@ -65,7 +65,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self,
         store: str | Path | None = None,
         *,
-        save_every: int | None = None,
+        save_every: int | Literal["auto"] | None = None,
         collections: Any = None,
         rules: Any = None,
         actions: Any = (),

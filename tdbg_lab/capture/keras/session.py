@@ -275,9 +275,9 @@ class KerasSession:
             self.checks.after_step(read if looked else None, everything=saved)
         if saved:
             guard.run("scalars", partial(self.scalars.drain, wait=True))
-        for _ in range(steps):
+        for step in range(steps):
             engine.enter_train_step()
-            engine.close_step()
+            engine.close_step(of=0 if step else steps)
         if not self._built or saved:
             guard.run("model", self.refresh)
 
