@@ -45,9 +45,11 @@ ON_DEVICE = 2
 """Times as many on a GPU, whose steps are short."""
 ROUNDS, ROUNDS_LARGE = 4, 2
 """Most pairs of models that an arm is measured on."""
-WARM, AUTO_WARM, PEER_WARM = 20, 150, 6
-"""Steps at least before the clocks start: the first ones of an arm fill its caches, and we look closely at
-the first 16 of a run."""
+WARM, PEER_WARM = 20, 6
+"""Steps before the clocks start: the first ones of an arm fill its caches, and we look closely at the first
+16 of a run."""
+CHOOSING = {"mlp": 300, "cnn": 60}
+"""The same where the distance of saved steps is to be chosen, and is a long one."""
 ON_GPU = (
     "On a GPU wall time counts, of ten steps until it is through: a thread that waits takes CPU time, too."
 )
@@ -90,6 +92,8 @@ class Turns(NamedTuple):
     in_a_row: int
     pairs: int
     round: int
+    warm: int
+    """Steps before the clocks start."""
 
 
 def alternating(bare, seen, turns):
@@ -116,10 +120,11 @@ def measure(model, arm, threads, pairs, device):
         every = EVERY.get(arm, 1)
         block = 10 if every == "auto" else min(every, 10)
         in_a_row = min(IN_A_ROW.get(model, 1), block)
+    warm = PEER_WARM if arm in PEERS else CHOOSING.get(model, WARM) if arm == "tdbg-auto" else WARM
     rounds = min(ROUNDS_LARGE if model == LARGE else ROUNDS, pairs)
     rows = []
     for turn in range(rounds):
-        rows += paired((model, device), arm, Turns(block, in_a_row, -(-pairs // rounds), turn))
+        rows += paired((model, device), arm, Turns(block, in_a_row, -(-pairs // rounds), turn, warm))
     without, with_ = (np.array([row[i] for row in rows]) for i in (0, 1))
     base = np.median(without, axis=0)
     extra = np.median(with_ - without, axis=0)
@@ -176,10 +181,9 @@ def blocks(arm, bare, seen, turns):
     """The rows of one model without and the other with the arm, which is taken off again."""
     folder = Path(tempfile.mkdtemp(prefix="overhead-"))
     install(arm, seen, folder)
-    warm = PEER_WARM if arm in PEERS else AUTO_WARM if arm == "tdbg-auto" else WARM
     try:
-        bare.steps(warm)
-        seen.steps(warm)
+        bare.steps(turns.warm)
+        seen.steps(turns.warm)
         if arm == "tdbg-auto":  # a block is the whole distance between two saved steps, as chosen by now
             every = seen.save_every()
             turns = turns._replace(block=every, in_a_row=min(every, turns.in_a_row // 2 or 1))
@@ -312,6 +316,7 @@ def main():
         "--pairs", type=int, default=0, help="blocks per arm; by default it depends on the model"
     )
     parser.add_argument("--smdebug-python", default="", help="interpreter of a venv with smdebug")
+    parser.add_argument("--keep", action="store_true", help="keep what the last result has besides")
     parser.add_argument("--out", type=Path, default=RESULTS / "overhead")
     parser.add_argument("--one", default="", help="measure MODEL,ARM,THREADS,PAIRS and print one JSON line")
     options = parser.parse_args()
@@ -322,10 +327,12 @@ def main():
     facts = machine("torch", "numpy")
     if options.device == "cuda":
         facts = machine("torch", "triton", "numpy") | {"gpu": torch.cuda.get_device_name()}
-    result = {"machine": facts, "rows": []}
-    for model in options.models.split(","):
+    models, arms = options.models.split(","), options.arms.split(",")
+    anew = [*arms, "smdebug"] if options.smdebug_python else arms
+    result = {"machine": facts, "rows": kept(options.out, models, anew) if options.keep else []}
+    for model in models:
         for threads in map(int, options.threads.split(",")):
-            for arm in options.arms.split(","):
+            for arm in arms:
                 if model == LARGE and arm in PEERS:
                     continue  # a step would take most of a minute
                 pairs = pairs_for(model, arm, options.device, options.pairs)
@@ -338,6 +345,12 @@ def main():
                 if row:
                     report(result, row)
                     tell(result, options.out)
+
+
+def kept(out, models, arms):
+    """Rows of the last result that are not measured anew."""
+    rows = json.loads(out.with_suffix(".json").read_text())["rows"]
+    return [row for row in rows if row["model"] not in models or row["arm"] not in arms]
 
 
 def tell(result, out):

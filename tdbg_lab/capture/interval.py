@@ -57,6 +57,8 @@ class AutoInterval:
         every = self._affordable(steps) if self._unsaved else min(2 * self.every, _MOST)
         if self.every in {every, 2 * every}:  # else two distances might take turns
             return False
+        if every < self.every and len(self._saved) < _KEPT:
+            return False
         self.every = every
         self._saved.clear()
         return True
