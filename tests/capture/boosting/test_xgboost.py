@@ -85,6 +85,15 @@ def test_training_loss_is_measured_when_no_set_is_the_training_data(tmp_path, ta
     assert found.values[-1] == pytest.approx(expected, abs=1e-5)
 
 
+def test_how_often_to_save_can_be_chosen(tmp_path, matrix, quiet):
+    callback = tdbg.XGBoostCallback(tmp_path / "run", train=matrix, save_every="auto", **quiet)
+    seen = xgboost.train(XGB, matrix, 20, callbacks=[callback])
+    assert dump(seen) == dump(xgboost.train(XGB, matrix, 20))
+    run = callback.run
+    assert run.steps(tensor="predictions").tolist()[:5] == [0, 2, 4, 6, 8]
+    assert run.scalars("tdbg/save_every").steps.tolist()[0] == 8
+
+
 def test_predictions_and_labels_are_those_of_the_model_at_that_round(trained, table):
     run, booster = trained[0].run, trained[1]
     matrix = xgboost.DMatrix(table[0][200:], feature_names=NAMES)

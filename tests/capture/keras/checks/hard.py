@@ -115,6 +115,26 @@ def check_steps_in_one_call_are_counted_and_said(folder: Path) -> None:
     assert any("steps_per_execution" in str(one) for one in own.handle.problems)
 
 
+@only("tensorflow", "jax")
+def check_a_distance_is_chosen_from_whole_calls(folder: Path) -> None:
+    """It grows until there are calls of which no step is saved."""
+    x, y = data(192)
+
+    def make() -> keras.Model:
+        model = plain()
+        model.compile("sgd", "mse", steps_per_execution=4)
+        return model
+
+    def train(model: keras.Model, callbacks: list[Any]) -> Any:
+        return model.fit(x, y, batch_size=4, verbose=0, shuffle=False, callbacks=callbacks)
+
+    own, run = with_and_without(make, train, folder, save_every="auto")
+    assert list(run.scalars("tdbg/save_every").steps) == [16, 32]
+    assert list(run.scalars("tdbg/save_every").values) == [4, 8]
+    assert own.handle.save_every == 8
+    assert list(run.steps(tensor="gradient/first/kernel")) == [*range(0, 33, 4), 40]
+
+
 def check_a_step_that_raises_ends_the_run_at_once(folder: Path) -> None:
     own = callback(folder)
     model = plain()
