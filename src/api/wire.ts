@@ -82,6 +82,8 @@ export interface IRunCost {
   /** Share of the training time, 0 to 1. */
   readonly share: number | null;
   readonly bytes_written: number | null;
+  /** Distance of saved steps, where it was chosen as training went on. */
+  readonly save_every: number | null;
 }
 
 /** Everything about one run but its data. */

@@ -5,7 +5,12 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import type { IRunCost } from '../api/wire';
-import { formatBytes, formatDuration, formatShare } from '../model/format';
+import {
+  formatBytes,
+  formatDuration,
+  formatShare,
+  formatStep
+} from '../model/format';
 
 /** What is told, and in which language. */
 export interface ICostProps {
@@ -25,7 +30,9 @@ export function costFacts(
     cost.share !== null && trans.__('%1 of the time', formatShare(cost.share)),
     trans.__('%1 in capture', formatDuration(cost.capture_ms)),
     cost.bytes_written !== null &&
-      trans.__('%1 written', formatBytes(cost.bytes_written))
+      trans.__('%1 written', formatBytes(cost.bytes_written)),
+    cost.save_every !== null &&
+      trans.__('1 step in %1 saved', formatStep(cost.save_every))
   ].filter((fact): fact is string => fact !== false);
 }
 

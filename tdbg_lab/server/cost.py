@@ -16,6 +16,7 @@ __all__ = ["cost"]
 CAPTURE = "tdbg/capture_ms"
 STEP = "tdbg/step_ms"
 BYTES = "tdbg/bytes_written"
+EVERY = "tdbg/save_every"
 
 
 def cost(run: Run) -> CostJson | None:
@@ -23,15 +24,16 @@ def cost(run: Run) -> CostJson | None:
     names = set(run.tensor_names(kind=Kind.COST))
     if CAPTURE not in names:
         return None
-    capture_ms = _last(run, CAPTURE)
-    step_ms = _last(run, STEP) if STEP in names else None
-    written = _last(run, BYTES) if BYTES in names else None
+    capture_ms, step_ms, written, every = (
+        _last(run, name) if name in names else None for name in (CAPTURE, STEP, BYTES, EVERY)
+    )
     share = capture_ms / step_ms if capture_ms is not None and step_ms else None
     return {
         "capture_ms": capture_ms,
         "step_ms": step_ms,
         "share": share,
         "bytes_written": None if written is None else int(written),
+        "save_every": None if every is None else int(every),
     }
 
 

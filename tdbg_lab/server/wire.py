@@ -49,6 +49,8 @@ class CostJson(TypedDict):
     share: float | None
     """Part of a step spent in capture, 0 to 1."""
     bytes_written: int | None
+    save_every: int | None
+    """Distance of saved steps, where it was chosen as training went on."""
 
 
 class RunSummary(TypedDict):

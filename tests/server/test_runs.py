@@ -106,6 +106,20 @@ async def test_detail_tells_what_the_run_says(tdbg_fetch, run_id):
     assert detail["open"] is True
     assert 2 <= len(detail["loss"]) <= 64
     assert detail["cost"]["share"] == pytest.approx(detail["cost"]["capture_ms"] / detail["cost"]["step_ms"])
+    assert detail["cost"]["save_every"] is None
+
+
+async def test_detail_tells_a_distance_of_saved_steps_that_was_chosen(tdbg_fetch, root, run_id):
+    folder = create_run(root / "runs" / "chosen")
+    writer = RankWriter(folder.path)
+    keys = TensorKey("tdbg/capture_ms", Kind.COST), TensorKey("tdbg/save_every", Kind.COST)
+    for step, every in ((8, 64.0), (64, 32.0)):
+        writer.append(StatsRows(step, Mode.TRAIN, 0, time.time_ns(), keys, scalar_block([0.5, every])))
+    writer.close()
+    folder.set_status("finished", last_step=64)
+    _, detail = await tdbg_fetch("runs", await run_id("chosen"))
+    cost = {"capture_ms": 0.5, "step_ms": None, "share": None, "bytes_written": None, "save_every": 32}
+    assert detail["cost"] == cost
 
 
 async def test_tensors_and_steps_are_listed(tdbg_fetch, run_id):
