@@ -347,6 +347,11 @@ def main():
                     tell(result, options.out)
 
 
+def place(row):
+    """Where a row stands in the table."""
+    return [*MODELS, LARGE].index(row["model"]), row["threads"], [*ARMS, "smdebug"].index(row["arm"])
+
+
 def kept(out, models, arms):
     """Rows of the last result that are not measured anew."""
     rows = json.loads(out.with_suffix(".json").read_text())["rows"]
@@ -355,6 +360,7 @@ def kept(out, models, arms):
 
 def tell(result, out):
     """Publish what is measured so far: a run takes long, and may be cut short."""
+    result["rows"].sort(key=place)
     result["ratios"] = ratios(result["rows"])
     publish(result, out, as_markdown)
 

@@ -10,10 +10,9 @@ __all__ = ["AutoInterval"]
 _FIRST = 2
 """Every second step at first: those between are what it is compared with."""
 _MOST = 4096
-_KEPT = 9
-"""Steps of either kind whose median counts: a hiccup among them does not matter."""
-_LEAST = 4
-"""Of either kind, before anything is chosen."""
+_SOON, _LATER = 4, 15
+"""Saved steps that are compared before the distance is first chosen, and in the long run: on a busy machine
+some of them take many times as long as others."""
 
 
 class AutoInterval:
@@ -34,13 +33,19 @@ class AutoInterval:
         The distance in steps.
     """
 
-    __slots__ = ("_budget", "_saved", "_unsaved", "every")
+    __slots__ = ("_before", "_budget", "_enough", "_pairs", "_together", "every")
 
     def __init__(self, budget: float) -> None:
         self.every = _FIRST
         self._budget = budget
-        self._saved: deque[tuple[int, int]] = deque(maxlen=_KEPT)
-        self._unsaved: deque[tuple[int, int]] = deque(maxlen=_KEPT)
+        self._enough = _SOON
+        self._before: tuple[int, int] | None = None
+        """The last step, if it was not saved: what it took, and what of it capture took."""
+        self._pairs: deque[tuple[int, int, int]] = deque(maxlen=_LATER)
+        """Saved steps, each compared with the one before: what that took without capture, how much more
+        capture took, and how much longer the whole step."""
+        self._together = 0
+        """Saved steps that follow a saved one, since the distance was changed."""
 
     def add(self, took_ns: int, capture_ns: int, *, saved: bool, steps: int = 1) -> bool:
         """Take what a step took, and what of it capture took; return whether the distance is another now.
@@ -49,30 +54,33 @@ class AutoInterval:
         framework makes several `steps` in one call, what the call took: while each call has a saved step,
         the distance grows.
         """
-        (self._saved if saved else self._unsaved).append((took_ns, capture_ns))
-        if not saved or len(self._saved) < _LEAST:
+        if not saved:
+            self._before = took_ns, capture_ns
             return False
-        if 0 < len(self._unsaved) < _LEAST:
+        if self._before is None:
+            self._together += 1
+            return self._together >= _SOON and self._change(min(2 * self.every, _MOST))
+        before, before_capture = self._before
+        self._before = None
+        self._pairs.append((before - before_capture, capture_ns - before_capture, took_ns - before))
+        if len(self._pairs) < self._enough:
             return False
-        every = self._affordable(steps) if self._unsaved else min(2 * self.every, _MOST)
-        if self.every in {every, 2 * every}:  # else two distances might take turns
-            return False
-        if every < self.every and len(self._saved) < _KEPT:
-            return False
-        self.every = every
-        self._saved.clear()
-        return True
+        self._enough = min(2 * self._enough, _LATER)
+        every = self._affordable(steps)
+        return self.every != 2 * every and self._change(every)  # else two distances might take turns
 
     def _affordable(self, steps: int) -> int:
-        usual, usual_capture = _medians(self._unsaved)
-        took, capture = _medians(self._saved)
-        bare = max(1.0, usual - usual_capture) / steps
-        wanted = max(capture - usual_capture, took - usual) / (bare * self._budget)
+        bare, captured, longer = (median(column) for column in zip(*self._pairs, strict=True))
+        wanted = max(captured, longer) / (max(1.0, bare) / steps * self._budget)
         every = _FIRST
         while every < min(wanted, _MOST):
             every *= 2
         return every
 
-
-def _medians(steps: deque[tuple[int, int]]) -> tuple[float, float]:
-    return median(took for took, _ in steps), median(capture for _, capture in steps)
+    def _change(self, every: int) -> bool:
+        if every == self.every:
+            return False
+        self.every = every
+        self._together = 0
+        self._pairs.clear()
+        return True
