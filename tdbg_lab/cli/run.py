@@ -17,16 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-class _Distance(click.ParamType[Any]):
-    name = "N"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "auto" or isinstance(value, int):
-            return value
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
+def _distance(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a whole number nor auto.") from None
 
 
 @click.command(
@@ -36,7 +33,9 @@ class _Distance(click.ParamType[Any]):
 )
 @click.option("--config", help="Settings of the capture: a JSON or YAML file.")
 @click.option("--store", help="Directory of the run; by default runs/ and the time.")
-@click.option("--save-every", type=_Distance(), help="Save every N-th step, or auto; by default 10.")
+@click.option(
+    "--save-every", metavar="N", callback=_distance, help="Save every N-th step, or auto; by default 10."
+)
 @click.option(
     "--rules",
     default="default",
