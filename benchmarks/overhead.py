@@ -184,9 +184,9 @@ def blocks(arm, bare, seen, turns):
     try:
         bare.steps(turns.warm)
         seen.steps(turns.warm)
-        if arm == "tdbg-auto":  # a block is the whole distance between two saved steps, as chosen by now
-            every = seen.save_every()
-            turns = turns._replace(block=every, in_a_row=min(every, turns.in_a_row // 2 or 1))
+        if arm == "tdbg-auto":  # a block is the distance between two saved steps, a power of two, cut evenly
+            every, most = seen.save_every(), 1 << turns.in_a_row.bit_length() - 1
+            turns = turns._replace(block=every, in_a_row=min(every, most))
         return alternating(bare, seen, turns)
     finally:
         seen.close()
