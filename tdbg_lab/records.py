@@ -26,6 +26,7 @@ Tensor
         optimizer/update_ratio/conv1.weight     |dw| / |w| of one step
         accuracy, latent                what the user logged or recorded, by the user's name
         tdbg/capture_ms                 our own cost
+        tdbg/save_every                 distance of saved steps, where it is chosen
         check/stale_gradients           a fact about the loop for rules on silent errors
 
     With several models in one run, dotted paths start with the model's name: ``generator.conv1``.

@@ -28,7 +28,7 @@ RankNames = Annotated[
 
 
 def _distance(value: Any) -> Any:
-    if value == "auto" or (type(value) is int and value >= 1):
+    if (type(value) is int and value >= 1) or (type(value) is str and value == "auto"):
         return value
     raise ValueError('a whole number of steps, at least 1, or "auto"')
 

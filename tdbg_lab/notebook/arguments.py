@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -234,6 +235,8 @@ def _distance(text: str) -> int | str:
 
 
 _TYPES: dict[Value, Callable[[str], int | str]] = {"number": int, "distance": _distance}
+_TAKES = {"int": "a whole number", "_distance": "a whole number or auto"}
+"""What is said of them, by their names: argparse tells those."""
 
 
 def _parser(command: Command) -> _Parser:
@@ -283,12 +286,8 @@ def _unknown(command: Command, word: str) -> str:
 def _sentence(command: Command, message: str) -> str:
     """What argparse says, as a sentence."""
     option, _, problem = message.removeprefix("argument ").partition(": ")
-    if problem.startswith("invalid int value: "):
-        return f"{option} takes a whole number, not {problem.removeprefix('invalid int value: ')}."
-    if problem.startswith("invalid _distance value: "):
-        return (
-            f"{option} takes a whole number or auto, not {problem.removeprefix('invalid _distance value: ')}."
-        )
+    if invalid := re.fullmatch(r"invalid (\w+) value: (.*)", problem, re.DOTALL):
+        return f"{option} takes {_TAKES[invalid[1]]}, not {invalid[2]}."
     if problem.startswith("expected one argument"):
         return f"{option} needs a value."
     return f"'%tdbg {command.name}': {message}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from capture_training import Net, batch
@@ -183,7 +184,7 @@ def test_evaluations_are_saved_with_a_chosen_distance(attach, now_ns, saving_tak
     assert handle.run.steps(tensor="activation/head", mode="eval").tolist() == [16, 144]
 
 
-@pytest.mark.parametrize("wrong", ["often", 0, -3, 2.5, True, "7"])
+@pytest.mark.parametrize("wrong", ["often", 0, -3, 2.5, True, "7", np.arange(3)])
 def test_a_wrong_distance_is_told_in_a_sentence(wrong):
     with pytest.raises(ConfigError, match=r'expected a whole number of steps, at least 1, or "auto"\.$'):
         CaptureConfig.build(save_every=wrong)
