@@ -285,6 +285,9 @@ def main():
     result = begun(options)
     for case in options.cases.split(","):
         measure_case(case, options, result)
+    broken = [f"{case}, {arm}" for case, arm, _ in result["failed"] if arm == "bare" or arm in OURS]
+    if broken:
+        raise SystemExit(f"These did not run, and they are not a peer's: {'; '.join(broken)}")
 
 
 if __name__ == "__main__":

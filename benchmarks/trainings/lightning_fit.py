@@ -42,7 +42,7 @@ def module():
     """The small GPT as a Lightning module."""
     import torch
     from lightning.pytorch import LightningModule
-    from overhead import Gpt
+    from small_models import Gpt
 
     class Module(LightningModule):
         def __init__(self):

@@ -13,7 +13,7 @@ class Loop:
 
     def __init__(self, arm, folder, wrap):
         import torch
-        from overhead import Gpt
+        from small_models import Gpt
 
         torch.manual_seed(0)
         torch.set_num_threads(1)
