@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.errors import ConfigError, MissingDependencyError, StoreError
+from tdbg_lab.store.remote.endpoint import endpoint
+from tdbg_lab.store.remote.profiles import PROFILE, Profile, said_of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tdbg_lab.store.remote.url import StoreUrl
 
-__all__ = ["QUICK", "STEADY", "ObjectInfo", "Objects", "Patience", "RemoteError", "endpoint"]
+__all__ = ["QUICK", "STEADY", "ObjectInfo", "Objects", "Patience", "RemoteError"]
 
 _MULTIPART_BYTES = 32 * 2**20
 _PAGE = 1000
@@ -272,6 +273,7 @@ class Objects:
 
 
 def _open(obstore: Any, url: StoreUrl, options: dict[str, Any], patience: Patience) -> Any:
+    profile = options.pop(PROFILE, None) if url.scheme == "s3" else None
     client = {
         "connect_timeout": timedelta(seconds=patience.connect_s),
         "read_timeout": timedelta(seconds=patience.silence_s),
@@ -292,7 +294,11 @@ def _open(obstore: Any, url: StoreUrl, options: dict[str, Any], patience: Patien
     }
     try:
         return obstore.store.from_url(
-            str(url), config=options or None, client_options=client, retry_config=retry
+            str(url),
+            config=options or None,
+            client_options=client,
+            retry_config=retry,
+            **({"credential_provider": Profile(profile)} if profile else {}),
         )
     except obstore.exceptions.UnknownConfigurationKeyError as error:
         found = re.search(r"'([^']{1,80})'", str(error))
@@ -309,17 +315,6 @@ def _nested(options: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"The storage option {name!r} is not an object of settings.")
     return value
-
-
-def endpoint(options: Mapping[str, Any]) -> str:
-    """The endpoint that was set, wherever; empty for the provider's own."""
-    names = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url", "azure_storage_endpoint")
-    for name in names:
-        if isinstance(options.get(name), str):
-            return str(options[name])
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get(
-        "AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")
-    )
 
 
 def _info(found: Mapping[str, Any]) -> ObjectInfo:
@@ -351,10 +346,13 @@ def _explained(error: Exception, url: StoreUrl, action: str) -> RemoteError:
             "remove it.",
             transient=False,
         )
+    no_profile = said_of_profile(text)
+    if no_profile is not None:
+        return RemoteError(no_profile, transient=False, denied=True)
     if any(sign in text for sign in ("169.254.169.254", "metadata.google", "fd00:ec2", "MissingCredential")):
         return RemoteError(
             f"No credentials were found for {url.root}: set those of the provider in the environment "
-            "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ...) or give storage_options.",
+            "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, ...) or give storage_options.",
             transient=False,
             denied=True,
         )

@@ -1,7 +1,8 @@
 """Settings of an object store: credentials, region, endpoint. They are kept in no run and no log.
 
 obstore itself reads the usual environment (``AWS_*``, ``GOOGLE_*``, ``AZURE_*``) and the metadata
-service of the machine. Beyond that, the later wins:
+service of the machine; on S3, the profile of the AWS command line counts where nothing else is said.
+Beyond that, the later wins:
 
 1. the file named by ``TDBG_STORAGE_CONFIG`` (else ``~/.config/tdbg-lab/storage.json``): a JSON object
    of options by address, ``{"s3://bucket": {"endpoint": ..., "region": ...}}``; the longest address
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.store.layout import read_json
+from tdbg_lab.store.remote.profiles import add_profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +40,10 @@ def storage_options(url: StoreUrl, given: Mapping[str, Any] | None = None) -> di
     Raises
     ------
     ConfigError
-        If the file or the variable is not what is expected. The message repeats no value.
+        If the file or the variable is not what is expected, or the profile cannot be used. The message
+        repeats no value.
+    MissingDependencyError
+        If a profile is named, and what reads it is not installed.
     """
     merged = {**_from_file(url), **_from_environment()}
     if given is not None:
@@ -47,6 +52,8 @@ def storage_options(url: StoreUrl, given: Mapping[str, Any] | None = None) -> di
                 f"storage_options is of type {type(given).__name__}; expected a mapping of option names."
             )
         merged.update(given)
+    if url.scheme == "s3":
+        add_profile(merged)
     return merged
 
 

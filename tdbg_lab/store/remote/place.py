@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.store.layout import entries
-from tdbg_lab.store.remote.objects import endpoint
+from tdbg_lab.store.remote.endpoint import endpoint
 from tdbg_lab.store.remote.own_folders import byte_limit, folder_sizes, own_folder
 
 if TYPE_CHECKING:
