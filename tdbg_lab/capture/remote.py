@@ -25,7 +25,8 @@ from tdbg_lab.store.layout import read_bytes, write_json
 from tdbg_lab.store.limits import MAX_JSON_BYTES
 from tdbg_lab.store.remote import StoreUrl, parse_url
 from tdbg_lab.store.remote.claim import claim, sibling
-from tdbg_lab.store.remote.objects import QUICK, Objects, RemoteError
+from tdbg_lab.store.remote.failures import RemoteError
+from tdbg_lab.store.remote.objects import QUICK, Objects
 from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.own_folders import make_folder
 from tdbg_lab.store.remote.spool import SPOOL_VARIABLE, Spooled, spool_path, spool_root

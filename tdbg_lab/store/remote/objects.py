@@ -11,41 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tdbg_lab.errors import ConfigError, MissingDependencyError, StoreError
 from tdbg_lab.store.remote.endpoint import endpoint
-from tdbg_lab.store.remote.profiles import PROFILE, Profile, said_of_profile
+from tdbg_lab.store.remote.failures import RemoteError, explained, first_line, is_bucket_missing
+from tdbg_lab.store.remote.profiles import PROFILE, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tdbg_lab.store.remote.url import StoreUrl
 
-__all__ = ["QUICK", "STEADY", "ObjectInfo", "Objects", "Patience", "RemoteError"]
+__all__ = ["QUICK", "STEADY", "ObjectInfo", "Objects", "Patience"]
 
 _MULTIPART_BYTES = 32 * 2**20
 _PAGE = 1000
 _CLIENT, _RETRY = "client_options", "retry_config"
-_CODE = re.compile(r"<Code>(\w{1,80})</Code>")
-_STATUS = re.compile(r"status code: (\d{3})")
-_ENDPOINT = re.compile(r"performing \w+ (https?://[^/\s?]{1,200})")
-_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist", "container does not exist")
-_RETRIED_STATUS = {"408", "425", "429"}
-
-
-class RemoteError(StoreError):
-    """An object store did not do what was asked.
-
-    ``transient`` says that trying again later may help without anybody doing something; ``denied`` that it
-    knows us, or not, and gives no right to do it.
-    """
-
-    def __init__(self, message: str, *, transient: bool, denied: bool = False) -> None:
-        super().__init__(message)
-        self.transient = transient
-        self.denied = denied
-
-    @property
-    def may_pass(self) -> bool:
-        """Whether the same may be done later, with time or with other rights."""
-        return self.transient or self.denied
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +137,7 @@ class Objects:
                     raise RemoteError(f"{self.url}/{key} is larger than {limit} bytes.", transient=False)
                 return bytes(found.bytes())
             except FileNotFoundError as error:
-                if _is_bucket_missing(error):
+                if is_bucket_missing(error):
                     raise
                 return None
 
@@ -175,7 +153,7 @@ class Objects:
             try:
                 return bytes(self._obstore.get_range(self._store, key, start=first, end=end))
             except FileNotFoundError as error:
-                if _is_bucket_missing(error):
+                if is_bucket_missing(error):
                     raise
                 return None
 
@@ -193,7 +171,7 @@ class Objects:
             try:
                 found = self._obstore.get(self._store, key)
             except FileNotFoundError as error:
-                if _is_bucket_missing(error):
+                if is_bucket_missing(error):
                     raise
                 return False
             if found.meta["size"] > limit:
@@ -249,7 +227,7 @@ class Objects:
             try:
                 self._obstore.delete(self._store, list(keys))
             except FileNotFoundError as error:  # Azure minds, and stops there
-                if _is_bucket_missing(error):
+                if is_bucket_missing(error):
                     raise
                 for key in keys:
                     self._delete_one(key)
@@ -258,7 +236,7 @@ class Objects:
         try:
             self._obstore.delete(self._store, key)
         except FileNotFoundError as error:
-            if _is_bucket_missing(error):
+            if is_bucket_missing(error):
                 raise
 
     @contextlib.contextmanager
@@ -269,7 +247,7 @@ class Objects:
         except StoreError:
             raise
         except (self._obstore.exceptions.BaseError, OSError, ValueError) as error:
-            raise _explained(error, self.url, action) from None  # its text holds request and answer
+            raise explained(error, self.url, action) from None  # its text holds request and answer
 
 
 def _open(obstore: Any, url: StoreUrl, options: dict[str, Any], patience: Patience) -> Any:
@@ -307,7 +285,7 @@ def _open(obstore: Any, url: StoreUrl, options: dict[str, Any], patience: Patien
             "the options are those of obstore."
         ) from None
     except (obstore.exceptions.BaseError, TypeError, ValueError) as error:
-        raise ConfigError(f"{url.root} cannot be opened: {_first_line(error)}.") from None
+        raise ConfigError(f"{url.root} cannot be opened: {first_line(error)}.") from None
 
 
 def _nested(options: dict[str, Any], name: str) -> dict[str, Any]:
@@ -322,53 +300,5 @@ def _info(found: Mapping[str, Any]) -> ObjectInfo:
     return ObjectInfo(found["path"], int(found["size"]), modified_ns, found.get("e_tag") or "")
 
 
-def _is_bucket_missing(error: Exception) -> bool:
-    return any(sign in str(error) for sign in _NO_BUCKET)
-
-
 def _is_unsupported(error: Exception) -> bool:
     return type(error).__name__ == "NotSupportedError" or "status code: 501" in str(error)
-
-
-def _explained(error: Exception, url: StoreUrl, action: str) -> RemoteError:
-    """One sentence; the whole text of the error may hold signed addresses."""
-    text = str(error)
-    code, status, endpoint = (pattern.search(text) for pattern in (_CODE, _STATUS, _ENDPOINT))
-    said = ", ".join(found[1] for found in (status, code) if found)
-    if _is_bucket_missing(error):
-        return RemoteError(
-            f"There is no bucket {url.bucket!r} ({url.root}): check its name, region and endpoint.",
-            transient=False,
-        )
-    if "invalid path" in text:
-        return RemoteError(
-            f"An object below {url} has a name with '..', '//' or the like, so nothing there can be listed: "
-            "remove it.",
-            transient=False,
-        )
-    no_profile = said_of_profile(text)
-    if no_profile is not None:
-        return RemoteError(no_profile, transient=False, denied=True)
-    if any(sign in text for sign in ("169.254.169.254", "metadata.google", "fd00:ec2", "MissingCredential")):
-        return RemoteError(
-            f"No credentials were found for {url.root}: set those of the provider in the environment "
-            "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, ...) or give storage_options.",
-            transient=False,
-            denied=True,
-        )
-    if status and status[1] in {"401", "403"}:
-        return RemoteError(
-            f"The credentials do not allow to {action} {url} ({said}): ask for the right, or use others.",
-            transient=False,
-            denied=True,
-        )
-    if status and status[1][0] in "34" and status[1] not in _RETRIED_STATUS:
-        return RemoteError(f"{url.root} refused to {action} {url} ({said}).", transient=False)
-    where = f" at {endpoint[1]}" if endpoint else ""
-    return RemoteError(f"{url.root}{where} cannot be reached ({said or _first_line(error)}).", transient=True)
-
-
-def _first_line(error: Exception) -> str:
-    """The short part of obstore's text: what comes last on its first line."""
-    line = (str(error).splitlines() or [type(error).__name__])[0]
-    return line.rpartition(" - ")[2].rpartition("Generic ")[2].strip(" .")[:120]

@@ -19,7 +19,7 @@ from tdbg_lab.errors import ConfigError, ConflictError, MissingDependencyError, 
 from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
 from tdbg_lab.store.remote import parse_url
-from tdbg_lab.store.remote.objects import RemoteError
+from tdbg_lab.store.remote.failures import RemoteError
 from tdbg_lab.store.remote.spool import Spooled, spool_path
 from tests.store.remote.sending import assert_same_run, eventually, fake_training, records, send
 

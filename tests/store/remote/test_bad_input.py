@@ -16,7 +16,8 @@ from tdbg_lab import attach
 from tdbg_lab.errors import ConfigError, MissingDependencyError, NotFoundError, StoreError
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store.remote import is_url, parse_url, spool
-from tdbg_lab.store.remote.objects import Objects, RemoteError
+from tdbg_lab.store.remote.failures import RemoteError, explained
+from tdbg_lab.store.remote.objects import Objects
 from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.own_folders import byte_limit
 from tdbg_lab.store.remote.place import LOCK, make_room
@@ -122,6 +123,37 @@ def test_options_of_the_longest_address_count(monkeypatch, tmp_path):
 @pytest.mark.parametrize(("url", "options"), [("gs://b/x", {}), ("az://c/x", {"account_name": "a"})])
 def test_other_providers_open(url, options):
     assert str(Objects(parse_url(url), options).url) == url
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [("Please run 'az login'.", "(Please run 'az login')"), (None, "(Azure Cli not installed)")],
+)
+def test_azure_command_line_without_a_sign_in_is_said(tmp_path, monkeypatch, says, expected):
+    if says is not None:
+        program = tmp_path / "az"
+        program.write_text(f'#!/bin/sh\necho "{says}" >&2\nexit 1\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setenv("AZURE_USE_AZURE_CLI", "true")
+    monkeypatch.setenv("TDBG_MIRROR", str(tmp_path / "mirror"))
+    with pytest.raises(RemoteError) as caught:
+        open_run("az://container/x", storage_options={"account_name": "account"})
+    assert (
+        str(caught.value) == f"The Azure command line gives no token for az://container {expected}: az login."
+    )
+    assert caught.value.denied
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "expected"),
+    [("gs://b/x", "metadata.google.internal", "gcloud auth"), ("az://c/x", "169.254.169.254", "az login")],
+)
+def test_what_a_provider_expects_is_said_where_there_are_no_credentials(url, address, expected):
+    error = OSError(f"Error performing GET http://{address}/token in 2s - HTTP error: error sending request")
+    said = str(explained(error, parse_url(url), "read"))
+    assert said.startswith(f"No credentials were found for {url[:-2]}; expected ")
+    assert expected in said
 
 
 def test_azure_without_an_account_is_said():

@@ -17,7 +17,7 @@ import pytest
 from tdbg_lab.run import open_run
 from tdbg_lab.store.remote import __main__ as sender_process
 from tdbg_lab.store.remote import parse_url, sending
-from tdbg_lab.store.remote.objects import RemoteError
+from tdbg_lab.store.remote.failures import RemoteError
 from tdbg_lab.store.remote.service import Service
 from tdbg_lab.store.remote.spool import Spooled, spool_path
 from tests.store.remote.buckets import PROVIDERS

@@ -16,7 +16,7 @@ from tdbg_lab.smdebug.profiler.analysis.notebook_utils import TrainingJob
 from tdbg_lab.smdebug.profiler.analysis.python_profile_analysis import cProfileAnalysis
 from tdbg_lab.smdebug.profiler.analysis.utils.profiler_data_to_pandas import PandasFrame
 from tdbg_lab.smdebug.trials import S3Trial, create_trial
-from tdbg_lab.store.remote.objects import RemoteError
+from tdbg_lab.store.remote.failures import RemoteError
 from tests.store.remote.buckets import PROVIDERS
 
 DATA = Path(__file__).parents[2] / "data" / "smdebug"

@@ -12,7 +12,7 @@ import requests
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.run import list_runs, open_run
 from tdbg_lab.store.remote import parse_url
-from tdbg_lab.store.remote.objects import RemoteError
+from tdbg_lab.store.remote.failures import RemoteError
 from tdbg_lab.store.remote.options import storage_options
 from tdbg_lab.store.remote.place import mirror_path
 from tests.store.remote.sending import fake_training, send
