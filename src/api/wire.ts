@@ -147,6 +147,7 @@ export type ParamKind =
   | 'range'
   | 'seconds'
   | 'run'
+  | 'runs'
   | 'float'
   | 'text';
 

@@ -12,7 +12,7 @@ import type { RunModel } from './run';
 export class RunsBeside implements IDisposable {
   constructor(options: RunsBeside.IOptions) {
     this._names = options.view.params
-      .filter(({ kind }) => kind === 'run')
+      .filter(({ kind }) => kind === 'run' || kind === 'runs')
       .map(({ name }) => name);
     this._open = options.open;
   }
@@ -30,9 +30,11 @@ export class RunsBeside implements IDisposable {
   follow(params: ViewParams, isActive: boolean): void {
     const wanted = new Set<string>();
     for (const name of isActive && !this._isDisposed ? this._names : []) {
-      const id = params[name];
-      if (typeof id === 'string' && id) {
-        wanted.add(id);
+      const value = params[name];
+      for (const id of Array.isArray(value) ? value : [value]) {
+        if (typeof id === 'string' && id) {
+          wanted.add(id);
+        }
       }
     }
     for (const [id, held] of this._held) {

@@ -194,7 +194,10 @@ def _show(parsed: Parsed) -> None:
             hint = did_you_mean(name, known) or (f" There are: {', '.join(known)}." if known else "")
             raise ConfigError(f"The view '{view.name}' has no parameter '{name}'.{hint}")
         value = param_value(known[name], word)
-        params[name] = current_run_path(value) if known[name].kind == "run" else value
+        kind = known[name].kind
+        if kind == "runs":
+            value = [current_run_path(one) for one in value]
+        params[name] = current_run_path(value) if kind == "run" else value
     show(current_run_path(parsed.values["run"]), view.name, **params)
 
 
@@ -231,7 +234,7 @@ def param_value(param: Param, word: str | bool) -> Any:  # noqa: FBT001 - True i
             "seconds": "a range of seconds like 12.5:13",
         }.get(param.kind, "a whole number")
         raise ConfigError(f"--{param.name} takes {form}, not '{text}'.") from None
-    return text.split(",") if param.kind == "tensors" else text
+    return text.split(",") if param.kind in {"tensors", "runs"} else text
 
 
 def _rules(parsed: Parsed, namespace: Mapping[str, Any]) -> RulesTable | str:

@@ -22,15 +22,14 @@ from tdbg_lab.notebook.pace import Pace
 from tdbg_lab.notebook.still import FRAME_CSS, still
 from tdbg_lab.notebook.theme import themed
 from tdbg_lab.records import RunStatus
+from tdbg_lab.run import Run
 from tdbg_lab.views import call_view, find_view
 from tdbg_lab.views.style import caption_of, tensor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import plotly.graph_objects as go
-
-    from tdbg_lab.run import Run
 
 __all__ = ["LiveView"]
 
@@ -142,9 +141,9 @@ class LiveView:
 
     def refresh(self) -> bool:
         """Read what is new and draw it; True when the picture was drawn again."""
-        changed = self.run.refresh()
+        changes = [each.refresh() for each in self._runs()]
         with self._lock:
-            if not (changed or self._pending):
+            if not (any(changes) or self._pending):
                 return False
             self._pending, self._refused = False, None
             self.params.update(self._controls.follow(self.run))
@@ -154,12 +153,22 @@ class LiveView:
                 self._pending, self._refused = True, error  # it may have to do with what is not written yet
                 self._say(str(error))
                 return False
-            figure.layout.uirevision = repr(sorted(self.params.items(), key=str))
+            asked = ((name, _identity(value)) for name, value in self.params.items())
+            figure.layout.uirevision = repr(sorted(asked, key=str))
             self._picture.draw(themed(figure))
             self._say(self._caption(figure))
             self._show_tensor(tensor_of(figure))
             self.drawings += 1
             return True
+
+    def _runs(self) -> Iterator[Run]:
+        """The runs in the picture."""
+        yield self.run
+        for param in self.view.params:
+            value = self.params.get(param.name)
+            given = [value] if param.kind == "run" else value if param.kind == "runs" else None
+            if isinstance(given, list | tuple):
+                yield from (one for one in given if isinstance(one, Run))
 
     def _show_tensor(self, drawn: str | None) -> None:
         """Have the control say which tensor the view has chosen."""
@@ -205,8 +214,9 @@ class LiveView:
             self._keep_still()
 
     def _ended(self) -> bool:
+        """Whether none of the runs goes on."""
         try:
-            return self.run.status != RunStatus.RUNNING or not self.run.path.is_dir()
+            return not any(each.status == RunStatus.RUNNING and each.path.is_dir() for each in self._runs())
         except OSError:  # it cannot be told now whether its process lives
             return False
 
@@ -216,7 +226,7 @@ class LiveView:
             ended = self._ended()  # asked before the last drawing, which then has everything
             drew = self._turn()
             # rows are written before the run says that it has ended, and read after that
-            if ended or self.run.info.status != RunStatus.RUNNING:
+            if ended or all(each.info.status != RunStatus.RUNNING for each in self._runs()):
                 self._finish()
                 return
             if time.monotonic() - self._still_s > self.STILL_EVERY_S:
@@ -283,3 +293,10 @@ class LiveView:
                     self._places[2].update(still(self._picture.figure, text=text), raw=True)
         except Exception:  # the kernel may be on its way out
             log.debug("could not keep a still of the view %s", self.view.name, exc_info=True)
+
+
+def _identity(value: Any) -> Any:
+    """What tells the value of a parameter from others, however far a run is that it names."""
+    if isinstance(value, list | tuple):
+        return list(map(_identity, value))
+    return value.info.id if isinstance(value, Run) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.errors import ConfigError
@@ -42,17 +41,25 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
     from tdbg_lab.run import Run, open_run
     from tdbg_lab.views import find_view, list_views
 
-    place = getattr(run, "run_path", None) or getattr(run, "path", run)
-    own = run.reopen() if isinstance(run, Run) else open_run(place)
+    def opened(one: Any) -> Run:
+        """A run to be refreshed by the view alone."""
+        place = getattr(one, "run_path", None) or getattr(one, "path", one)
+        return one.reopen() if isinstance(one, Run) else open_run(place)
+
+    own = opened(run)
     name = view_named(view, [known.name for known in list_views()])
     if name == "rules":
         from tdbg_lab.notebook.live_rules import LiveRules
 
         live: LiveView = LiveRules(own, params)
     else:
-        runs = {each.name for each in find_view(name).params if each.kind == "run"} & set(params)
-        opened = {each: open_run(params[each]) for each in runs if isinstance(params[each], str | Path)}
-        live = LiveView(own, name, {**params, **opened})
+        kinds = {each.name: each.kind for each in find_view(name).params}
+        for each, value in params.items():
+            if kinds.get(each) == "run" and value is not None:
+                params[each] = opened(value)
+            elif kinds.get(each) == "runs" and isinstance(value, list | tuple):
+                params[each] = [opened(one) for one in value]
+        live = LiveView(own, name, params)
     _take_place(shell, live)
     live.show()
     return live

@@ -90,14 +90,14 @@ class Figures:
         run: Run,
         view: str,
         params: Mapping[str, Any],
-        others: Mapping[str, Run] | None = None,
+        others: Mapping[str, Run | tuple[Run, ...]] | None = None,
     ) -> bytes:
         """The answer to a request for a figure, as JSON.
 
         Parameters
         ----------
         others
-            The runs whose ids stand in `params`, by name of the parameter.
+            The runs whose ids stand in `params`, by name of the parameter: one, or several.
 
         Raises
         ------
@@ -112,7 +112,8 @@ class Figures:
         base = (entry.id, run.info.id, view, _canonical(params, without=MOVING))
         known = self._prepared.get(base) or _Prepared()
         opened = others or {}
-        beside = tuple((each.version, each.last_step) for each in opened.values())
+        several = [each if isinstance(each, tuple) else (each,) for each in opened.values()]
+        beside = tuple((each.version, each.last_step) for runs in several for each in runs)
         key, state = (entry.id, view, _canonical(params)), (version, known.serial, beside)
         drawn = self._kept(key, state)
         if drawn is None:

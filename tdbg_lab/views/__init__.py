@@ -40,6 +40,7 @@ for _name in (
     "bottlenecks",
     "ranks",
     "compare",
+    "several_runs",
     "operators",
     "flame",
 ):

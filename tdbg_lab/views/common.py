@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DISTRIBUTED",
     "MODE",
+    "MODE_DASH",
+    "MODE_WORD",
     "RANK",
     "REGEX",
     "SCALE",
@@ -53,6 +55,10 @@ MODE = Param(
     choice_labels=("Training", "Evaluation", "Prediction"),
     help="Default: training, where there is any.",
 )
+MODE_DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
+"""Line styles, where the lines of all modes are drawn."""
+MODE_WORD = {Mode.TRAIN: "", Mode.EVAL: " (eval)", Mode.PREDICT: " (predict)"}
+"""What follows the name of such a line."""
 STEP = Param("step", "Step", "step", help="Default: the last one; follows a live run.")
 STEP_RANGE = Param("steps", "Steps", "range", help="First and last step to draw. Default: all.")
 REGEX = Param("regex", "Name pattern", "regex", help="Regular expression searched in the names of tensors.")

@@ -15,6 +15,7 @@ from tdbg_lab.views.palette import pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.recent import WINDOW, recent_spans
 from tdbg_lab.views.registry import view
+from tdbg_lab.views.run_names import run_names
 from tdbg_lab.views.style import describe, empty, new_figure, step_axis
 
 if TYPE_CHECKING:
@@ -96,14 +97,10 @@ def compare_view(
 
 
 def _sides(run: Run, other: Run, window_s: int) -> tuple[_Side, _Side]:
-    names = [run.info.name, other.info.name]
-    if names[0] == names[1]:  # the folders tell them apart
-        names = [f"{name} ({each.path.name})" for name, each in zip(names, (run, other), strict=True)]
-    if names[0] == names[1]:
-        names[1] += " (other)"
+    both = (run, other)
     left, right = (
         _side(each, name, pick(index), window_s)
-        for index, (each, name) in enumerate(zip((run, other), names, strict=True))
+        for index, (each, name) in enumerate(zip(both, run_names(both), strict=True))
     )
     return left, right
 

@@ -15,16 +15,18 @@ from tdbg_lab.views.pattern import MOST_REPEATS, is_simple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Param", "ParamKind"]
+__all__ = ["MOST_RUNS", "Param", "ParamKind"]
 
 ParamKind = Literal[
-    "tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range", "seconds", "run"
+    "tensor", "tensors", "regex", "choice", "int", "bool", "step", "steps", "range", "seconds", "run", "runs"
 ]
 
 _MAX_TEXT = 1024
 _MAX_PATTERN = 200
 _MAX_ITEMS = 1000
 _MAX_STEP = 2**53
+MOST_RUNS = 15
+"""In a list of runs: more lines cannot be told apart, and each of them is kept open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +199,15 @@ def _other_run(param: Param, value: Any, _run: Run | None) -> Run:
     return value
 
 
-def _items(param: Param, value: Any, expected: str) -> Sequence[Any]:
-    if not isinstance(value, (list, tuple)) or len(value) > _MAX_ITEMS:
-        raise param.wrong(f"{expected} (at most {_MAX_ITEMS})", value)
+def _other_runs(param: Param, value: Any, run: Run | None) -> tuple[Run, ...] | None:
+    items = _items(param, value, "a list of opened runs", MOST_RUNS)
+    opened = [_other_run(param, each, run) for each in items]
+    return tuple({each.info.id: each for each in opened}.values()) or None
+
+
+def _items(param: Param, value: Any, expected: str, most: int = _MAX_ITEMS) -> Sequence[Any]:
+    if not isinstance(value, (list, tuple)) or len(value) > most:
+        raise param.wrong(f"{expected} (at most {most})", value)
     return value
 
 
@@ -216,4 +224,5 @@ _CHECKS = {
     "range": _range,
     "seconds": _range,
     "run": _other_run,
+    "runs": _other_runs,
 }

@@ -208,7 +208,7 @@ def view(
     def register(draw: Draw) -> Draw:
         declared = _guess(draw) if params is None else tuple(params)
         _compare(name, draw, declared)
-        if preparation is not None and any(each.kind == "run" for each in declared):
+        if preparation is not None and any(each.kind in {"run", "runs"} for each in declared):
             raise ConfigError(f"View {name!r} is prepared in another process: it cannot take a second run.")
         doc = inspect.getdoc(draw) or ""
         _REGISTRY.add(

@@ -11,7 +11,7 @@ import numpy as np
 
 from tdbg_lab.analysis.downsample import min_max
 from tdbg_lab.records import Kind, Mode
-from tdbg_lab.views.common import RANK, REGEX, STEP, STEP_RANGE, points, step_bounds
+from tdbg_lab.views.common import MODE_DASH, MODE_WORD, RANK, REGEX, STEP, STEP_RANGE, points, step_bounds
 from tdbg_lab.views.labels import count, full, number, of_more, short
 from tdbg_lab.views.palette import pick
 from tdbg_lab.views.param import Param
@@ -32,8 +32,6 @@ __all__ = ["scalars", "smooth"]
 _GROUPS = ("Loss", "Metric", "Learning rate", "Gradient norm", "Update ratio", "Optimizer", "Cost")
 _SHORT_TITLES = {"Learning rate": "LR", "Gradient norm": "Gradient", "Update ratio": "Update"}
 """Beside a low plot there is little room."""
-_DASH = {Mode.TRAIN: "solid", Mode.EVAL: "dash", Mode.PREDICT: "dot"}
-_MODE_WORD = {Mode.TRAIN: "", Mode.EVAL: " (eval)", Mode.PREDICT: " (predict)"}
 _DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
 _MOST = 24
 _BOOKKEEPING = re.compile(
@@ -253,16 +251,16 @@ def _lines(run: Run, key: TensorKey, asked: _Asked, *, colour: str, yaxis: str) 
 
 
 def _style(name: str, mode: Mode, colour: str) -> dict[str, Any]:
-    label = short(name) + _MODE_WORD[mode]
+    label = short(name) + MODE_WORD[mode]
     return {
         "type": "scatter",
         "mode": "lines",
         "xaxis": "x",
         "name": label,
         "legendgroup": label,
-        "line": {"color": colour, "width": 2, "dash": _DASH[mode]},
+        "line": {"color": colour, "width": 2, "dash": MODE_DASH[mode]},
         "marker": {"color": colour, "size": 7},
-        "hovertemplate": f"{full(name)}{_MODE_WORD[mode]}: <b>%{{y:.5g}}</b><extra></extra>",
+        "hovertemplate": f"{full(name)}{MODE_WORD[mode]}: <b>%{{y:.5g}}</b><extra></extra>",
     }
 
 

@@ -319,7 +319,13 @@ def small(text: str, **more: Any) -> dict[str, Any]:
 
 
 def not_finite_marks(
-    x: NDArray[np.int64], values: NDArray[np.float64], name: str, *, yaxis: str = "y", positive: bool = False
+    x: NDArray[Any],
+    values: NDArray[np.float64],
+    name: str,
+    *,
+    yaxis: str = "y",
+    positive: bool = False,
+    where: str = "step %{x:,d}",
 ) -> list[dict[str, Any]]:
     """Markers where `values` is NaN or infinite: on the last finite value, or the largest or smallest one.
 
@@ -327,6 +333,8 @@ def not_finite_marks(
     ----------
     positive
         The axis is logarithmic: marks need a place above zero.
+    where
+        What a mark says of its place, as a template of Plotly.
     """
     bad = np.flatnonzero(~np.isfinite(values))
     if not len(bad):
@@ -355,7 +363,7 @@ def not_finite_marks(
             "name": f"{full(name)}: {count(len(bad), 'value')} not finite",
             "showlegend": False,
             "marker": {"color": BAD, "size": 9, "symbol": symbols, "line": {"width": 1, "color": BAD}},
-            "hovertemplate": f"{full(name)}<br>step %{{x:,d}}: <b>%{{text}}</b><extra></extra>",
+            "hovertemplate": f"{full(name)}<br>{where}: <b>%{{text}}</b><extra></extra>",
         }
     ]
 

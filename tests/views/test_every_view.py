@@ -33,6 +33,7 @@ NAMES = (
     "bottlenecks",
     "ranks",
     "compare",
+    "runs",
     "operators",
     "flame",
 )

@@ -81,39 +81,45 @@ describe('FigureModel', () => {
     expect(server.figures.length).toBe(2);
   });
 
-  it('follows another run that is in the picture while somebody looks', async () => {
-    const other = new RunModel({ id: 'b', client: server, slowMs: 1e9 });
-    const beside = new FigureModel({
-      run,
-      view: view({ params: [param({ name: 'other', kind: 'run' })] }),
-      client: server,
-      settings: new TdbgSettings(),
-      params: { other: 'b' },
-      open: () => other
-    });
-    expect(other.isRetained).toBe(false);
-    beside.isActive = true;
-    await pass(1000);
-    expect(other.isRetained).toBe(true);
-    expect(server.figures.length).toBe(1);
-    server.figures[0].resolve(answer());
-    other.setVersion(70);
-    await pass(1000);
-    expect(server.figures.length).toBe(2);
-    server.figures[1].resolve(answer());
-    beside.choose({ other: null });
-    await pass(1000);
-    expect(other.isRetained).toBe(false);
-    const after = server.figures.length;
-    server.figures[after - 1].resolve(answer());
-    other.setVersion(80);
-    await pass(1000);
-    expect(server.figures.length).toBe(after);
-    beside.choose({ other: 'b' });
-    beside.dispose();
-    expect(other.isRetained).toBe(false);
-    other.dispose();
-  });
+  it.each([
+    ['run', 'b'],
+    ['runs', ['b']]
+  ] as const)(
+    'follows what stands in a parameter of kind %s while somebody looks',
+    async (kind, value) => {
+      const other = new RunModel({ id: 'b', client: server, slowMs: 1e9 });
+      const beside = new FigureModel({
+        run,
+        view: view({ params: [param({ name: 'other', kind })] }),
+        client: server,
+        settings: new TdbgSettings(),
+        params: { other: value },
+        open: () => other
+      });
+      expect(other.isRetained).toBe(false);
+      beside.isActive = true;
+      await pass(1000);
+      expect(other.isRetained).toBe(true);
+      expect(server.figures.length).toBe(1);
+      server.figures[0].resolve(answer());
+      other.setVersion(70);
+      await pass(1000);
+      expect(server.figures.length).toBe(2);
+      server.figures[1].resolve(answer());
+      beside.choose({ other: null });
+      await pass(1000);
+      expect(other.isRetained).toBe(false);
+      const after = server.figures.length;
+      server.figures[after - 1].resolve(answer());
+      other.setVersion(80);
+      await pass(1000);
+      expect(server.figures.length).toBe(after);
+      beside.choose({ other: value });
+      beside.dispose();
+      expect(other.isRetained).toBe(false);
+      other.dispose();
+    }
+  );
 
   it('has one request under way, and asks once more for all that came meanwhile', async () => {
     figure.isActive = true;

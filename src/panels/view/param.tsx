@@ -13,7 +13,8 @@ import type {
 } from '../../api/wire';
 import { choicesOf, clamp, matchingTensors } from '../../model/params';
 import { isolated } from '../name';
-import { TensorPicker } from '../picker';
+import { RunsPicker } from '../picker/runs';
+import { TensorPicker } from '../picker/tensors';
 
 /** Properties of a control. */
 export interface IParamProps {
@@ -89,6 +90,17 @@ export function ParamControl(props: IParamProps): JSX.Element {
             ...runChoices(props.runs, String(value ?? ''))
           ]}
           onChange={event => onChange(event.target.value || null)}
+        />
+      );
+    case 'runs':
+      return (
+        <RunsPicker
+          label={param.label}
+          help={param.help}
+          runs={props.runs}
+          value={names(value)}
+          trans={trans}
+          onChange={ids => onChange(ids.length > 0 ? ids : null)}
         />
       );
     case 'bool':

@@ -84,7 +84,7 @@ function ToolbarContent(
       }
       tensors={run.tensors}
       runs={
-        param.kind === 'run'
+        param.kind === 'run' || param.kind === 'runs'
           ? props.runs.all.filter(({ id }) => id !== run.id)
           : NO_RUNS
       }
@@ -155,7 +155,7 @@ function split(
   const choice = params.find(
     ({ kind, name }) => kind === 'choice' && name !== 'mode'
   );
-  const other = params.find(({ kind }) => kind === 'run');
+  const other = params.find(({ kind }) => kind === 'run' || kind === 'runs');
   const shown = [other, tensor, choice]
     .filter((param): param is IViewParam => param !== undefined)
     .slice(0, Math.max(room, 0));

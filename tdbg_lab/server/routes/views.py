@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from tdbg_lab.errors import ConfigError
+from tdbg_lab.errors import ConfigError, NotFoundError
 from tdbg_lab.server.requests import parse_view
 from tdbg_lab.server.routes.base import RUN_ID, Route, TdbgHandler, authorized_to
 
@@ -49,25 +49,45 @@ class ViewHandler(TdbgHandler):
                 return await tail.opened()
 
             run = await opened(entry)
-            others = {
-                name: await opened(await self.entry(_run_id(name, request.params[name])))
-                for name in wanted
-                if request.params.get(name) is not None
-            }
+            others: dict[str, Run | tuple[Run, ...]] = {}
+            for name, most in wanted.items():
+                value = request.params.get(name)
+                if value is None:
+                    continue
+                if most is not None:
+                    entries = [await self._entry_or_none(each) for each in _run_ids(name, value, most)]
+                    others[name] = tuple([await opened(each) for each in entries if each is not None])
+                else:
+                    others[name] = await opened(await self.entry(_run_id(name, value)))
             self.finish(await self.services.figures.answer(entry, run, view, request.params, others))
 
+    async def _entry_or_none(self, run_id: str) -> Entry | None:
+        """One of several runs; None where it was deleted: the others are drawn without it."""
+        try:
+            return await self.entry(run_id)
+        except NotFoundError:
+            return None
 
-def _run_params(view: str) -> list[str]:
-    """The parameters of a view that are runs."""
+
+def _run_params(view: str) -> dict[str, int | None]:
+    """The parameters of a view that are runs, with how many they may be at most; None for a single one."""
     from tdbg_lab.views import find_view
+    from tdbg_lab.views.param import MOST_RUNS
 
-    return [param.name for param in find_view(view).params if param.kind == "run"]
+    kinds = {"run": None, "runs": MOST_RUNS}
+    return {param.name: kinds[param.kind] for param in find_view(view).params if param.kind in kinds}
 
 
 def _run_id(name: str, value: object) -> str:
     if not isinstance(value, str) or not RUN_ID_FORM.fullmatch(value):
         raise ConfigError(f"Parameter {name!r} must be the id of a run, as the list of runs gives it.")
     return value
+
+
+def _run_ids(name: str, value: object, most: int) -> list[str]:
+    if not isinstance(value, list) or len(value) > most:
+        raise ConfigError(f"Parameter {name!r} must be a list of at most {most} ids of runs.")
+    return [_run_id(name, each) for each in value]
 
 
 def _views() -> list[dict[str, Any]]:

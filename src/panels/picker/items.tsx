@@ -1,40 +1,64 @@
 /**
- * Choosing one tensor, or several, among thousands.
+ * Choosing one thing, or several, among thousands.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownEmptyIcon, checkIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type { ITensorInfo } from '../../api/wire';
-import { formatShape } from '../../model/format';
 import { Popover } from '../popover';
 import { WindowedRows } from '../window/rows';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 24;
 
+/** Something to choose. */
+export interface IPickerItem {
+  /** What stands for it in the choice. */
+  readonly key: string;
+  readonly name: string;
+  /** Beside the name, fainter; searched, too. */
+  readonly detail: string;
+  /** Further words by which it is found. */
+  readonly words?: string;
+}
+
+/** What the picker says. */
+export interface IPickerWords {
+  /** On the button while nothing is chosen, and with several. */
+  readonly none: string;
+  readonly many: (n: number) => string;
+  /** In the search, and its name. */
+  readonly search: (n: number) => string;
+  readonly searchLabel: string;
+  /** Where nothing matches. */
+  readonly noMatch: string;
+}
+
 /** Properties of the picker. */
-export interface IPickerProps {
+export interface IItemPickerProps {
   readonly label: string;
   readonly help?: string;
-  readonly tensors: ReadonlyArray<ITensorInfo>;
-  /** Names chosen. */
+  readonly items: ReadonlyArray<IPickerItem>;
+  /** Keys chosen. */
   readonly value: ReadonlyArray<string>;
   /** Whether several may be chosen. */
   readonly several: boolean;
+  /** How many at most; what is beyond cannot be chosen. */
+  readonly most?: number;
+  readonly words: IPickerWords;
   readonly trans: TranslationBundle;
-  readonly onChange: (names: ReadonlyArray<string>) => void;
+  readonly onChange: (keys: ReadonlyArray<string>) => void;
 }
 
-/** A button with the choice; below it a search over all tensors that fit. */
-export function TensorPicker(props: IPickerProps): JSX.Element {
-  const { value, trans } = props;
+/** A button with the choice; below it a search over everything there is. */
+export function ItemPicker(props: IItemPickerProps): JSX.Element {
+  const { items, value, words, trans } = props;
   const text =
-    value.length === 1
-      ? value[0]
-      : value.length === 0
-        ? trans.__('%1: automatic', props.label)
-        : trans._n('%1 tensor', '%1 tensors', value.length);
+    value.length === 0
+      ? words.none
+      : value.length === 1
+        ? (items.find(({ key }) => key === value[0])?.name ?? value[0])
+        : words.many(value.length);
   return (
     <Popover
       label={trans.__('%1: %2', props.label, text)}
@@ -58,30 +82,33 @@ export function TensorPicker(props: IPickerProps): JSX.Element {
 
 /** Search and list. */
 function Choices(
-  props: IPickerProps & { readonly close: () => void }
+  props: IItemPickerProps & { readonly close: () => void }
 ): JSX.Element {
-  const { tensors, value, several, trans } = props;
+  const { items, value, several, words, trans } = props;
   const [filter, setFilter] = React.useState('');
   const [chosen, setChosen] = React.useState(value);
   const found = React.useMemo(() => {
-    const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-    return tensors.filter(({ name, kind }) => {
-      const text = `${name} ${kind}`.toLowerCase();
-      return words.every(word => text.includes(word));
+    const asked = filter.toLowerCase().split(/\s+/).filter(Boolean);
+    return items.filter(item => {
+      const text =
+        `${item.name} ${item.detail} ${item.words ?? ''}`.toLowerCase();
+      return asked.every(word => text.includes(word));
     });
-  }, [tensors, filter]);
+  }, [items, filter]);
 
-  const choose = (tensor: ITensorInfo): void => {
+  const choose = ({ key }: IPickerItem): void => {
     if (!several) {
-      props.onChange([tensor.name]);
+      props.onChange([key]);
       props.close();
       return;
     }
-    const next = chosen.includes(tensor.name)
-      ? chosen.filter(name => name !== tensor.name)
-      : [...chosen, tensor.name];
-    setChosen(next);
-    props.onChange(next);
+    const next = chosen.includes(key)
+      ? chosen.filter(one => one !== key)
+      : [...chosen, key];
+    if (next.length <= (props.most ?? Infinity)) {
+      setChosen(next);
+      props.onChange(next);
+    }
   };
   const chosenNow = several ? chosen : value;
 
@@ -90,12 +117,8 @@ function Choices(
       <input
         type="search"
         className="jp-TdbgPicker-search"
-        placeholder={trans._n(
-          'Search %1 tensor',
-          'Search %1 tensors',
-          tensors.length
-        )}
-        aria-label={trans.__('Search tensors')}
+        placeholder={words.search(items.length)}
+        aria-label={words.searchLabel}
         value={filter}
         onChange={event => setFilter(event.target.value)}
         onKeyDown={event => {
@@ -121,35 +144,29 @@ function Choices(
         </button>
       )}
       {found.length === 0 ? (
-        <div className="jp-TdbgPicker-none">
-          {trans.__('No tensor matches')}
-        </div>
+        <div className="jp-TdbgPicker-none">{words.noMatch}</div>
       ) : (
         <WindowedRows
           items={found}
           rowHeight={ROW_HEIGHT}
-          keyOf={tensor => tensor.name}
+          keyOf={item => item.key}
           role="listbox"
           several={several}
           label={props.label}
           reveal={chosenNow[0] ?? null}
           onActivate={choose}
-          rowProps={tensor => ({
+          rowProps={({ key, name }) => ({
             className: 'jp-TdbgPicker-item',
-            'aria-selected': chosenNow.includes(tensor.name),
-            title: tensor.name
+            'aria-selected': chosenNow.includes(key),
+            title: name
           })}
-          render={tensor => (
+          render={({ key, name, detail }) => (
             <>
               <span className="jp-TdbgPicker-check">
-                {chosenNow.includes(tensor.name) && (
-                  <checkIcon.react tag="span" />
-                )}
+                {chosenNow.includes(key) && <checkIcon.react tag="span" />}
               </span>
-              <span className="jp-TdbgPicker-name">{tensor.name}</span>
-              <span className="jp-TdbgLayers-shape">
-                {formatShape(tensor.shape)}
-              </span>
+              <span className="jp-TdbgPicker-name">{name}</span>
+              <span className="jp-TdbgLayers-shape">{detail}</span>
             </>
           )}
         />

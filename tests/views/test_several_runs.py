@@ -1,0 +1,130 @@
+"""One scalar of several runs."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+
+import tdbg_lab as tdbg
+from tdbg_lab.errors import ConfigError
+from tdbg_lab.run import open_run
+from tdbg_lab.testing import fake_run
+from tdbg_lab.views import call_view
+
+
+def logged(path, values, *, name="loss", title=None, **arguments):
+    """A run that logs these numbers, one at each step."""
+    net = nn.Linear(1, 1)
+    handle = tdbg.attach(
+        net, store=path, name=title, profiler=False, rules="none", save_every=10**6, **arguments
+    )
+    for value in values:
+        handle.log(**{name: value})
+        handle.advance()
+    handle.detach()
+    return handle.run
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """Three runs with other learning rates; the last one is called like the second."""
+    folder = tmp_path_factory.mktemp("sweep")
+    made = []
+    for at, (rate, name) in enumerate([(0.1, "first"), (0.01, "again"), (0.001, "again")]):
+        parameters = {"lr": rate, "batch": 64, "layers": [3, 4]}
+        values = [1.0 + at, 0.5 + at, 0.25 + at]
+        made.append(logged(folder / f"run{at}", values, title=name, hyperparameters=parameters))
+    return made
+
+
+def told(figure):
+    return figure.layout.meta["tdbg"]["caption"]
+
+
+def test_each_run_is_a_line_that_says_in_what_it_differs(sweep):
+    figure = call_view(sweep[0], "runs", {"others": sweep[1:]})
+    first, second, last = figure.data
+    assert first.name == "first [lr=0.1]"
+    assert (second.name, last.name) == ("again (run1) [lr=0.01]", "again (run2) [lr=0.001]")
+    assert first.y.tolist() == [1.0, 0.5, 0.25]
+    assert len({trace.line.color for trace in figure.data}) == 3
+    assert told(figure) == "loss of 3 of 3 runs; at the end 0.25 in first to 2.25 in again (run2)."
+    assert figure.layout.meta["tdbg"]["tensor"] == "loss"
+
+
+def test_scalar_that_most_of_the_runs_have_is_drawn_and_the_others_are_counted(sweep, tmp_path):
+    other = logged(tmp_path / "other", [3.0], name="other_loss")
+    figure = call_view(other, "runs", {"others": sweep})
+    assert len(figure.data) == 3
+    assert told(figure).startswith("loss of 3 of 4 runs; ")
+    figure = call_view(other, "runs", {"others": sweep, "tensor": "other_loss"})
+    assert [trace.name for trace in figure.data] == ["other"]
+    assert told(figure) == "other_loss of 1 of 4 runs; at the end 3 in other."
+
+
+def test_runs_stand_over_the_time_since_each_began(tmp_path):
+    runs = [open_run(fake_run(tmp_path / name, name=name, steps=20, layers=1)) for name in "ab"]
+    figure = call_view(runs[0], "runs", {"others": runs[1:], "along": "time"})
+    for run, trace in zip(runs, figure.data, strict=True):
+        series = run.scalars("loss/CrossEntropyLoss")
+        seconds = (series.time_ns - run.info.created_ns) / 1e9
+        assert trace.x.tolist() == pytest.approx(seconds.tolist())
+    assert figure.layout.xaxis.title.text == "Time since the run began (s)"
+
+
+def test_smoothing_and_a_logarithmic_axis_are_taken(tmp_path):
+    runs = [logged(tmp_path / name, [1.0, 2.0] * 50) for name in "ab"]
+    figure = call_view(runs[0], "runs", {"others": runs[1:], "smoothing": 90, "log_y": True})
+    assert figure.layout.yaxis.type == "log"
+    assert all(1.2 < trace.y[-1] < 1.8 for trace in figure.data)
+
+
+def test_lines_are_thin_where_colours_repeat(tmp_path):
+    runs = [logged(tmp_path / f"run{at}", [1.0]) for at in range(9)]
+    figure = call_view(runs[0], "runs", {"others": runs[1:]})
+    assert [trace.line.width for trace in figure.data] == 8 * [2] + [1]
+    assert figure.data[0].line.color == figure.data[-1].line.color
+
+
+def test_what_cannot_be_drawn_is_said_in_the_figure(sweep, tmp_path, nothing):
+    def says(run, **params):
+        figure = call_view(run, "runs", params)
+        assert not figure.data
+        return told(figure)
+
+    assert says(sweep[0]).startswith("Choose the runs to draw beside this one.")
+    assert says(sweep[0], others=[]).startswith("Choose the runs to draw beside this one.")
+    assert says(sweep[0], others=[open_run(sweep[0].path)]).startswith("Choose the runs")
+    empty = logged(tmp_path / "empty", [])
+    assert says(nothing, others=[empty]).startswith("None of the runs has a loss or a metric.")
+    assert says(sweep[0], others=sweep[1:], mode="predict").startswith("No run has a value of loss yet.")
+
+
+def test_values_that_are_not_finite_are_told(tmp_path):
+    runs = [logged(tmp_path / name, [float("nan")]) for name in "ab"]
+    figure = call_view(runs[0], "runs", {"others": runs[1:]})
+    assert told(figure) == "loss of 2 of 2 runs; no value is finite."
+    one = logged(tmp_path / "c", [2.0, float("inf"), 1.0])
+    figure = call_view(one, "runs", {"others": runs, "along": "time"})
+    marks = [trace for trace in figure.data if trace.mode == "markers" and trace.text is not None]
+    assert [trace.text[0] for trace in marks] == ["+inf", "NaN", "NaN"]
+    assert all("after %{x:.4~g} s" in trace.hovertemplate for trace in marks)
+
+
+def test_hostile_names_are_escaped(hostile, sweep):
+    hostile.edit(name="<img src=x>")
+    hostile.refresh()
+    assert "<img" not in str(call_view(hostile, "runs", {"others": sweep}).data)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("path", r"'others' must be a list of opened runs \(at most 15\), not 'path'"),
+        (["path"], r"'others' must be an opened run: tdbg\.open_run\(path\)"),
+        ([None] * 16, r"'others' must be a list of opened runs \(at most 15\)"),
+    ],
+)
+def test_wrong_runs_are_said(sweep, value, words):
+    with pytest.raises(ConfigError, match=words):
+        call_view(sweep[0], "runs", {"others": value})
