@@ -16,6 +16,8 @@ export namespace CommandIDs {
   export const openDashboard = 'tdbg:open-dashboard';
   /** Open one view: `{ run, view, params }`. */
   export const openView = 'tdbg:open-view';
+  /** Draw the run beside the current one: `{ run }`. */
+  export const drawBeside = 'tdbg:draw-beside';
   /** Show a tensor: `{ run, tensor, view, newPanel }`. */
   export const showTensor = 'tdbg:show-tensor';
   /** Open the list of rules. */

@@ -23,7 +23,7 @@ import type { IViewInfo, ViewParams } from '../api/wire';
 import { CommandIDs } from '../commands';
 import { PlotlyLoader } from '../figure/plotly';
 import { logoIcon, popoutIcon, tableIcon } from '../icons';
-import { accepts, tensorParam } from '../model/params';
+import { MOST_RUNS, accepts, tensorParam } from '../model/params';
 import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
 import { IPanelRegistry, ITdbgService } from '../tokens';
@@ -89,6 +89,9 @@ const plugin: JupyterFrontEndPlugin<IPanelRegistry> = {
   }
 };
 
+/** Name of the view that draws several runs. */
+const SEVERAL_RUNS = 'runs';
+
 /** Makes panels and finds them again. */
 class ViewManager {
   constructor(options: {
@@ -147,6 +150,21 @@ class ViewManager {
     } else {
       openInLab(this._app, { run, open: view, params }, this._trans);
     }
+  }
+
+  /** Add a run to the picture of several runs that is there, or to a new one. */
+  async drawBeside(run: string, other: string): Promise<void> {
+    const panel = this.find(run, SEVERAL_RUNS);
+    if (panel === undefined) {
+      await this.open(run, SEVERAL_RUNS, { others: [other] });
+      return;
+    }
+    const { others } = panel.model.params;
+    const drawn = Array.isArray(others) ? others.map(String) : [];
+    if (!drawn.includes(other)) {
+      panel.model.choose({ others: [...drawn, other].slice(-MOST_RUNS) });
+    }
+    this.reveal(panel);
   }
 
   /** Put a panel into a tab of its own. */
@@ -277,6 +295,26 @@ function addOpenCommands(
           ),
         trans
       );
+    }
+  });
+  const beside = (args: ReadonlyPartialJSONObject): string | undefined => {
+    const run = targetRun(app, service, args);
+    return run === service.current?.id ? undefined : run;
+  };
+  commands.addCommand(CommandIDs.drawBeside, {
+    label: trans.__('Draw Beside the Current Run'),
+    caption: trans.__(
+      'Show the losses of both runs, and of others, in a picture'
+    ),
+    icon: logoIcon,
+    describedBy: { args: { type: 'object', properties: RUN_ARGS } },
+    isEnabled: args => service.current !== null && beside(args) !== undefined,
+    execute: async args => {
+      const current = service.current?.id;
+      const other = beside(args);
+      if (current !== undefined && other !== undefined) {
+        await attempt(() => views.drawBeside(current, other), trans);
+      }
     }
   });
   commands.addCommand(CommandIDs.showTensor, {

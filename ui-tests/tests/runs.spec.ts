@@ -71,16 +71,9 @@ test('two runs at once are both live, also after a reload', async ({
   await expect(runRow(bar, 'two').getByText('live')).toBeVisible();
 
   // One picture of both goes on with them.
-  await page.keyboard.press('Control+Shift+C');
-  await page.keyboard.type('Open View: Several runs');
-  await page.keyboard.press('Enter');
-  const both = page.getByRole('tabpanel', {
-    name: /^(one|two) · Several runs/
-  });
-  await both.getByRole('button', { name: /^Other runs/ }).click();
-  const others = page.getByRole('listbox', { name: 'Other runs' });
-  await others.getByRole('option').click();
-  await page.keyboard.press('Escape');
+  await runRow(bar, 'two').click({ button: 'right' });
+  await page.getByText('Draw Beside the Current Run').click();
+  const both = page.getByRole('tabpanel', { name: /^one · Several runs/ });
   for (const name of ['one', 'two']) {
     const line = both.locator('.legendtext').filter({ hasText: name });
     await expect(line.first()).toBeVisible({ timeout: SLOW });

@@ -5,10 +5,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import type { IRunSummary } from '../../api/wire';
+import { MOST_RUNS } from '../../model/params';
 import { ItemPicker } from './items';
-
-/** Most runs of one picture; the server takes no more. */
-const MOST_RUNS = 15;
 
 /** Properties of the picker. */
 export interface IRunsPickerProps {
