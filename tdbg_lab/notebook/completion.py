@@ -113,7 +113,7 @@ def _values(option: Option, given: Sequence[str], namespace: Mapping[str, Any]) 
         case "setting":
             return ["learning_rate=", "learning_rate*=", "clip_norm=", "clip_norm=off"]
         case "run":
-            return [str(path.parent) for path in sorted(Path().glob("*/*/run.json"))[:200]]
+            return _runs()
         case "if_exists":
             return ["new", "resume", "error"]
         case "distance":
@@ -180,7 +180,15 @@ def _choices(option: str, given: Sequence[str]) -> list[str]:
         view = find_view(view_named(first, [each.name for each in list_views()]))
     except TdbgError:
         return []
-    return [text for param in view.params if f"--{param.name}" == option for text in param.choices]
+    asked = next((param for param in view.params if f"--{param.name}" == option), None)
+    if asked is None:
+        return []
+    return _runs() if asked.kind in {"run", "runs"} else list(asked.choices)
+
+
+def _runs() -> list[str]:
+    """Runs near the working directory."""
+    return [str(path.parent) for path in sorted(Path().glob("*/*/run.json"))[:200]]
 
 
 def _starting(word: str, known: Sequence[str], *, anywhere: bool = False) -> list[str]:

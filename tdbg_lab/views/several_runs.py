@@ -16,6 +16,7 @@ from tdbg_lab.views.palette import SERIES, pick
 from tdbg_lab.views.param import Param
 from tdbg_lab.views.registry import view
 from tdbg_lab.views.run_names import run_names
+from tdbg_lab.views.run_settings import run_differences
 from tdbg_lab.views.scalars import smooth
 from tdbg_lab.views.style import describe, empty, new_figure, not_finite_marks, step_axis
 
@@ -32,8 +33,6 @@ __all__ = ["several_runs"]
 _KINDS = (Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER)
 _MOST_CHARS = 40
 """Of a name in the caption."""
-_MOST_DIFFERENCES = 3
-"""Hyper-parameters that a line tells: those in which the runs differ."""
 _NO_RUNS = (
     "Choose the runs to draw beside this one.",
     "One scalar of all of them is then drawn, such as the losses of a search over learning rates.",
@@ -102,7 +101,7 @@ def several_runs(
     if not curves:
         return empty(f"No run has a value of {cut(name, _MOST_CHARS)} yet.", "Choose another scalar or mode.")
     names = run_names(runs)
-    told = [_name_and_differences(*pair) for pair in zip(names, _differences(runs), strict=True)]
+    told = [_name_and_differences(*pair) for pair in zip(names, run_differences(runs), strict=True)]
     unit = ""
     if along == "time":
         unit, seconds = _unit(curves)
@@ -181,21 +180,6 @@ def _traces(
     }
     marks = not_finite_marks(curve.x[kept], curve.y[kept], told, positive=log_y, where=when)
     return [line, *marks]
-
-
-def _differences(runs: Sequence[Run]) -> list[str]:
-    """The hyper-parameters in which the runs differ, of each: ``lr=0.1, batch=32``."""
-    plain = [
-        {
-            key: value
-            for key, value in each.info.hyperparameters.items()
-            if isinstance(value, (str, int, float))
-        }
-        for each in runs
-    ]
-    keys = dict.fromkeys(key for one in plain for key in one)
-    differing = [key for key in keys if len({repr(one.get(key)) for one in plain}) > 1][:_MOST_DIFFERENCES]
-    return [", ".join(f"{key}={cut(str(one[key]), 16)}" for key in differing if key in one) for one in plain]
 
 
 def _name_and_differences(name: str, differences: str) -> str:

@@ -53,6 +53,8 @@ def test_completion_offers_tensors_of_the_run_on_the_line(complete, training):
 
 def test_completion_offers_runs_and_rules(complete, training):
     assert complete("%tdbg stop --run run") == ["runs/fake"]
+    assert complete("%tdbg show runs --others runs/one,run") == ["runs/fake"]
+    assert complete("%tdbg show compare --other ") == ["runs/fake"]
     assert "dead_relu" in complete("%tdbg attach --rules default,dead")
 
 

@@ -10,6 +10,7 @@ from tdbg_lab.errors import ConfigError
 from tdbg_lab.run import open_run
 from tdbg_lab.testing import fake_run
 from tdbg_lab.views import call_view
+from tdbg_lab.views.run_settings import options_in
 
 
 def logged(path, values, *, name="loss", title=None, **arguments):
@@ -50,6 +51,31 @@ def test_each_run_is_a_line_that_says_in_what_it_differs(sweep):
     assert len({trace.line.color for trace in figure.data}) == 3
     assert told(figure) == "loss of 3 of 3 runs; at the end 0.25 in first to 2.25 in again (run2)."
     assert figure.layout.meta["tdbg"]["tensor"] == "loss"
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("train.py --lr 0.1 --batch-size=32 --amp", {"lr": "0.1", "batch_size": "32", "amp": "yes"}),
+        ("train.py optimizer.lr=0.1 +seed=3 data", {"optimizer.lr": "0.1", "seed": "3"}),
+        ("train.py --shift -0.5 -e 3 --decay -1e-4", {"shift": "-0.5", "e": "3", "decay": "-1e-4"}),
+        ("train.py --note 'a b' --filter key=value", {"note": "a b", "filter": "key=value"}),
+        ("train.py --note 'cut off", {}),
+        ("", {}),
+    ],
+)
+def test_options_are_read_off_a_command_line(command, options):
+    assert options_in(command) == options
+
+
+def test_runs_of_a_script_differ_in_their_options(tmp_path, monkeypatch):
+    runs = []
+    for at, rate in enumerate(["0.1", "0.01"]):
+        typed = ["train.py", "--lr", rate, "--epochs", "3", "--out", f"out/{at}"]
+        monkeypatch.setattr("sys.argv", typed)
+        runs.append(logged(tmp_path / f"run{at}", [1.0], hyperparameters={"depth": 2 + at}))
+    figure = call_view(runs[0], "runs", {"others": runs[1:]})
+    assert [trace.name for trace in figure.data] == ["run0 [depth=2, lr=0.1]", "run1 [depth=3, lr=0.01]"]
 
 
 def test_scalar_that_most_of_the_runs_have_is_drawn_and_the_others_are_counted(sweep, tmp_path):

@@ -97,11 +97,15 @@ describe('RunsPicker', () => {
     await show(runs.slice(0, 15).map(({ id }) => id));
     expect(button()?.textContent).toBe('15 runs');
     await press(button());
+    expect(document.querySelector('[role="status"]')?.textContent).toBe(
+      'No more than 15: take one away first'
+    );
     await search('run 19');
     await press(rows()[0]);
     expect(chosen).not.toHaveBeenCalled();
     await search('run 3');
     await press(rows()[0]);
     expect(chosen.mock.calls[0][0].length).toBe(14);
+    expect(document.querySelector('[role="status"]')).toBeNull();
   });
 });

@@ -32,6 +32,8 @@ export interface IPickerWords {
   readonly searchLabel: string;
   /** Where nothing matches. */
   readonly noMatch: string;
+  /** Where no more can be chosen. */
+  readonly full?: string;
 }
 
 /** Properties of the picker. */
@@ -132,6 +134,11 @@ function Choices(
           }
         }}
       />
+      {chosen.length >= (props.most ?? Infinity) && (
+        <div className="jp-TdbgPicker-none" role="status">
+          {words.full}
+        </div>
+      )}
       {several && chosen.length > 0 && (
         <button
           className="jp-TdbgLink"

@@ -39,7 +39,8 @@ export function RunsPicker(props: IRunsPickerProps): JSX.Element {
         many: n => trans._n('%1 run', '%1 runs', n),
         search: n => trans._n('Search %1 run', 'Search %1 runs', n),
         searchLabel: trans.__('Search runs'),
-        noMatch: trans.__('No run matches')
+        noMatch: trans.__('No run matches'),
+        full: trans.__('No more than %1: take one away first', MOST_RUNS)
       }}
     />
   );
