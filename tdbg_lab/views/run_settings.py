@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tdbg_lab.views.labels import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tdbg_lab.run import Run
 
@@ -19,6 +19,7 @@ _MOST = 3
 """Settings that are told of each run."""
 _MOST_CHARS = 16
 _OPTION = re.compile(r"-{1,2}([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_PATH = re.compile(r"[/\\]")
 _SETTING = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 """As Hydra takes them: ``optimizer.lr=0.1``."""
 
@@ -27,11 +28,8 @@ def run_differences(runs: Sequence[Run]) -> list[str]:
     """The first settings in which the runs differ, of each: ``lr=0.1, batch_size=32``."""
     settings = [_settings(run) for run in runs]
     keys = dict.fromkeys(key for one in settings for key in one)
-    differing = [key for key in keys if len({one.get(key) for one in settings}) > 1][:_MOST]
-    return [
-        ", ".join(f"{key}={cut(one[key], _MOST_CHARS)}" for key in differing if key in one)
-        for one in settings
-    ]
+    differing = [key for key in keys if len({str(one.get(key)) for one in settings}) > 1][:_MOST]
+    return [", ".join(f"{key}={_brief(one[key])}" for key in differing if key in one) for one in settings]
 
 
 def options_in(command: str) -> dict[str, str]:
@@ -57,15 +55,17 @@ def options_in(command: str) -> dict[str, str]:
     return found
 
 
-def _settings(run: Run) -> Mapping[str, str]:
+def _settings(run: Run) -> dict[str, str | float]:
     """All that is known, those that were given first; without what can be told of a run by its place."""
     given = {
-        key: str(value)
-        for key, value in run.info.hyperparameters.items()
-        if isinstance(value, (str, int, float))
+        key: value for key, value in run.info.hyperparameters.items() if isinstance(value, (str, int, float))
     }
-    typed = {key: value for key, value in options_in(run.info.command).items() if key not in given}
-    return {key: value for key, value in (given | typed).items() if "/" not in value and "\\" not in value}
+    known = {**given, **options_in(run.info.command), **given}  # these stand first, and win
+    return {key: value for key, value in known.items() if not _PATH.search(str(value))}
+
+
+def _brief(value: str | float) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else cut(str(value), _MOST_CHARS)
 
 
 def _is_number(word: str) -> bool:

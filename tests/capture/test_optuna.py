@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 import tdbg_lab as tdbg
 from tdbg_lab.capture.auto import AutoWatch
+from tdbg_lab.capture.auto.studies import suggested
 
 optuna = pytest.importorskip("optuna", reason="this is about Optuna")
 
@@ -168,6 +169,32 @@ def test_trials_that_nobody_attached_to_are_stopped_too(tmp_path, jobs):
         ("stopped", "pruned"),
         ("stopped", "pruned"),
     ]
+    for run in runs:  # each has what was suggested to its own trial
+        rate = run.info.hyperparameters["lr"]
+        assert run.scalars("optimizer/lr/0").values[0] == pytest.approx(rate)
+
+
+def test_what_is_asked_of_a_trial_may_fail_and_what_the_user_gave_goes_first(tmp_path):
+    class Offline(optuna.trial.Trial):
+        @property
+        def params(self):
+            raise ConnectionError("the storage does not answer")
+
+    def objective(trial):
+        asked.append(suggested(trial))
+        model = Net()
+        train(model, torch.optim.SGD(model.parameters(), lr=trial.suggest_float("lr", 0.01, 0.1)), 1)
+        return 0.5
+
+    asked = []
+    settings = {"store": tmp_path / "run", "profiler": False, "hyperparameters": {"lr": "mine", "depth": 2}}
+    with AutoWatch({**settings, "strict": True}):
+        states(objective, EVERYTHING)
+    assert tdbg.open_run(tmp_path / "run").info.hyperparameters == {"lr": "mine", "depth": 2}
+    assert asked == [{}]
+    study = optuna.create_study()
+    assert suggested(Offline(study, study.ask()._trial_id)) == {}
+    assert suggested() == {}
 
 
 def test_studies_that_train_nothing_are_no_framework(tmp_path):

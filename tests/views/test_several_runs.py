@@ -73,9 +73,12 @@ def test_runs_of_a_script_differ_in_their_options(tmp_path, monkeypatch):
     for at, rate in enumerate(["0.1", "0.01"]):
         typed = ["train.py", "--lr", rate, "--epochs", "3", "--out", f"out/{at}"]
         monkeypatch.setattr("sys.argv", typed)
-        runs.append(logged(tmp_path / f"run{at}", [1.0], hyperparameters={"depth": 2 + at}))
+        runs.append(logged(tmp_path / f"run{at}", [1.0], hyperparameters={"scale": 1 / (3 + at)}))
     figure = call_view(runs[0], "runs", {"others": runs[1:]})
-    assert [trace.name for trace in figure.data] == ["run0 [depth=2, lr=0.1]", "run1 [depth=3, lr=0.01]"]
+    assert [trace.name for trace in figure.data] == [
+        "run0 [scale=0.3333, lr=0.1]",
+        "run1 [scale=0.25, lr=0.01]",
+    ]
 
 
 def test_scalar_that_most_of_the_runs_have_is_drawn_and_the_others_are_counted(sweep, tmp_path):

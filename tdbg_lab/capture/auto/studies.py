@@ -1,9 +1,9 @@
-"""Sees how the trials of an Optuna study end: the study keeps the exception of each to itself."""
+"""Sees what the trials of an Optuna study are about, and how they end: the study keeps both to itself."""
 
 from __future__ import annotations
 
 import sys
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.auto.watch import AutoWatch
 
-__all__ = ["StudyFinder"]
+__all__ = ["StudyFinder", "suggested"]
 
 
 class StudyFinder:
@@ -39,13 +39,14 @@ class StudyFinder:
             self._study.optimize = original
 
     def _followed(self, objective: Callable[..., Any]) -> Callable[..., Any]:
-        """An objective whose trainings end with what ends it."""
+        """An objective whose trainings have its hyper-parameters, and end with what ends it."""
 
         @wraps(objective)
         def followed(*args: Any, **kwargs: Any) -> Any:
             before = self._watch.handles(of_this_thread=True)
             try:
-                return objective(*args, **kwargs)
+                with self._watch.trial(partial(suggested, *args[:1])):
+                    return objective(*args, **kwargs)
             except BaseException as error:
                 self._watch.guarded(self._end, before, error)
                 raise
@@ -56,3 +57,11 @@ class StudyFinder:
         for handle in self._watch.handles(of_this_thread=True):
             if all(handle is not one for one in before):
                 handle.__exit__(type(error), error, None)
+
+
+def suggested(trial: Any = None) -> dict[str, Any]:
+    """What was suggested to a trial so far; its storage, which may be a database, is asked."""
+    try:
+        return dict(trial.params)
+    except Exception:  # noqa: BLE001 - the run does without
+        return {}

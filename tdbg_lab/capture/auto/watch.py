@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
 from itertools import count
@@ -19,7 +20,7 @@ from tdbg_lab.capture.registry import latest_ns, open_handles
 from tdbg_lab.config import CaptureConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType, TracebackType
 
     from tdbg_lab.capture.handle import Handle
@@ -105,6 +106,8 @@ class AutoWatch:
         """Directories of the trainings that were attached to, by their numbers from 1 on."""
         self._expected: dict[int, int] = {}
         """The number of the training that a thread is about to begin, by the thread."""
+        self._searched: dict[int, Callable[[], Mapping[str, Any]]] = {}
+        """Gives the hyper-parameters of the trial that a search makes in a thread, by the thread."""
         self._pid = os.getpid()
         self._began_ns = 0
         self._steps_before: dict[Path, int] = {}
@@ -198,7 +201,25 @@ class AutoWatch:
             taken = self._taken()
             number = next(one for one in count(1) if one not in taken)
             self._expected[get_ident()] = number
-        return {**self._settings, "store": self._store if number == 1 else f"{self._store}-{number}"}
+        settings = {**self._settings, "store": self._store if number == 1 else f"{self._store}-{number}"}
+        searched = self._searched.get(get_ident())
+        if searched is not None:
+            settings["hyperparameters"] = {**searched(), **(settings.get("hyperparameters") or {})}
+        return settings
+
+    @contextmanager
+    def trial(self, parameters: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
+        """Trainings that this thread begins within have these hyper-parameters, as far as chosen by then."""
+        here = get_ident()
+        around = self._searched.get(here)  # the trial of another study
+        self._searched[here] = parameters
+        try:
+            yield
+        finally:
+            if around is None:
+                del self._searched[here]
+            else:
+                self._searched[here] = around
 
     def _taken(self) -> set[int]:
         """Numbers of trainings that have begun, or that other threads are about to begin."""
