@@ -21,6 +21,15 @@ from tests.store.remote.faults import FaultyProxy
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.fixture(autouse=True)
+def _no_profiles(tmp_path, monkeypatch):
+    """Whoever runs the tests may have signed in with the AWS command line."""
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def s3_server():
     from moto.server import ThreadedMotoServer
