@@ -19,6 +19,8 @@ _MOST = 3
 """Settings that are told of each run."""
 _MOST_CHARS = 16
 _OPTION = re.compile(r"-{1,2}([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_PLACE = re.compile(r"(^|[_.])(dir|file|folder|name|out|output|path|store)$", re.IGNORECASE)
+"""Ends of names of options that tell runs apart anyway."""
 _PATH = re.compile(r"[/\\]")
 _SETTING = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 """As Hydra takes them: ``optimizer.lr=0.1``."""
@@ -61,7 +63,9 @@ def _settings(run: Run) -> dict[str, str | float]:
         key: value for key, value in run.info.hyperparameters.items() if isinstance(value, (str, int, float))
     }
     known = {**given, **options_in(run.info.command), **given}  # these stand first, and win
-    return {key: value for key, value in known.items() if not _PATH.search(str(value))}
+    return {
+        key: value for key, value in known.items() if not (_PLACE.search(key) or _PATH.search(str(value)))
+    }
 
 
 def _brief(value: str | float) -> str:

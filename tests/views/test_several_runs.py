@@ -71,7 +71,7 @@ def test_options_are_read_off_a_command_line(command, options):
 def test_runs_of_a_script_differ_in_their_options(tmp_path, monkeypatch):
     runs = []
     for at, rate in enumerate(["0.1", "0.01"]):
-        typed = ["train.py", "--lr", rate, "--epochs", "3", "--out", f"out/{at}"]
+        typed = ["train.py", "--lr", rate, "--epochs", "3", "--run-name", f"r{at}", "--data", f"in/{at}"]
         monkeypatch.setattr("sys.argv", typed)
         runs.append(logged(tmp_path / f"run{at}", [1.0], hyperparameters={"scale": 1 / (3 + at)}))
     figure = call_view(runs[0], "runs", {"others": runs[1:]})
