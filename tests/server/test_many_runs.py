@@ -23,9 +23,10 @@ def many(root, run_path):
         folder = root / "many" / f"run-{number}"
         (folder / "rank-00000").mkdir(parents=True)
         value = {**template, "id": f"{number:032x}", "name": f"run-{number}", "created_ns": number}
-        info = folder / "run.json"
-        info.write_text(json.dumps(value))
-        os.utime(info, (FINISHED_S, FINISHED_S))  # what changed just now is read again
+        written = folder / "written"
+        written.write_text(json.dumps(value))
+        os.utime(written, (FINISHED_S, FINISHED_S))  # what changed just now is read again
+        written.rename(folder / "run.json")  # old from the first moment: the server may look at any time
 
 
 async def test_thousands_of_runs_are_listed_and_read_once(tdbg_fetch, many, monkeypatch):
