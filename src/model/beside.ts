@@ -6,14 +6,13 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 import type { IViewInfo, ViewParams } from '../api/wire';
+import { takesRuns } from './params';
 import type { RunModel } from './run';
 
 /** The runs that stand in the parameters of a view. */
 export class RunsBeside implements IDisposable {
   constructor(options: RunsBeside.IOptions) {
-    this._names = options.view.params
-      .filter(({ kind }) => kind === 'run' || kind === 'runs')
-      .map(({ name }) => name);
+    this._names = options.view.params.filter(takesRuns).map(({ name }) => name);
     this._open = options.open;
   }
 

@@ -52,6 +52,11 @@ export function accepts(param: IViewParam, tensor: ITensorInfo): boolean {
   return param.kind === 'tensor' && matchingTensors(param, [tensor]).length > 0;
 }
 
+/** Whether `param` takes one run besides the one that is shown, or several. */
+export function takesRuns({ kind }: IViewParam): boolean {
+  return kind === 'run' || kind === 'runs';
+}
+
 /** Name of the view's parameter that takes one tensor, if it has one. */
 export function tensorParam(view: IViewInfo): IViewParam | undefined {
   return view.params.find(param => param.kind === 'tensor');

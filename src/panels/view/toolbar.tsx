@@ -10,7 +10,7 @@ import * as React from 'react';
 import type { IRunSummary, IViewParam } from '../../api/wire';
 import { optionsIcon, tableIcon } from '../../icons';
 import type { FigureModel } from '../../model/figure';
-import { visibleParams } from '../../model/params';
+import { takesRuns, visibleParams } from '../../model/params';
 import type { RunsModel } from '../../model/runs';
 import { Popover } from '../popover';
 import { StepButtons } from '../scrubber';
@@ -84,7 +84,7 @@ function ToolbarContent(
       }
       tensors={run.tensors}
       runs={
-        param.kind === 'run' || param.kind === 'runs'
+        takesRuns(param)
           ? props.runs.all.filter(({ id }) => id !== run.id)
           : NO_RUNS
       }
@@ -155,7 +155,7 @@ function split(
   const choice = params.find(
     ({ kind, name }) => kind === 'choice' && name !== 'mode'
   );
-  const other = params.find(({ kind }) => kind === 'run' || kind === 'runs');
+  const other = params.find(takesRuns);
   const shown = [other, tensor, choice]
     .filter((param): param is IViewParam => param !== undefined)
     .slice(0, Math.max(room, 0));
