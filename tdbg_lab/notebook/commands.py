@@ -188,16 +188,19 @@ def _show(parsed: Parsed) -> None:
         words["tensors" if "tensor" not in known and "tensors" in known else "tensor"] = parsed.values[
             "tensor"
         ]
-    params = {}
+    params: dict[str, Any] = {}
     for name, word in words.items():
         if name not in known:
             hint = did_you_mean(name, known) or (f" There are: {', '.join(known)}." if known else "")
             raise ConfigError(f"The view '{view.name}' has no parameter '{name}'.{hint}")
         value = param_value(known[name], word)
-        kind = known[name].kind
-        if kind == "runs":
-            value = [current_run_path(one) for one in value]
-        params[name] = current_run_path(value) if kind == "run" else value
+        match known[name].kind:
+            case "run":
+                params[name] = current_run_path(value)
+            case "runs":
+                params[name] = [current_run_path(one) for one in value]
+            case _:
+                params[name] = value
     show(current_run_path(parsed.values["run"]), view.name, **params)
 
 

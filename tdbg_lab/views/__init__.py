@@ -40,7 +40,7 @@ for _name in (
     "bottlenecks",
     "ranks",
     "compare",
-    "several_runs",
+    "runs",
     "operators",
     "flame",
 ):

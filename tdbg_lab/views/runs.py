@@ -28,15 +28,11 @@ if TYPE_CHECKING:
 
     from tdbg_lab.run import Run
 
-__all__ = ["several_runs"]
+__all__ = ["runs_view"]
 
 _KINDS = (Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER)
 _MOST_CHARS = 40
 """Of a name in the caption."""
-_NO_RUNS = (
-    "Choose the runs to draw beside this one.",
-    "One scalar of all of them is then drawn, such as the losses of a search over learning rates.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class _Curve:
         points(1000),
     ),
 )
-def several_runs(
+def runs_view(
     run: Run,
     *,
     others: tuple[Run, ...] | None = None,
@@ -92,7 +88,10 @@ def several_runs(
     """A line for each run and mode, this run's above the others; thin ones where colours repeat."""
     runs = [run, *(each for each in others or () if each.info.id != run.info.id)]
     if len(runs) == 1:
-        return empty(*_NO_RUNS)
+        return empty(
+            "Choose the runs to draw beside this one.",
+            "One scalar of all of them is then drawn, such as the losses of a search over learning rates.",
+        )
     name = tensor or _usual(runs)
     if name is None:
         return empty("None of the runs has a loss or a metric.", "Give attach() the loss, or log numbers.")
@@ -101,7 +100,7 @@ def several_runs(
     if not curves:
         return empty(f"No run has a value of {cut(name, _MOST_CHARS)} yet.", "Choose another scalar or mode.")
     names = run_names(runs)
-    told = [_name_and_differences(*pair) for pair in zip(names, run_differences(runs), strict=True)]
+    told = [f"{own} [{of}]" if of else own for own, of in zip(names, run_differences(runs), strict=True)]
     unit = ""
     if along == "time":
         unit, seconds = _unit(curves)
@@ -117,10 +116,10 @@ def several_runs(
     figure = new_figure(
         traces,
         xaxis={"title": {"text": f"Time since the run began ({unit})"}} if unit else step_axis(ends),
+        yaxis={"title": {"text": short(name)}, "type": "log" if log_y else "linear"},
         hovermode="closest" if unit else "x unified",
         showlegend=True,
     )
-    figure.update_layout(yaxis={"title": {"text": short(name)}, "type": "log" if log_y else "linear"})
     return describe(figure, _caption(curves, names, name, len(runs)), x_axes=(), tensor=name)
 
 
@@ -180,10 +179,6 @@ def _traces(
     }
     marks = not_finite_marks(curve.x[kept], curve.y[kept], told, positive=log_y, where=when)
     return [line, *marks]
-
-
-def _name_and_differences(name: str, differences: str) -> str:
-    return f"{name} [{differences}]" if differences else name
 
 
 def _caption(curves: Sequence[_Curve], names: Sequence[str], name: str, n_runs: int) -> str:
