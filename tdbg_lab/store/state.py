@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,13 +50,19 @@ _Place = tuple[int, str, int]
 """Rank, stream, number."""
 
 
+class _Refusal(NamedTuple):
+    """Why a file cannot be read, and when it was changed last."""
+
+    modified_ns: int
+    why: str
+
+
 class RunState:
     """All segments of a run. Not thread-safe: `tdbg_lab.run.Run` holds a lock around it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.names = Names()
-        self.problems: list[str] = []
         self.last_write_ns = 0
         """Modification time of the newest segment; 0 when there is none."""
         self.ranks: list[int] = []
@@ -65,8 +71,9 @@ class RunState:
         self._segments: dict[_Place, Segment] = {}
         self._series = SeriesCache()
         self._clocks = Clocks(path)
-        self._refused: dict[Path, int] = {}
-        """Files that cannot be read, with their modification time: tried again when they change."""
+        self._problems: list[str] = []
+        self._refused: dict[Path, _Refusal] = {}
+        """Files that cannot be read: tried again when they change."""
         self._attempts: dict[int, Attempts] = {}
         self._steps: dict[int | None, NDArray[np.int64]] = {}
         self._listed: dict[int, int] = {}
@@ -80,6 +87,11 @@ class RunState:
         self._retry = False
         """A segment could not be opened or vanished, most often since it was sealed: list again."""
 
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read, and why; files that cannot be opened as long as they cannot."""
+        return [*self._problems, *(each.why for each in self._refused.values())][:MAX_PROBLEMS]
+
     def refresh(self) -> bool:
         """Read what is new; True when rows, spans or samples came or went."""
         ranks = dict(list_ranks(self._path))
@@ -89,6 +101,8 @@ class RunState:
             del self._segments[place]
             self._listed.pop(place[0], None)  # it may come back as it was
             changed = True
+        for path in [path for path in self._refused if path.parent not in ranks.values()]:
+            del self._refused[path]
         newest = [0]
         for rank, directory in ranks.items():
             changed = self._refresh_rank(rank, directory) or changed
@@ -112,7 +126,7 @@ class RunState:
         """List a rank's directory when it changed, else only poll what is live."""
         changed_ns = modified_ns(directory)
         listed_at_ns = time.time_ns()
-        if self._listed.get(rank) == changed_ns:
+        if self._listed.get(rank) == changed_ns and not self._is_mended(directory):
             live = [p for p, s in self._segments.items() if p[0] == rank and isinstance(s, _LIVE)]
             polled = [self._poll(place, self._segments[place]) for place in live]
             return any(polled)
@@ -128,6 +142,10 @@ class RunState:
                 changed = self._visit(place, file) or changed
         for place in [place for place in self._segments if place[0] == rank and place not in seen]:
             del self._segments[place]
+            changed = True
+        present = {file.path for segments in listed.values() for file in segments}
+        for path in [path for path in self._refused if path.parent == directory and path not in present]:
+            del self._refused[path]
             changed = True
         self._newest[rank] = [segments[-1].path for segments in listed.values() if segments]
         # A change within the clock's grain of this look would go unseen: look again for a while. So does a
@@ -289,25 +307,36 @@ class RunState:
         return _grown(live, opened)
 
     def _open(self, file: SegmentFile) -> Segment | None:
-        if file.path in self._refused and self._refused[file.path] == modified_ns(file.path):
+        refused, modified = self._refused.get(file.path), modified_ns(file.path)
+        if refused is not None and refused.modified_ns == modified:
             return None
         try:
-            if not file.sealed:
-                stats = file.stream == "stats"
-                return LiveStats(file.path, self.names) if stats else LiveEvents(file.path, file.stream)
-            if file.stream == "stats":
-                return SealedStats(file.path, self.names, self._cache, self._footers)
-            return SealedEvents(file.path, file.stream, self._cache, self._footers)
+            opened = self._opened(file)
         except ValueError as error:
-            self._refused[file.path] = modified_ns(file.path)
-            self._problem(_said(error))
+            self._refused[file.path] = _Refusal(modified, _said(error))
         except OSError:  # gone since the listing, or not ours to read
             self._retry = True
+        else:
+            self._refused.pop(file.path, None)
+            return opened
         return None
 
+    def _opened(self, file: SegmentFile) -> Segment:
+        if not file.sealed:
+            stats = file.stream == "stats"
+            return LiveStats(file.path, self.names) if stats else LiveEvents(file.path, file.stream)
+        if file.stream == "stats":
+            return SealedStats(file.path, self.names, self._cache, self._footers)
+        return SealedEvents(file.path, file.stream, self._cache, self._footers)
+
+    def _is_mended(self, directory: Path) -> bool:
+        """Whether a file that could not be read was written anew in its place, which no listing shows."""
+        refused = ((path, each) for path, each in self._refused.items() if path.parent == directory)
+        return any(modified_ns(path) != each.modified_ns for path, each in refused)
+
     def _problem(self, text: str) -> None:
-        if text not in self.problems and len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(text)
+        if text not in self._problems and len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(text)
 
 
 def _widened(first_ns: int, last_ns: int, ahead: Mapping[int, int]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import time
 import warnings
 
 import numpy as np
@@ -48,6 +49,36 @@ def test_garbage_in_a_run_is_left_out_with_a_reason(tmp_path):
     assert all(str(tmp_path) not in problem for problem in run.problems)
     assert not run.refresh()
     assert len(run.spans()) == 20
+
+
+def test_file_that_is_written_to_its_end_in_its_place_is_a_problem_no_more(tmp_path):
+    path = fake_run(tmp_path / "run", steps=5)
+    segment = path / "rank-00000" / "stats-000001.parquet"
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[: len(whole) // 2])
+    time.sleep(0.15)  # what changed just now is listed at each look
+    run = open_run(path)
+    assert run.problems == ["stats-000001.parquet is not a Parquet file"]
+    assert run.last_step == -1
+    with segment.open("ab") as file:
+        file.write(whole[len(whole) // 2 :])
+    assert run.refresh()
+    assert (run.last_step, run.problems) == (4, [])
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_file_that_is_gone_is_a_problem_no_more(tmp_path, folder):
+    path = fake_run(tmp_path / "run", steps=5)
+    broken = path / "rank-00001" / "stats-000001.parquet"
+    broken.parent.mkdir()
+    broken.write_bytes(b"x" * 64)
+    run = open_run(path)
+    assert len(run.problems) == 1
+    broken.unlink()
+    if folder:
+        broken.parent.rmdir()
+    run.refresh()
+    assert run.problems == []
 
 
 def test_sealed_segment_with_a_lying_index_is_left_out(tmp_path):
