@@ -37,9 +37,8 @@ class Controls:
         self._quiet: int | None = None
         """The thread that sets values, if any: readers choose in another one meanwhile."""
         self._parts: dict[str, ipywidgets.Widget] = {}
-        self._growing = {name for name in self._params if values.get(name) is None}
+        self._growing = {name for name in self._params if _is_open(values.get(name))}
         """Ranges that end where the run ends, until the reader chooses another end."""
-        self._chosen: set[str] = set()
         for param in params:
             part = _part(param, values.get(param.name, param.default))
             if part is not None:
@@ -86,10 +85,9 @@ class Controls:
         finally:
             self._quiet = None
 
-    def follow(self, run: Run) -> dict[str, Any]:
-        """Offer the tensors and steps that `run` has by now; the ranges chosen "to the end" that grew."""
+    def follow(self, run: Run) -> None:
+        """Offer the tensors and steps that `run` has by now; ranges "to the end" grow."""
         self._quiet = threading.get_ident()
-        grown: dict[str, Any] = {}
         try:
             for name, part in self._parts.items():
                 param = self._params[name]
@@ -103,11 +101,8 @@ class Controls:
                     part.max = run.last_step
                     if name in self._growing:
                         part.value = (part.value[0], part.max)
-                        if name in self._chosen:
-                            grown[name] = list(part.value)
         finally:
             self._quiet = None
-        return grown
 
     def _hear(self, name: str) -> Callable[[Any], None]:
         def heard(change: Any) -> None:
@@ -115,10 +110,10 @@ class Controls:
                 return
             value = change["new"]
             if isinstance(change["owner"], ipywidgets.IntRangeSlider):
-                self._chosen.add(name)
                 self._growing.discard(name)
                 if value[1] >= change["owner"].max:
                     self._growing.add(name)
+                    value = (value[0], None)
             if name == "step":
                 value = self._step(change["owner"])
             elif value in ("", ()):
@@ -167,11 +162,18 @@ def _part(param: Param, value: Any) -> Any:
         top = max(int(value or 0), 1)
         return ipywidgets.IntSlider(value=value or 0, min=0, max=top, continuous_update=False, **common)
     if param.kind == "range":
-        low, high = value or (0, 1)
+        first, last = value or (None, None)
+        low = int(first or 0)
+        high = max(low, 1 if last is None else int(last))  # one that is upside down is told by the view
         return ipywidgets.IntRangeSlider(
             value=(low, high), min=0, max=max(high, 1), continuous_update=False, **common
         )
     return None
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a range ends where the run ends."""
+    return value is None or (isinstance(value, list | tuple) and value[-1] is None)
 
 
 def _offer(part: Any, names: Sequence[str]) -> None:

@@ -146,15 +146,13 @@ class LiveView:
             if not (any(changes) or self._pending):
                 return False
             self._pending, self._refused = False, None
-            self.params.update(self._controls.follow(self.run))
+            self._controls.follow(self.run)
             try:
                 figure = call_view(self.run, self.view.name, self._asked())
             except TdbgError as error:
                 self._pending, self._refused = True, error  # it may have to do with what is not written yet
                 self._say(str(error))
                 return False
-            asked = ((name, _identity(value)) for name, value in self.params.items())
-            figure.layout.uirevision = repr(sorted(asked, key=str))
             self._picture.draw(themed(figure))
             self._say(self._caption(figure))
             self._show_tensor(tensor_of(figure))
@@ -293,10 +291,3 @@ class LiveView:
                     self._places[2].update(still(self._picture.figure, text=text), raw=True)
         except Exception:  # the kernel may be on its way out
             log.debug("could not keep a still of the view %s", self.view.name, exc_info=True)
-
-
-def _identity(value: Any) -> Any:
-    """What tells the value of a parameter from others, however far a run is that it names."""
-    if isinstance(value, list | tuple):
-        return list(map(_identity, value))
-    return value.info.id if isinstance(value, Run) else value

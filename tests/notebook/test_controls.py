@@ -29,11 +29,11 @@ def controls(chosen):
 def test_range_follows_the_run_while_the_reader_has_chosen_none(controls, chosen, training):
     parts, slider = controls()
     run = open_run(training.path)
-    assert parts.follow(run) == {}
+    parts.follow(run)
     assert slider.value == (0, 11)
     training.step()
     run.refresh()
-    assert parts.follow(run) == {}
+    parts.follow(run)
     assert slider.value == (0, 12)
     assert chosen == []
 
@@ -43,11 +43,23 @@ def test_range_chosen_to_the_end_goes_on_with_the_run(controls, chosen, training
     run = open_run(training.path)
     parts.follow(run)
     slider.value = (5, 11)
-    assert chosen == [("steps", [5, 11])]
+    assert chosen == [("steps", [5, None])]
     training.step()
     run.refresh()
-    assert parts.follow(run) == {"steps": [5, 12]}
+    parts.follow(run)
     assert slider.value == (5, 12)
+    assert len(chosen) == 1
+
+
+def test_range_that_is_given_without_an_end_goes_on_with_the_run(controls, training):
+    parts, slider = controls(steps=[5, None])
+    parts.follow(open_run(training.path))
+    assert slider.value == (5, 11)
+
+
+def test_range_that_is_upside_down_is_left_to_the_view_to_tell(controls):
+    _, slider = controls(steps=[5, 2])
+    assert slider.value == (5, 5)
 
 
 def test_range_that_ends_before_the_run_stays(controls, training):
@@ -59,7 +71,7 @@ def test_range_that_ends_before_the_run_stays(controls, training):
     for parts, slider in ((given, first), (moved, second)):
         training.step()
         run.refresh()
-        assert parts.follow(run) == {}
+        parts.follow(run)
         assert slider.value == (2, 6)
         assert slider.max == run.last_step
 
@@ -69,7 +81,7 @@ def test_choice_made_while_another_thread_sets_values_is_heard(controls, chosen,
     parts.follow(open_run(training.path))
     parts._quiet = threading.get_ident() + 1
     slider.value = (5, 11)
-    assert chosen == [("steps", [5, 11])]
+    assert chosen == [("steps", [5, None])]
 
 
 def made(view, **values):
