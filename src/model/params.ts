@@ -9,9 +9,6 @@ import type {
   ViewParams
 } from '../api/wire';
 
-/** Most runs of a parameter of the kind `runs`; the server takes no more. */
-export const MOST_RUNS = 15;
-
 /** The parameter that the step cursor sets, if the view has one. */
 export function stepParam(view: IViewInfo): IViewParam | undefined {
   return view.params.find(p => p.kind === 'step' && p.name === 'step');

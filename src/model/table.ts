@@ -60,6 +60,8 @@ namespace Private {
   /** One line, or one set of points or bars. */
   export interface ILine {
     readonly name: string;
+    /** What stands along x, where the axis does not say it. */
+    readonly header: string;
     readonly x: ReadonlyArray<Cell>;
     readonly y: ReadonlyArray<Cell>;
   }
@@ -78,11 +80,12 @@ namespace Private {
   };
 
   export function line(figure: IFigureJson, trace: JSONObject): ILine {
-    const { name, y: own } = told(trace);
+    const { name, header, y: own } = told(trace);
     const x = numbers(trace, 'x');
     const y = numbers(trace, 'y');
     return {
       name: plain(name ?? trace['name']),
+      header: plain(header),
       x,
       y: (own ? y : named(figure, trace, y)).slice(0, x.length)
     };
@@ -120,7 +123,7 @@ namespace Private {
     return {
       title: titleOf(figure),
       columns: [
-        axisTitle(figure, 'xaxis'),
+        kept[0].header || axisTitle(figure, 'xaxis'),
         ...kept.map(({ name }, i) => name || String(i + 1))
       ],
       rows: evenly(places.length, MAX_ROWS).map(i => [

@@ -23,7 +23,7 @@ import type { IViewInfo, ViewParams } from '../api/wire';
 import { CommandIDs } from '../commands';
 import { PlotlyLoader } from '../figure/plotly';
 import { logoIcon, popoutIcon, tableIcon } from '../icons';
-import { MOST_RUNS, accepts, tensorParam } from '../model/params';
+import { accepts, tensorParam } from '../model/params';
 import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
 import { IPanelRegistry, ITdbgService } from '../tokens';
@@ -159,10 +159,13 @@ class ViewManager {
       await this.open(run, SEVERAL_RUNS, { others: [other] });
       return;
     }
-    const { others } = panel.model.params;
-    const drawn = Array.isArray(others) ? others.map(String) : [];
+    const { params, view } = panel.model;
+    const drawn = Array.isArray(params.others) ? params.others.map(String) : [];
     if (!drawn.includes(other)) {
-      panel.model.choose({ others: [...drawn, other].slice(-MOST_RUNS) });
+      const most = view.params.find(({ name }) => name === 'others')?.maximum;
+      panel.model.choose({
+        others: [...drawn, other].slice(-(most ?? Infinity))
+      });
     }
     this.reveal(panel);
   }

@@ -25,7 +25,7 @@ _MAX_TEXT = 1024
 _MAX_PATTERN = 200
 _MAX_ITEMS = 1000
 _MAX_STEP = 2**53
-MOST_RUNS = 15
+MOST_RUNS = 31
 """In a list of runs: more lines cannot be told apart, and each of them is kept open."""
 
 
@@ -58,6 +58,11 @@ class Param:
         unknown = [kind for kind in self.tensor_kinds if kind not in set(Kind)]
         if unknown:
             raise ConfigError(f"Parameter {self.name!r} names no kind of tensor: {unknown[0]!r}.")
+
+    @property
+    def most_runs(self) -> int:
+        """How many runs a list of them may have."""
+        return MOST_RUNS if self.maximum is None else min(int(self.maximum), MOST_RUNS)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types, for the wire."""
@@ -200,7 +205,7 @@ def _other_run(param: Param, value: Any, _run: Run | None) -> Run:
 
 
 def _other_runs(param: Param, value: Any, run: Run | None) -> tuple[Run, ...] | None:
-    items = _items(param, value, "a list of opened runs", MOST_RUNS)
+    items = _items(param, value, "a list of opened runs", param.most_runs)
     opened = [_other_run(param, each, run) for each in items]
     return tuple({each.info.id: each for each in opened}.values()) or None
 

@@ -1,62 +1,53 @@
-"""One scalar of several runs: their curves over each other."""
+"""One scalar of several runs: their curves over each other, or what they came to over their settings."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tdbg_lab.analysis.downsample import min_max
-from tdbg_lab.records import Kind, Mode
-from tdbg_lab.views.common import MODE_DASH, MODE_WORD, points
-from tdbg_lab.views.labels import cut, full, number, short
-from tdbg_lab.views.palette import SERIES, pick
-from tdbg_lab.views.param import Param
+from tdbg_lab.records import Mode
+from tdbg_lab.views.common import points
+from tdbg_lab.views.labels import count, cut, number
+from tdbg_lab.views.param import MOST_RUNS, Param
 from tdbg_lab.views.registry import view
+from tdbg_lab.views.run_curves import SCALAR_KINDS, curves_of, ends_of, usual_scalar
+from tdbg_lab.views.run_lines import plot_lines
 from tdbg_lab.views.run_names import run_names
-from tdbg_lab.views.run_settings import run_differences
-from tdbg_lab.views.scalars import smooth
-from tdbg_lab.views.style import describe, empty, new_figure, not_finite_marks, step_axis
+from tdbg_lab.views.run_settings import differing_settings, run_differences
+from tdbg_lab.views.setting_plots import MOST_PLOTS, plot_settings
+from tdbg_lab.views.style import describe, empty
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
     from plotly import graph_objects as go
 
     from tdbg_lab.run import Run
+    from tdbg_lab.views.run_curves import RunEnd
 
 __all__ = ["runs_view"]
 
-_KINDS = (Kind.LOSS, Kind.SCALAR, Kind.OPTIMIZER)
 _MOST_CHARS = 40
 """Of a name in the caption."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """One scalar of one run in one mode."""
-
-    run: int
-    mode: Mode
-    x: NDArray[Any]
-    """Steps, or seconds since the run began, shape ``(S,)``."""
-    y: NDArray[np.float64]
 
 
 @view(
     "runs",
     title="Several runs",
-    description="One loss or metric of several runs, over steps or time.",
+    description="One loss or metric of several runs, over steps, time or the settings in which they differ.",
     params=(
-        Param("others", "Other runs", "runs", help="Each is a line beside that of this run; at most 15."),
+        Param(
+            "others",
+            "Other runs",
+            "runs",
+            maximum=MOST_RUNS,
+            help=f"Each is a line beside that of this run; at most {MOST_RUNS}.",
+        ),
         Param(
             "tensor",
             "Scalar",
             "tensor",
-            tensor_kinds=tuple(kind.value for kind in _KINDS),
+            tensor_kinds=tuple(kind.value for kind in SCALAR_KINDS),
             help="Default: the first loss that most of the runs have.",
         ),
         Param(
@@ -64,9 +55,9 @@ class _Curve:
             "Along",
             "choice",
             "steps",
-            choices=("steps", "time"),
-            choice_labels=("Steps", "Time"),
-            help="Time is counted from where each run began.",
+            choices=("steps", "time", "settings"),
+            choice_labels=("Steps", "Time", "Settings"),
+            help="Time is counted from where each run began; settings are those in which the runs differ.",
         ),
         Param("mode", "Mode", "choice", choices=("train", "eval", "predict"), help="Default: all."),
         Param("log_y", "Logarithmic y", "bool", default=False),
@@ -85,115 +76,61 @@ def runs_view(
     smoothing: int = 0,
     n_out: int = 1000,
 ) -> go.Figure:
-    """A line for each run and mode, this run's above the others; thin ones where colours repeat."""
+    """A line for each run and mode, this run's above the others; thin ones where colours repeat.
+
+    Along settings a plot for each setting in which the runs differ, with the last value of each run.
+    """
     runs = [run, *(each for each in others or () if each.info.id != run.info.id)]
     if len(runs) == 1:
         return empty(
             "Choose the runs to draw beside this one.",
             "One scalar of all of them is then drawn, such as the losses of a search over learning rates.",
         )
-    name = tensor or _usual(runs)
+    name = tensor or usual_scalar(runs)
     if name is None:
         return empty("None of the runs has a loss or a metric.", "Give attach() the loss, or log numbers.")
     modes = tuple(Mode) if mode is None else (Mode(mode),)
-    curves = [curve for at in range(len(runs)) for curve in _curves(runs[at], at, name, modes, along)]
+    curves = curves_of(runs, name, modes, over_time=along == "time")
     if not curves:
         return empty(f"No run has a value of {cut(name, _MOST_CHARS)} yet.", "Choose another scalar or mode.")
-    names = run_names(runs)
-    told = [f"{own} [{of}]" if of else own for own, of in zip(names, run_differences(runs), strict=True)]
-    unit = ""
-    if along == "time":
-        unit, seconds = _unit(curves)
-        curves = [replace(curve, x=curve.x / seconds) for curve in curves]
-    traces = [
-        trace
-        for curve in curves
-        for trace in _traces(
-            curve, told[curve.run], unit, smoothing=smoothing / 100, n_out=n_out, log_y=log_y
+    names, rest = run_names(runs), ""
+    if along == "settings":
+        settings = differing_settings(runs)
+        if not settings:
+            return empty(
+                "These runs do not differ in a setting.",
+                "Settings are what attach(hyperparameters={...}) was given, and options on the command line.",
+            )
+        ends = ends_of(curves, smoothing / 100)
+        figure = plot_settings(settings, ends, names, tensor=name, log_y=log_y)
+        if len(settings) > MOST_PLOTS:
+            rest = f" The first {MOST_PLOTS} of {len(settings)} settings are drawn."
+    else:
+        ends = ends_of(curves)
+        told = [f"{own} [{of}]" if of else own for own, of in zip(names, run_differences(runs), strict=True)]
+        figure = plot_lines(
+            curves,
+            told,
+            tensor=name,
+            over_time=along == "time",
+            smoothing=smoothing / 100,
+            n_out=n_out,
+            log_y=log_y,
         )
-    ]
-    ends = [trace["x"][at] for trace in traces for at in (0, -1)]
-    figure = new_figure(
-        traces,
-        xaxis={"title": {"text": f"Time since the run began ({unit})"}} if unit else step_axis(ends),
-        yaxis={"title": {"text": short(name)}, "type": "log" if log_y else "linear"},
-        hovermode="closest" if unit else "x unified",
-        showlegend=True,
-    )
-    return describe(figure, _caption(curves, names, name, len(runs)), x_axes=(), tensor=name)
-
-
-def _usual(runs: Sequence[Run]) -> str | None:
-    """The loss that most of the runs have, else the metric."""
-    for kind in (Kind.LOSS, Kind.SCALAR):
-        often = Counter(
-            name for each in runs for name in dict.fromkeys(key.name for key in each.tensors(kind=kind))
-        )
-        if often:
-            return max(often, key=lambda name: often[name])  # the first of those that are as frequent
-    return None
-
-
-def _curves(run: Run, at: int, name: str, modes: Sequence[Mode], along: str) -> list[_Curve]:
-    if name not in set(run.tensor_names()):
-        return []
-    found = []
-    for mode in modes:
-        series = run.scalars(name, mode=mode)
-        steps, values = np.asarray(series.steps), np.asarray(series.values, dtype=np.float64)
-        if len(steps):
-            x = steps if along == "steps" else (np.asarray(series.time_ns) - run.info.created_ns) / 1e9
-            found.append(_Curve(at, mode, x, values))
-    return found
-
-
-def _unit(curves: Sequence[_Curve]) -> tuple[str, float]:
-    """In what the longest of the runs is told, and its length in seconds."""
-    longest = max(float(curve.x[-1]) for curve in curves)
-    units = (("h", 3600.0), ("min", 60.0))
-    return next((unit for unit in units if longest > 3 * unit[1]), ("s", 1.0))
-
-
-def _traces(
-    curve: _Curve, told: str, unit: str, *, smoothing: float, n_out: int, log_y: bool
-) -> list[dict[str, Any]]:
-    """The line of a curve, and marks where it is not finite."""
-    kept = min_max(curve.y, n_out, x=curve.x.astype(np.float64))
-    y = smooth(curve.x, curve.y, smoothing) if smoothing else np.where(np.isfinite(curve.y), curve.y, np.nan)
-    colour, whole = pick(curve.run), f"{full(told)}{MODE_WORD[curve.mode]}"
-    when = f"after %{{x:.4~g}} {unit}" if unit else "step %{x:,d}"
-    line = {
-        "type": "scatter",
-        "mode": "lines" if len(kept) > 1 else "markers",
-        "x": curve.x[kept],
-        "y": y[kept],
-        "name": short(told, 60) + MODE_WORD[curve.mode],
-        "zorder": 0 if curve.run else 1,
-        "line": {
-            "color": colour,
-            "width": 2 if curve.run < len(SERIES) else 1,
-            "dash": MODE_DASH[curve.mode],
-        },
-        "marker": {"color": colour, "size": 7},
-        "hovertemplate": f"{whole}: <b>%{{y:.5g}}</b>{f' {when}' if unit else ''}<extra></extra>",
-    }
-    marks = not_finite_marks(curve.x[kept], curve.y[kept], told, positive=log_y, where=when)
-    return [line, *marks]
-
-
-def _caption(curves: Sequence[_Curve], names: Sequence[str], name: str, n_runs: int) -> str:
-    """Between which values the runs stand, and how many have none."""
-    last = {
-        curve.run: float(finite[-1])
-        for curve in reversed(curves)  # training comes first and counts, where there is some
-        if len(finite := curve.y[np.isfinite(curve.y)])
-    }
     having = len({curve.run for curve in curves})
-    text = f"{cut(name, _MOST_CHARS)} of {having} of {n_runs} runs"
-    if not last:
-        return f"{text}; no value is finite."
-    low, high = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
-    ends = f"{number(last[low])} in {cut(names[low], _MOST_CHARS)}"
+    text = f"{cut(name, _MOST_CHARS)} of {having} of {len(runs)} runs; {_told(ends, names)}"
+    if lost := having - sum(math.isfinite(end.last) for end in ends.values()):
+        text += f", {count(lost, 'run')} diverged"
+    return describe(figure, f"{text}.{rest}", x_axes=(), tensor=name)
+
+
+def _told(ends: Mapping[int, RunEnd], names: Sequence[str]) -> str:
+    """Between which values the runs stand, but for those that have diverged."""
+    finite = {at: end.value for at, end in ends.items() if math.isfinite(end.last)}
+    if not finite:
+        return "no value is finite at the end"
+    low, high = min(finite, key=finite.__getitem__), max(finite, key=finite.__getitem__)
+    text = f"at the end {number(finite[low])} in {cut(names[low], _MOST_CHARS)}"
     if high != low:
-        ends += f" to {number(last[high])} in {cut(names[high], _MOST_CHARS)}"
-    return f"{text}; at the end {ends}."
+        text += f" to {number(finite[high])} in {cut(names[high], _MOST_CHARS)}"
+    return text

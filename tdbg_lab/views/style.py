@@ -273,7 +273,8 @@ def table_of(**facts: Any) -> dict[str, Any]:
     ----------
     facts
         ``x``, ``y``: the field with the numbers, or a column of it such as ``"customdata.0"``; ``name``: of
-        the column in the table; ``skip``: it is the edge or the ground of another trace.
+        the column in the table; ``header``: of what stands along the x axis; ``skip``: it is the edge or the
+        ground of another trace.
     """
     return {"table": facts}
 

@@ -132,7 +132,7 @@ def test_what_cannot_be_drawn_is_said_in_the_figure(sweep, tmp_path, nothing):
 def test_values_that_are_not_finite_are_told(tmp_path):
     runs = [logged(tmp_path / name, [float("nan")]) for name in "ab"]
     figure = call_view(runs[0], "runs", {"others": runs[1:]})
-    assert told(figure) == "loss of 2 of 2 runs; no value is finite."
+    assert told(figure) == "loss of 2 of 2 runs; no value is finite at the end, 2 runs diverged."
     one = logged(tmp_path / "c", [2.0, float("inf"), 1.0])
     figure = call_view(one, "runs", {"others": runs, "along": "time"})
     marks = [trace for trace in figure.data if trace.mode == "markers" and trace.text is not None]
@@ -149,11 +149,105 @@ def test_hostile_names_are_escaped(hostile, sweep):
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("path", r"'others' must be a list of opened runs \(at most 15\), not 'path'"),
+        ("path", r"'others' must be a list of opened runs \(at most 31\), not 'path'"),
         (["path"], r"'others' must be an opened run: tdbg\.open_run\(path\)"),
-        ([None] * 16, r"'others' must be a list of opened runs \(at most 15\)"),
+        ([None] * 32, r"'others' must be a list of opened runs \(at most 31\)"),
     ],
 )
 def test_wrong_runs_are_said(sweep, value, words):
     with pytest.raises(ConfigError, match=words):
         call_view(sweep[0], "runs", {"others": value})
+
+
+def over_settings(runs, **params):
+    return call_view(runs[0], "runs", {"others": runs[1:], "along": "settings", **params})
+
+
+def plots(figure):
+    """What is drawn, by setting; the column of the table beside it is not."""
+    return {trace.name: trace for trace in figure.data if trace.visible is not False}
+
+
+def test_runs_stand_over_the_settings_in_which_they_differ(tmp_path):
+    tried = [(0.1, 16, "relu", True), (0.001, 32, "tanh", False), (0.01, 32, "relu", True)]
+    runs = []
+    for at, (rate, batch, activation, amp) in enumerate(tried):
+        given = {"lr": rate, "batch": batch, "activation": activation, "amp": amp, "epochs": 3}
+        runs.append(logged(tmp_path / f"run{at}", [9.0, 3.0 - at], hyperparameters=given))
+    figure = over_settings(runs)
+    drawn = plots(figure)
+    assert list(drawn) == ["lr", "batch", "activation", "amp"]
+    assert all(list(trace.y) == [3.0, 2.0, 1.0] for trace in drawn.values())
+    assert list(drawn["lr"].x) == [0.1, 0.001, 0.01]
+    assert list(drawn["activation"].x) == ["relu", "tanh", "relu"]
+    assert list(drawn["amp"].x) == ["yes", "no", "yes"]
+    layout = figure.layout
+    axes = [layout.xaxis, layout.xaxis2, layout.xaxis3, layout.xaxis4]
+    assert [axis.type for axis in axes] == ["log", "linear", "category", "category"]
+    assert [axis.title.text for axis in axes] == list(drawn)
+    assert {layout.yaxis2.matches, layout.yaxis3.matches, layout.yaxis4.matches} == {"y"}
+    assert told(figure) == "loss of 3 of 3 runs; at the end 1 in run2 to 3 in run0."
+
+
+def test_run_that_diverged_is_a_cross_above_the_others(tmp_path):
+    ends = [[1.0, 0.5], [1.0, 1e30, float("nan")], [1.0, 0.25], [float("nan")]]
+    runs = [logged(tmp_path / f"run{at}", ends[at], hyperparameters={"lr": 0.1 * at}) for at in range(4)]
+    figure = over_settings(runs)
+    assert told(figure) == "loss of 4 of 4 runs; at the end 0.25 in run2 to 0.5 in run0, 2 runs diverged."
+    (trace,) = plots(figure).values()
+    assert list(trace.y) == [0.5, 0.5, 0.25]
+    assert list(trace.marker.symbol) == ["circle", "x", "circle"]
+    assert trace.hovertext[1] == "NaN, 1e30 before"
+    (alone,) = plots(over_settings(runs[1:2] + runs[3:])).values()
+    assert list(alone.y) == [1e30]
+
+
+def test_setting_that_a_run_lacks_leaves_it_out_of_one_plot(tmp_path):
+    given = [{"lr": 0.1, "decay": 0.2}, {"lr": 0.2}, {"lr": 0.3, "decay": "none"}]
+    runs = [logged(tmp_path / f"run{at}", [1.0], hyperparameters=each) for at, each in enumerate(given)]
+    drawn = plots(over_settings(runs))
+    assert list(drawn["lr"].text) == ["run0", "run1", "run2"]
+    assert list(drawn["decay"].text) == ["run0", "run2"]
+    assert list(drawn["decay"].x) == ["0.2", "none"]  # side by side, where one is no number
+
+
+def test_smoothed_ends_are_taken(tmp_path):
+    runs = [logged(tmp_path / f"run{at}", [1.0, 2.0] * 50, hyperparameters={"lr": at}) for at in range(2)]
+    (trace,) = plots(over_settings(runs, smoothing=90)).values()
+    assert all(1.2 < value < 1.8 for value in trace.y)
+
+
+def test_settings_that_are_not_drawn_are_told(tmp_path, sweep):
+    runs = [
+        logged(tmp_path / f"run{at}", [1.0], hyperparameters={f"part{part}": at for part in range(8)})
+        for at in range(2)
+    ]
+    figure = over_settings(runs)
+    assert len(plots(figure)) == 6
+    assert told(figure).endswith(" The first 6 of 8 settings are drawn.")
+    alike = [logged(tmp_path / name, [1.0]) for name in "ab"]
+    assert told(over_settings(alike)).startswith("These runs do not differ in a setting.")
+
+
+def test_hostile_settings_are_escaped(tmp_path):
+    bad = "<img src=x>"
+    runs = [
+        logged(tmp_path / name, [1.0], title=bad, hyperparameters={bad: f"{name} {bad}", "%{y}": name})
+        for name in "ab"
+    ]
+    figure = over_settings(runs)
+    assert "<img" not in str([trace.x for trace in figure.data]) + str([trace.text for trace in figure.data])
+    assert "<img" not in str([figure.layout.xaxis, figure.layout.xaxis2])
+    assert "<img" not in str([trace.hovertemplate for trace in figure.data])
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(64, "64"), (1e-4, "0.0001"), (1 / 3, "0.3333"), (10**8, "1e+08"), ("2" * 20, "22222…")],
+)
+def test_settings_are_told_in_short(tmp_path, value, told):
+    runs = [
+        logged(tmp_path / name, [1.0], hyperparameters={"s": given})
+        for name, given in zip("ab", (value, 5), strict=True)
+    ]
+    assert told in call_view(runs[0], "runs", {"others": runs[1:]}).data[0].name

@@ -28,6 +28,22 @@ describe('figureTables()', () => {
     ]);
   });
 
+  it('calls the rows what the view says that they are', () => {
+    const meta = { table: { header: 'Run', x: 'text', y: 'customdata' } };
+    const [table] = figureTables({
+      data: [
+        { name: 'lr', x: [1], y: [2], text: ['a'], customdata: [0.1], meta },
+        { name: 'loss', visible: false, x: ['a', 'b'], y: ['2', 'NaN'] }
+      ],
+      layout: { xaxis: { title: { text: 'lr' } } }
+    });
+    expect(table.columns).toEqual(['Run', 'lr', 'loss']);
+    expect(table.rows).toEqual([
+      ['a', 0.1, '2'],
+      ['b', null, 'NaN']
+    ]);
+  });
+
   it('reads a heat map, with the values behind its colours', () => {
     const [table] = figureTables({
       data: [

@@ -26,6 +26,7 @@ describe('RunsPicker', () => {
         <RunsPicker
           label="Other runs"
           runs={runs}
+          most={15}
           value={value}
           trans={nullTranslator.load('tdbg_lab')}
           onChange={chosen}
@@ -91,6 +92,28 @@ describe('RunsPicker', () => {
     expect(document.querySelector('.jp-TdbgPicker-none')?.textContent).toBe(
       'No run matches'
     );
+  });
+
+  const add = (): Element | undefined =>
+    [...document.querySelectorAll('.jp-TdbgLink')].find(({ textContent }) =>
+      textContent?.startsWith('Add')
+    );
+
+  it('adds all that a search has found', async () => {
+    await show([]);
+    await press(button());
+    await search('run1');
+    await press(rows()[0]);
+    expect(add()?.textContent).toBe('Add all 10');
+    await press(add());
+    expect(chosen.mock.lastCall?.[0].length).toBe(11);
+    expect(add()).toBeUndefined();
+    expect(document.activeElement?.className).toBe('jp-TdbgPicker-search');
+    await search('');
+    expect(add()?.textContent).toBe('Add the first 4 of 9');
+    await press(add());
+    expect(chosen.mock.lastCall?.[0]).toHaveLength(15);
+    expect(add()).toBeUndefined();
   });
 
   it('takes no more runs than can be told apart', async () => {

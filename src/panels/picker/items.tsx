@@ -10,6 +10,8 @@ import { WindowedRows } from '../window/rows';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 24;
+/** Most that are added by one click. */
+const MOST_AT_ONCE = 100;
 
 /** Something to choose. */
 export interface IPickerItem {
@@ -87,6 +89,7 @@ function Choices(
   props: IItemPickerProps & { readonly close: () => void }
 ): JSX.Element {
   const { items, value, several, words, trans } = props;
+  const most = props.most ?? Infinity;
   const [filter, setFilter] = React.useState('');
   const [chosen, setChosen] = React.useState(value);
   const found = React.useMemo(() => {
@@ -98,6 +101,16 @@ function Choices(
     });
   }, [items, filter]);
 
+  const take = (next: ReadonlyArray<string>): void => {
+    setChosen(next);
+    props.onChange(next);
+  };
+  const search = React.useRef<HTMLInputElement>(null);
+  /** By a button that may go: the keyboard stays in the picker. */
+  const takeAtOnce = (next: ReadonlyArray<string>): void => {
+    take(next);
+    search.current?.focus();
+  };
   const choose = ({ key }: IPickerItem): void => {
     if (!several) {
       props.onChange([key]);
@@ -107,16 +120,18 @@ function Choices(
     const next = chosen.includes(key)
       ? chosen.filter(one => one !== key)
       : [...chosen, key];
-    if (next.length <= (props.most ?? Infinity)) {
-      setChosen(next);
-      props.onChange(next);
+    if (next.length <= most) {
+      take(next);
     }
   };
   const chosenNow = several ? chosen : value;
+  const rest = found.map(({ key }) => key).filter(key => !chosen.includes(key));
+  const added = rest.slice(0, Math.min(most - chosen.length, MOST_AT_ONCE));
 
   return (
     <>
       <input
+        ref={search}
         type="search"
         className="jp-TdbgPicker-search"
         placeholder={words.search(items.length)}
@@ -134,19 +149,23 @@ function Choices(
           }
         }}
       />
-      {chosen.length >= (props.most ?? Infinity) && (
+      {chosen.length >= most && (
         <div className="jp-TdbgPicker-none" role="status">
           {words.full}
         </div>
       )}
-      {several && chosen.length > 0 && (
+      {several && added.length > 1 && (
         <button
           className="jp-TdbgLink"
-          onClick={() => {
-            setChosen([]);
-            props.onChange([]);
-          }}
+          onClick={() => takeAtOnce([...chosen, ...added])}
         >
+          {added.length < rest.length
+            ? trans.__('Add the first %1 of %2', added.length, rest.length)
+            : trans.__('Add all %1', added.length)}
+        </button>
+      )}
+      {several && chosen.length > 0 && (
+        <button className="jp-TdbgLink" onClick={() => takeAtOnce([])}>
           {trans.__('Clear the choice')}
         </button>
       )}

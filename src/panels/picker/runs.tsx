@@ -5,7 +5,6 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import type { IRunSummary } from '../../api/wire';
-import { MOST_RUNS } from '../../model/params';
 import { ItemPicker } from './items';
 
 /** Properties of the picker. */
@@ -13,6 +12,8 @@ export interface IRunsPickerProps {
   readonly label: string;
   readonly help?: string;
   readonly runs: ReadonlyArray<IRunSummary>;
+  /** How many may be chosen. */
+  readonly most: number;
   /** Ids chosen. */
   readonly value: ReadonlyArray<string>;
   readonly trans: TranslationBundle;
@@ -21,7 +22,7 @@ export interface IRunsPickerProps {
 
 /** A button with the choice; below it a search over all other runs. */
 export function RunsPicker(props: IRunsPickerProps): JSX.Element {
-  const { runs, trans } = props;
+  const { runs, most, trans } = props;
   const items = runs.map(({ id, name, path, tags }) => ({
     key: id,
     name,
@@ -33,14 +34,13 @@ export function RunsPicker(props: IRunsPickerProps): JSX.Element {
       {...props}
       items={items}
       several={true}
-      most={MOST_RUNS}
       words={{
         none: trans.__('%1: choose', props.label),
         many: n => trans._n('%1 run', '%1 runs', n),
         search: n => trans._n('Search %1 run', 'Search %1 runs', n),
         searchLabel: trans.__('Search runs'),
         noMatch: trans.__('No run matches'),
-        full: trans.__('No more than %1: take one away first', MOST_RUNS)
+        full: trans.__('No more than %1: take one away first', most)
       }}
     />
   );

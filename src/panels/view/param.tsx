@@ -98,6 +98,7 @@ export function ParamControl(props: IParamProps): JSX.Element {
           label={param.label}
           help={param.help}
           runs={props.runs}
+          most={param.maximum ?? Infinity}
           value={names(value)}
           trans={trans}
           onChange={ids => onChange(ids.length > 0 ? ids : null)}

@@ -72,10 +72,12 @@ class ViewHandler(TdbgHandler):
 def _run_params(view: str) -> dict[str, int | None]:
     """The parameters of a view that are runs, with how many they may be at most; None for a single one."""
     from tdbg_lab.views import find_view
-    from tdbg_lab.views.param import MOST_RUNS
 
-    kinds = {"run": None, "runs": MOST_RUNS}
-    return {param.name: kinds[param.kind] for param in find_view(view).params if param.kind in kinds}
+    return {
+        param.name: param.most_runs if param.kind == "runs" else None
+        for param in find_view(view).params
+        if param.kind in {"run", "runs"}
+    }
 
 
 def _run_id(name: str, value: object) -> str:
