@@ -8,8 +8,10 @@ from typing import Any
 
 from tdbg_lab.store.limits import COLUMN_CACHE_BYTES
 
-CacheKey = tuple[str, int, str]
-"""Uid of the segment, row group (-1: all), column."""
+CacheKey = tuple[str, "Groups | None", str]
+"""Uid of the segment, row groups (None: all of them), column."""
+Groups = tuple[int, int]
+"""First and last of some row groups, both inclusive."""
 Column = tuple[Any, ...]
 """One array, or lengths and values of a column of lists, or one table."""
 

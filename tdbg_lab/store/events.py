@@ -115,7 +115,7 @@ class SealedEvents:
         if self._last < first_ns or self._first > last_ns:
             return SCHEMAS[self._stream].empty_table()
         time = TIME[self._stream]
-        key = (self._file.header.uid, -1, "")
+        key = (self._file.header.uid, None, "")
         column = self._cache.get(key)
         if column is None:
             groups = self._groups(first_ns, last_ns)

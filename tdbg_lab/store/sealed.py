@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tdbg_lab.store.cache import Column, ColumnCache
-
-_WHOLE = -1
-"""Pseudo row group: the whole segment."""
+    from tdbg_lab.store.cache import Column, ColumnCache, Groups
 
 
 class SealedStats:
@@ -86,44 +83,51 @@ class SealedStats:
         whole = bool(runs[:, 4].all())
         columns = query.columns if whole else ("step", *query.columns)
         parts = []
-        for group, first_row, touched in self._touched(runs, columns):
-            part = _part(self._group(group, columns), touched, first_row, steps if whole else None, query)
+        for groups, touched in self._touched(runs, columns):
+            first_row = int(self._file.group_starts[groups[0]])
+            part = _part(self._decoded(groups, columns), touched, first_row, steps if whole else None, query)
             if len(part.step):
                 parts.append(part)
         return parts
 
     def _touched(
         self, runs: NDArray[np.int64], columns: tuple[str, ...]
-    ) -> list[tuple[int, int, NDArray[np.int64]]]:
-        """Row groups that hold `runs`: number, first row, and the runs cut to it."""
+    ) -> list[tuple[Groups, NDArray[np.int64]]]:
+        """Row groups that hold `runs`, and the runs cut to them.
+
+        One call for neighbours, also with a few others between them: it takes about as long as for one. Not
+        of lists, which take most of a segment.
+        """
         starts = self._file.group_starts
-        n_groups = len(starts) - 1
         begin, end = runs[:, 2], runs[:, 2] + runs[:, 3]
         first = np.searchsorted(starts, begin, side="right") - 1
         last = np.searchsorted(starts, end - 1, side="right") - 1
-        if int((last - first + 1).sum()) * 2 > n_groups and not set(columns) & {*LISTS, REASON}:
-            return [(_WHOLE, 0, np.column_stack([runs, np.zeros(len(runs), np.int64)]))]
+        touched = sorted(
+            {g for a, b in zip(first.tolist(), last.tolist(), strict=True) for g in range(a, b + 1)}
+        )
+        low, high = touched[0], touched[-1]
+        if 2 * len(touched) > high - low + 1 and not set(columns) & {*LISTS, REASON}:
+            return [((low, high), np.column_stack([runs, np.zeros(len(runs), np.int64)]))]
         found = []
-        for group in sorted({g for a, b in zip(first, last, strict=True) for g in range(a, b + 1)}):
+        for group in touched:
             inside = (first <= group) & (last >= group)
             cut = runs[inside].copy()
-            low = np.maximum(cut[:, 2], starts[group])
-            cut[:, 3] = np.minimum(cut[:, 2] + cut[:, 3], starts[group + 1]) - low
-            skipped = low - cut[:, 2]
-            cut[:, 2] = low
-            found.append((int(group), int(starts[group]), np.column_stack([cut, skipped])))
+            row = np.maximum(cut[:, 2], starts[group])
+            cut[:, 3] = np.minimum(cut[:, 2] + cut[:, 3], starts[group + 1]) - row
+            skipped = row - cut[:, 2]
+            cut[:, 2] = row
+            found.append(((group, group), np.column_stack([cut, skipped])))
         return found
 
-    def _group(self, group: int, names: tuple[str, ...]) -> dict[str, Column]:
-        cached = {name: self._cache.get((self.uid, group, name)) for name in names}
+    def _decoded(self, groups: Groups, names: tuple[str, ...]) -> dict[str, Column]:
+        cached = {name: self._cache.get((self.uid, groups, name)) for name in names}
         found = {name: column for name, column in cached.items() if column is not None}
         missing = [name for name in names if name not in found]
         if missing:
-            groups = range(len(self._file.group_starts) - 1) if group == _WHOLE else [group]
-            table = self._file.read(groups, missing)
+            table = self._file.read(range(groups[0], groups[1] + 1), missing)
             for name in missing:
                 found[name] = _column(table[name].combine_chunks(), name)
-                self._cache.put((self.uid, group, name), found[name])
+                self._cache.put((self.uid, groups, name), found[name])
         return found
 
     def _identify(self, names: Names, runs: NDArray[np.int64]) -> NDArray[np.int64]:
