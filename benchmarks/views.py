@@ -3,7 +3,8 @@
     python benchmarks/views.py            # prints, and writes benchmarks/results/views.{json,md}
 
 Each number is the median of several calls on an open, refreshed run, as the server makes them; "first" is the
-first call after opening it, with cold caches.
+first call after opening it, with cold caches. Then the pictures of a dashboard of a long run, 30 layers x 24,000 steps,
+one after the other again and again: they share what is kept of the run.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from tdbg_lab.views import call_view, figure_json
 
 RESULTS = Path(__file__).parent / "results"
 TARGET_MS = 200
+LONG = (30, 24_000)
+"""Layers and steps of the long run."""
 CALLS = (
     ("overview", {"kind": "gradient"}),
     ("overview", {"kind": "gradient", "statistic": "zero_share"}),
@@ -38,15 +41,24 @@ CALLS = (
     ("statistics", {"regex": r"layer[0-3]?[0-9]\."}),
     ("scalars", {}),
 )
+DASHBOARD = (
+    ("scalars", {}),
+    ("histogram", {"tensor": "activation/layer0.weight"}),
+    ("overview", {"kind": "gradient"}),
+    ("statistics", {"regex": r"activation/layer[0-4]\."}),
+)
 
 
-def write(path: Path, layers: int, steps: int) -> None:
-    """A run of `layers` gradients and a loss, histograms of about 80 occupied bins each."""
+def write(path: Path, layers: int, steps: int, kinds: tuple[Kind, ...] = (Kind.GRADIENT,)) -> None:
+    """A run of `layers` tensors of each kind and a loss, histograms of about 80 occupied bins each."""
     rng = np.random.default_rng(0)
     sizes = np.geomspace(1e-6, 1, layers)
-    blocks = [summarize([*(rng.normal(0, size, 4000) for size in sizes), np.array([1.0])]) for _ in range(4)]
+    blocks = [
+        summarize([*(rng.normal(0, size, 4000) for _ in kinds for size in sizes), np.array([1.0])])
+        for _ in range(4)
+    ]
     keys = (
-        *(TensorKey(f"gradient/layer{i}.weight", Kind.GRADIENT, f"layer{i}") for i in range(layers)),
+        *(TensorKey(f"{kind}/layer{i}.weight", kind, f"layer{i}") for kind in kinds for i in range(layers)),
         TensorKey("loss/CrossEntropyLoss", Kind.LOSS),
     )
     run = create_run(path)
@@ -90,6 +102,21 @@ def measure(path: Path, repeat: int) -> list[dict[str, object]]:
     return rows
 
 
+def measure_dashboard(path: Path, repeat: int) -> list[dict[str, object]]:
+    """One row for each picture, drawn after all the others."""
+    run = open_run(path)
+    times: list[list[float]] = [[] for _ in DASHBOARD]
+    for _ in range(repeat + 1):
+        for (name, params), taken in zip(DASHBOARD, times, strict=True):
+            start = time.perf_counter()
+            figure_json(call_view(run, name, params))
+            taken.append(round((time.perf_counter() - start) * 1e3, 1))
+    return [
+        {"view": name, "params": params, "first_ms": taken[0], "median_ms": statistics.median(taken[1:])}
+        for (name, params), taken in zip(DASHBOARD, times, strict=True)
+    ]
+
+
 def report(result: dict[str, object]) -> str:
     """The table as Markdown."""
     about = (
@@ -110,6 +137,20 @@ def report(result: dict[str, object]) -> str:
             f"| {row['view']} | {params} | {row['first_ms']} | {row['median_ms']} | {row['draw_ms']} | "
             f"{row['json_ms']} | {row['cpu_ms']} | {row['kilobytes']} |"
         )
+    about = (
+        f"The pictures of a dashboard, one after the other: {LONG[0]} layers, each with gradients, activations "
+        f"and weights, x {LONG[1]:,} steps."
+    )
+    lines += [
+        "",
+        about,
+        "",
+        "| view | parameters | first | median |",
+        "|---|---|---|---|",
+    ]
+    for row in result["dashboard"]:
+        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())
+        lines.append(f"| {row['view']} | {params} | {row['first_ms']} | {row['median_ms']} |")
     return "\n".join([*lines, ""])
 
 
@@ -119,6 +160,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="write the run here, or use the one that is there")
+    parser.add_argument("--long", type=Path, help="the same of the long run")
     parser.add_argument("--no-write", action="store_true")
     asked = parser.parse_args()
     result = {"machine": machine("plotly", "numpy"), "layers": asked.layers, "steps": asked.steps}
@@ -127,6 +169,10 @@ def main() -> None:
         if not (path / "run.json").exists():
             write(path, asked.layers, asked.steps)
         result["rows"] = measure(path, asked.repeat)
+        long = asked.long or Path(folder) / "long"
+        if not (long / "run.json").exists():
+            write(long, *LONG, (Kind.GRADIENT, Kind.ACTIVATION, Kind.WEIGHT))
+        result["dashboard"] = measure_dashboard(long, asked.repeat)
     if asked.no_write:
         print(json.dumps(result, indent=1))
     else:
