@@ -3,8 +3,8 @@
     python benchmarks/views.py            # prints, and writes benchmarks/results/views.{json,md}
 
 Each number is the median of several calls on an open, refreshed run, as the server makes them; "first" is the
-first call after opening it, with cold caches. Then the pictures of a dashboard of a long run, 30 layers x 24,000 steps,
-one after the other again and again: they share what is kept of the run.
+first call after opening it, with cold caches. Then the pictures of a dashboard of a long run, 30 layers x
+24,000 steps, one after the other again and again: they share what is kept of the run.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def report(result: dict[str, object]) -> str:
             f"{row['json_ms']} | {row['cpu_ms']} | {row['kilobytes']} |"
         )
     about = (
-        f"The pictures of a dashboard, one after the other: {LONG[0]} layers, each with gradients, activations "
-        f"and weights, x {LONG[1]:,} steps."
+        f"The pictures of a dashboard, one after the other: {LONG[0]} layers, each with gradients, "
+        f"activations and weights, x {LONG[1]:,} steps."
     )
     lines += [
         "",

@@ -204,6 +204,31 @@ class Engine:
         if self.phases is not None and self.phases.current != "forward":
             self.phases.switch("forward", self.step)
 
+    def begin_loss(self, *, gradients: bool, again: bool) -> None:
+        """A loss is computed where nobody calls the whole model: without gradients, it is of an evaluation.
+
+        Parameters
+        ----------
+        again
+            This loss was computed before at the current place: it is of another batch.
+        """
+        if self.override is not None:
+            return
+        if gradients:
+            if self.recorder.mode is not _TRAIN:
+                self._without_gradients = False
+                self.enter_train_step()
+                self.watch_layers()
+        elif again or self.recorder.mode is not Mode.EVAL:
+            self._without_gradients = True
+            self.meter.skip()
+            micro = self._micro.get(Mode.EVAL, 0)
+            self._micro[Mode.EVAL] = micro + 1
+            self._enter(Mode.EVAL, micro)
+            self.watch_layers()
+            if self.phases is not None:
+                self.phases.switch("eval", self.step)
+
     def begin_backward(self) -> None:
         """A backward of the training begins."""
         if self._without_gradients and not self.override and self.recorder.mode is not _TRAIN:

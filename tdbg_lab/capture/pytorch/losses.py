@@ -123,6 +123,8 @@ class LossProbe:
         if not_for_real():
             return
         engine = self._engine
+        if engine.rootless and not engine.depth:
+            engine.begin_loss(gradients=torch.is_grad_enabled(), again=self._visit == engine.visit)
         if engine.mask & engine.costly and self.facts is not None:
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:

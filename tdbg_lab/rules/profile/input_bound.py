@@ -46,6 +46,8 @@ class InputBound(PhaseRule):
     """Last steps that are looked at."""
     min_steps: int = 20
     """Least number of steps."""
+    min_seconds: float = 2.0
+    """Least time from the first of them to the last: while a training starts, so do its rules and samples."""
 
     explains: ClassVar[tuple[str, ...]] = (
         "cpu_bottleneck",
@@ -58,13 +60,13 @@ class InputBound(PhaseRule):
         """Check the thresholds."""
         super().__post_init__()
         self.require("max_share", above=0, below=1)
-        self.require("min_wait_ms", at_least=0)
+        self.require("min_wait_ms", "min_seconds", at_least=0)
         self.require("window", "min_steps", at_least=2)
 
     def judge(self, run: RunView) -> Finding | None:
         """Compare waiting with the rest of the step."""
         times = run.phase_times().training().last(self.window)
-        if len(times) < self.min_steps:
+        if len(times) < self.min_steps or np.ptp(times.start_ns) < self.min_seconds * 1e9:
             return None
         wait_s = float(np.median(times.of("data")))
         busy_s = float(np.median(times.besides("data", "capture")))
@@ -109,9 +111,9 @@ class InputBound(PhaseRule):
         if advice is None:
             return "" if not run.loaders else "; more workers would not help"
         if _is_keras(run):
-            return f": if it loads data, loading ahead would save about {advice.gain:.0%}"
+            return f": if it loads data, loading ahead would save up to {advice.gain:.0%}"
         loader = "" if run.loaders else " if it loads data, a DataLoader with"
-        return f":{loader} num_workers={advice.workers} would save about {advice.gain:.0%}"
+        return f":{loader} num_workers={advice.workers} would save up to {advice.gain:.0%}"
 
     @staticmethod
     def _advice(run: RunView, advice: LoadingAdvice | None) -> tuple[str, ...]:

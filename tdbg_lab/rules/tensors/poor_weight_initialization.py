@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["PoorWeightInitialization"]
 
 _LEAST_WEIGHTS = 2
+_FORBIDDEN = 1e3
+"""Values this far below zero stand for what must not be: 1,000 as a rule, or 10,000."""
 
 
 @rule("poor_weight_initialization", title="Poor weight initialisation")
@@ -159,7 +161,7 @@ class PoorWeightInitialization(Rule):
         gains = {
             key: float(row.l2) / float(np.sqrt(max(1, row.count) / np.prod(key.shape[1:])))
             for key, row in frame.items(Kind.WEIGHT)
-            if len(key.shape) > 1 and row.l2 > 0
+            if len(key.shape) > 1 and row.l2 > 0 and not _forbids(row)
         }
         if len(gains) < _LEAST_WEIGHTS or not all(map(np.isfinite, gains.values())):
             return None
@@ -309,6 +311,11 @@ class PoorWeightInitialization(Rule):
     def _classic_finding(self, step: int, message: str, key: TensorKey) -> Finding:
         view = ViewRef("histogram", {"tensor": key.name})
         return self.finding(step, message, key=key, advice=self._ADVICE, view=view)
+
+
+def _forbids(row: Row) -> bool:
+    """Whether some values stand far below all others, as transitions that a CRF forbids: no size of signals."""
+    return bool(row.min <= -_FORBIDDEN and abs(row.max) < 0.01 * abs(row.min))
 
 
 def _last_output(run: RunView) -> tuple[TensorKey, Row] | None:

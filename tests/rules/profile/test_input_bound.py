@@ -79,13 +79,19 @@ def test_gain_follows_from_how_the_loader_is_set(tmp_path: Path) -> None:
     assert finding is not None
     assert (
         finding.message
-        == "Data loading is 44% of step time (30 of 68 ms): num_workers=1 would save about 44%."
+        == "Data loading is 44% of step time (30 of 68 ms): num_workers=1 would save up to 44%."
     )
     assert finding.evidence["gain_percent"] == pytest.approx(100 * 30 / 68)
     assert (
         finding.advice[0]
         == "Load in other processes: DataLoader(..., num_workers=1, persistent_workers=True)."
     )
+
+
+@pytest.mark.parametrize(("steps", "found"), [(25, False), (40, True)])
+def test_first_moments_of_a_training_tell_nothing(tmp_path: Path, steps: int, found) -> None:
+    made = Recorded(tmp_path / "run").steps([STARVED] * steps).loader(num_workers=0, batch_size=16)
+    assert (made.find(InputBound()) is not None) is found
 
 
 def test_workers_that_cannot_keep_up_are_reckoned_with(tmp_path: Path) -> None:
@@ -95,7 +101,7 @@ def test_workers_that_cannot_keep_up_are_reckoned_with(tmp_path: Path) -> None:
     made.load({("cpu", f"cpu{core}"): [20.0] * 4 for core in range(8)})
     finding = made.find(InputBound())
     assert finding is not None
-    assert "num_workers=4 would save about 50%" in finding.message
+    assert "num_workers=4 would save up to 50%" in finding.message
 
 
 def test_without_a_loader_it_is_not_called_loading(tmp_path: Path) -> None:
@@ -105,7 +111,7 @@ def test_without_a_loader_it_is_not_called_loading(tmp_path: Path) -> None:
     assert finding is not None
     assert finding.message == (
         "What the loop does between two steps is 44% of step time (30 of 68 ms): if it loads data, "
-        "a DataLoader with num_workers=1 would save about 44%."
+        "a DataLoader with num_workers=1 would save up to 44%."
     )
     assert "several environments" in finding.advice[1]
 
@@ -115,7 +121,7 @@ def test_keras_is_told_what_it_has_to_load_ahead(tmp_path: Path) -> None:
     made.load({("cpu", f"cpu{core}"): [20.0] * 4 for core in range(8)})
     finding = made.find(InputBound())
     assert finding is not None
-    assert finding.message.endswith(": if it loads data, loading ahead would save about 44%.")
+    assert finding.message.endswith(": if it loads data, loading ahead would save up to 44%.")
     assert "DataLoader" not in " ".join(finding.advice)
     assert "PyDataset with workers=1" in finding.advice[0]
 

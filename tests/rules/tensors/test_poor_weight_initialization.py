@@ -40,6 +40,18 @@ def test_signal_that_dies_from_layer_to_layer_is_found(tmp_path: Path) -> None:
     assert finding.tensor in {"activation/8", "activation/10", "activation/12"}
 
 
+@pytest.mark.parametrize("forbidden", [True, False])
+def test_transitions_that_a_crf_forbids_are_no_size_of_weights(tmp_path: Path, forbidden) -> None:
+    rng = np.random.default_rng(0)
+    scores = 10 * rng.standard_normal((6, 6))
+    if forbidden:
+        scores[4, :] = scores[:, 5] = -10_000
+    made = Made(tmp_path / "run")
+    weights = {"layer.weight": rng.standard_normal((6, 6)) / 3, "crf.weight": scores}
+    made.step(0, {**weights, "activation/crf": np.full((8, 6), -10_000.0)})
+    assert bool(made.check(PoorWeightInitialization())[0]) is not forbidden
+
+
 @pytest.mark.parametrize(("std", "fires"), [(3.1, False), (3.2, True)])
 def test_classic_compares_variances_of_activation_inputs(tmp_path: Path, std: float, fires) -> None:
     made = Made(tmp_path / "run")
