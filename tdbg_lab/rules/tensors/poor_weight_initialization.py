@@ -314,7 +314,7 @@ class PoorWeightInitialization(Rule):
 
 
 def _forbids(row: Row) -> bool:
-    """Whether some values stand far below all others, as transitions that a CRF forbids: no size of signals."""
+    """Whether some values stand far below all others, as what a CRF forbids does, and are no size."""
     return bool(row.min <= -_FORBIDDEN and abs(row.max) < 0.01 * abs(row.min))
 
 
