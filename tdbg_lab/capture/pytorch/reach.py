@@ -17,15 +17,18 @@ __all__ = ["Reach"]
 _MOST_NODES = 1024
 """Nodes of a graph that are looked through for a known parameter, which mostly is among the first."""
 
+_MOST_FOUND = 16
+"""Parameters that are remembered."""
+
 
 class Reach:
     """Looks for known parameters in the graphs of a training, which are much alike from step to step."""
 
-    __slots__ = ("_last",)
+    __slots__ = ("_found",)
 
     def __init__(self) -> None:
-        self._last: Callable[[], torch.Tensor | None] = lambda: None
-        """The parameter that was found last, held weakly."""
+        self._found: dict[int, ref[torch.Tensor]] = {}
+        """Parameters that were found first, by their ids: of several optimizers that take turns, one each."""
 
     def may_be_known(self, start: Any, known: Callable[[], set[int]]) -> bool:
         """Whether a backward from this node reaches something known, or not all that it reaches is told.
@@ -41,11 +44,14 @@ class Reach:
                 return True
             leaf = getattr(node, "variable", None)
             if leaf is not None:
-                if leaf is self._last():
+                found = self._found.get(id(leaf))
+                if found is not None and found() is leaf:
                     return True
                 ids = known() if ids is None else ids
                 if id(leaf) in ids:
-                    self._last = ref(leaf)
+                    if len(self._found) >= _MOST_FOUND:
+                        self._found.clear()
+                    self._found[id(leaf)] = ref(leaf)
                     return True
             for following, _ in node.next_functions:
                 if following is not None and following not in seen:
