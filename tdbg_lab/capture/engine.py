@@ -212,7 +212,7 @@ class Engine:
         again
             This loss was computed before at the current place: it is of another batch.
         """
-        if self.override is not None:
+        if not self.open or self.override is not None:
             return
         if gradients:
             if self.recorder.mode is not _TRAIN:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plotly import graph_objects as go
 
     from tdbg_lab.run import Run
-    from tdbg_lab.views.run_curves import RunEnd
+    from tdbg_lab.views.run_curves import RunCurve, RunEnd
 
 __all__ = ["runs_view"]
 
@@ -93,7 +93,7 @@ def runs_view(
     curves = curves_of(runs, name, modes, over_time=along == "time")
     if not curves:
         return empty(f"No run has a value of {cut(name, _MOST_CHARS)} yet.", "Choose another scalar or mode.")
-    names, rest = run_names(runs), ""
+    names, more = run_names(runs), ""
     if along == "settings":
         settings = differing_settings(runs)
         if not settings:
@@ -104,7 +104,7 @@ def runs_view(
         ends = ends_of(curves, smoothing / 100)
         figure = plot_settings(settings, ends, names, tensor=name, log_y=log_y)
         if len(settings) > MOST_PLOTS:
-            rest = f" The first {MOST_PLOTS} of {len(settings)} settings are drawn."
+            more = f" The first {MOST_PLOTS} of {len(settings)} settings are drawn."
     else:
         ends = ends_of(curves)
         told = [f"{own} [{of}]" if of else own for own, of in zip(names, run_differences(runs), strict=True)]
@@ -117,20 +117,19 @@ def runs_view(
             n_out=n_out,
             log_y=log_y,
         )
+    return describe(figure, f"{_caption(curves, ends, names, name)}{more}", x_axes=(), tensor=name)
+
+
+def _caption(curves: Sequence[RunCurve], ends: Mapping[int, RunEnd], names: Sequence[str], name: str) -> str:
+    """Between which values the runs stand, how many have none, and how many diverged."""
     having = len({curve.run for curve in curves})
-    text = f"{cut(name, _MOST_CHARS)} of {having} of {len(runs)} runs; {_told(ends, names)}"
-    if lost := having - sum(math.isfinite(end.last) for end in ends.values()):
-        text += f", {count(lost, 'run')} diverged"
-    return describe(figure, f"{text}.{rest}", x_axes=(), tensor=name)
-
-
-def _told(ends: Mapping[int, RunEnd], names: Sequence[str]) -> str:
-    """Between which values the runs stand, but for those that have diverged."""
     finite = {at: end.value for at, end in ends.items() if math.isfinite(end.last)}
-    if not finite:
-        return "no value is finite at the end"
-    low, high = min(finite, key=finite.__getitem__), max(finite, key=finite.__getitem__)
-    text = f"at the end {number(finite[low])} in {cut(names[low], _MOST_CHARS)}"
-    if high != low:
-        text += f" to {number(finite[high])} in {cut(names[high], _MOST_CHARS)}"
-    return text
+    text = f"{cut(name, _MOST_CHARS)} of {having} of {len(names)} runs"
+    if finite:
+        low, high = min(finite, key=finite.__getitem__), max(finite, key=finite.__getitem__)
+        text += f"; at the end {number(finite[low])} in {cut(names[low], _MOST_CHARS)}"
+        if high != low:
+            text += f" to {number(finite[high])} in {cut(names[high], _MOST_CHARS)}"
+    if len(finite) < having:
+        text += f"; {count(having - len(finite), 'run')} diverged"
+    return f"{text}."

@@ -132,7 +132,7 @@ def test_what_cannot_be_drawn_is_said_in_the_figure(sweep, tmp_path, nothing):
 def test_values_that_are_not_finite_are_told(tmp_path):
     runs = [logged(tmp_path / name, [float("nan")]) for name in "ab"]
     figure = call_view(runs[0], "runs", {"others": runs[1:]})
-    assert told(figure) == "loss of 2 of 2 runs; no value is finite at the end, 2 runs diverged."
+    assert told(figure) == "loss of 2 of 2 runs; 2 runs diverged."
     one = logged(tmp_path / "c", [2.0, float("inf"), 1.0])
     figure = call_view(one, "runs", {"others": runs, "along": "time"})
     marks = [trace for trace in figure.data if trace.mode == "markers" and trace.text is not None]
@@ -193,7 +193,7 @@ def test_run_that_diverged_is_a_cross_above_the_others(tmp_path):
     ends = [[1.0, 0.5], [1.0, 1e30, float("nan")], [1.0, 0.25], [float("nan")]]
     runs = [logged(tmp_path / f"run{at}", ends[at], hyperparameters={"lr": 0.1 * at}) for at in range(4)]
     figure = over_settings(runs)
-    assert told(figure) == "loss of 4 of 4 runs; at the end 0.25 in run2 to 0.5 in run0, 2 runs diverged."
+    assert told(figure) == "loss of 4 of 4 runs; at the end 0.25 in run2 to 0.5 in run0; 2 runs diverged."
     (trace,) = plots(figure).values()
     assert list(trace.y) == [0.5, 0.5, 0.25]
     assert list(trace.marker.symbol) == ["circle", "x", "circle"]
