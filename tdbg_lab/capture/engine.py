@@ -63,6 +63,9 @@ class Engine:
 
     last_loss_visit = -1
     """The visit in which a loss module returned a tensor last."""
+    trains_in_eval = False
+    """Whether the last steps were of forwards in eval mode, of models to which it makes no difference: who
+    evaluates them at each epoch may never have called ``train()`` again."""
     _step_seen = False
     """Whether something of the current step was called to train."""
     _without_gradients = False
@@ -154,7 +157,9 @@ class Engine:
         self.forwards_ever += 1
         self._without_gradients = not gradients
         now = perf_counter_ns()
-        mode = self.override or (_TRAIN if training else Mode.EVAL)
+        if training:
+            self.trains_in_eval = False
+        mode = self.override or (_TRAIN if training or (gradients and self.trains_in_eval) else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
         if gradients:

@@ -170,8 +170,11 @@ class ModeWatch:
             self._note_off()
         if self._in_eval or self._run or not self._begun:
             trained = self._engine.forwards > 0
-            wrong = self._in_eval > 0 and not trained and any(self._parts.values())
+            minded = any(self._parts.values())
+            wrong = self._in_eval > 0 and not trained and minded
             self._run = self._run + 1 if wrong else 0
+            if self._in_eval and not trained and not minded:
+                self._engine.trains_in_eval = True
             if self._attacked and trained:
                 self._attacks += 1
                 if self._attacks & (self._attacks - 1) == 0:  # at the powers of two
