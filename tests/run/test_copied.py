@@ -32,15 +32,22 @@ def half_in_place(source: Path, target: Path) -> None:
         part.write(data[: kept + (len(data) - kept) // 2])
 
 
-def copied(source: Path, target: Path, put, *, delete: bool) -> None:
+def copied(source: Path, target: Path, put, *, delete: str) -> None:
     present = {each.relative_to(source) for each in source.rglob("*")}
+    if delete == "before":
+        remove(target, present)
     for name in sorted(present):
         with contextlib.suppress(FileNotFoundError):  # sealed and gone meanwhile
             if (source / name).is_dir():
                 (target / name).mkdir(parents=True, exist_ok=True)
             elif not same(source / name, target / name):
                 put(source / name, target / name)
-    for name in {each.relative_to(target) for each in target.rglob("*")} - present if delete else ():
+    if delete == "after":
+        remove(target, present)
+
+
+def remove(target: Path, present: set[Path]) -> None:
+    for name in {each.relative_to(target) for each in target.rglob("*")} - present:
         (target / name).unlink()
 
 
@@ -49,7 +56,7 @@ def same(source: Path, target: Path) -> bool:
     return other is not None and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
 
-@pytest.mark.parametrize("delete", [True, False], ids=["delete", "keep"])
+@pytest.mark.parametrize("delete", ["after", "before", "never"])
 @pytest.mark.parametrize("put", [renamed, half_in_place])
 def test_copy_can_be_watched_while_the_run_goes_on(tmp_path, put, delete):
     chosen = random.Random(0)
