@@ -164,7 +164,7 @@ def _part(param: Param, value: Any) -> Any:
     if param.kind == "range":
         first, last = value or (None, None)
         low = int(first or 0)
-        high = max(low, 1 if last is None else int(last))  # one that is upside down is told by the view
+        high = max(low, 1) if last is None else int(last)
         return ipywidgets.IntRangeSlider(
             value=(low, high), min=0, max=max(high, 1), continuous_update=False, **common
         )

@@ -48,6 +48,13 @@ class LiveView:
         Controls, figure and one line of text.
     drawings
         How often it was drawn.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such view.
+    ConfigError
+        A parameter is unknown, or its value does not fit.
     """
 
     STILL_EVERY_S = 15.0
@@ -60,6 +67,7 @@ class LiveView:
     def __init__(self, run: Run, view: str, params: Mapping[str, Any], *, pace: Pace | None = None) -> None:
         self.run = run
         self.view = find_view(view)
+        self.view.check(params)  # before controls are made of them; whether tensors exist may be known later
         self.params: dict[str, Any] = dict(params)
         self._picture = FigureWidget()
         self._pace = pace or Pace()

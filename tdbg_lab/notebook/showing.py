@@ -29,7 +29,8 @@ def show(run: Any, view: str = "histogram", **params: Any) -> LiveView:
     NotFoundError
         There is no such run or view.
     ConfigError
-        There is no notebook to show it in, or a run that has ended has no such tensor.
+        There is no notebook to show it in, a parameter does not fit, or a run that has ended has no such
+        tensor.
     """
     from IPython.core.getipython import get_ipython
 

@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from tdbg_lab.errors import ConfigError
 from tdbg_lab.notebook.controls import Controls
+from tdbg_lab.notebook.live import LiveView
 from tdbg_lab.run import open_run
 from tdbg_lab.views import find_view
 
@@ -57,11 +59,6 @@ def test_range_that_is_given_without_an_end_goes_on_with_the_run(controls, train
     assert slider.value == (5, 11)
 
 
-def test_range_that_is_upside_down_is_left_to_the_view_to_tell(controls):
-    _, slider = controls(steps=[5, 2])
-    assert slider.value == (5, 5)
-
-
 def test_range_that_ends_before_the_run_stays(controls, training):
     run = open_run(training.path)
     given, first = controls(steps=[2, 6])
@@ -105,6 +102,20 @@ def test_what_is_left_to_the_view_is_called_automatic(training):
     tensor.value, mode.label = "gradient/layer0.weight", "Evaluation"
     mode.label = "Automatic"
     assert chosen == [("tensor", "gradient/layer0.weight"), ("mode", "eval"), ("mode", None)]
+
+
+@pytest.mark.parametrize(
+    ("view", "given", "words"),
+    [
+        ("histogram", {"scale": "lin"}, "'scale' must be one of signed_log, linear, not 'lin'"),
+        ("histogram", {"n_out": "many"}, "'n_out' must be a whole number"),
+        ("scalars", {"steps": [5, 2]}, r"'steps' must be a pair \[first, last\] with first <= last"),
+        ("scalars", {"log": True}, "has no parameter 'log'"),
+    ],
+)
+def test_what_does_not_fit_is_told_before_controls_are_made_of_it(training, view, given, words):
+    with pytest.raises(ConfigError, match=words):
+        LiveView(open_run(training.path), view, given)
 
 
 def test_options_are_hidden_until_they_are_asked_for():
