@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tdbg_lab.records import RunStatus
 from tdbg_lab.run import open_run
+from tdbg_lab.store.tail import tail
 from tdbg_lab.testing import FakeTraining
 
 if TYPE_CHECKING:
@@ -54,6 +56,33 @@ def remove(target: Path, present: set[Path]) -> None:
 def same(source: Path, target: Path) -> bool:
     one, other = source.stat(), target.stat() if target.exists() else None
     return other is not None and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+
+
+@pytest.mark.parametrize("delete", ["after", "never"])
+def test_copy_can_be_followed_each_row_once(tmp_path, delete):
+    chosen = random.Random(1)
+    source, target = tmp_path / "source", tmp_path / "target"
+    training = FakeTraining(source, layers=1)
+    target.mkdir()
+    copied(source, target, renamed, delete=delete)
+    follower, seen = tail(target, streams=["stats"]), Counter()
+
+    def look():
+        for chunk in iter(lambda: next(follower), None):
+            seen.update(
+                zip(*(chunk.table[name].to_pylist() for name in ("tensor", "mode", "step")), strict=True)
+            )
+
+    while training.step() < 700:
+        if chosen.random() < 0.06:
+            copied(source, target, renamed, delete=delete)
+            look()
+    training.end()
+    copied(source, target, renamed, delete=delete)
+    look()
+    assert set(seen.values()) == {1}
+    frame = open_run(source).to_pandas()
+    assert len(seen) == len(frame)
 
 
 @pytest.mark.parametrize("delete", ["after", "before", "never"])
