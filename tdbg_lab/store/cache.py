@@ -43,4 +43,4 @@ class ColumnCache:
 
 
 def _size(column: Column) -> int:
-    return sum(part.nbytes for part in column)
+    return sum(part.itemsize if getattr(part, "strides", None) == (0,) else part.nbytes for part in column)

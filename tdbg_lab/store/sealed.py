@@ -166,9 +166,16 @@ def _column(array: Any, name: str) -> Column:
     if name in LISTS:
         lengths, values = list_values(array, name)
         return lengths, values.copy()
-    values = reason_values(array) if name == REASON else number_values(array).copy()
+    values = reason_values(array) if name == REASON else _own(number_values(array))
     values.flags.writeable = False  # readers get views of what is cached
     return (values,)
+
+
+def _own(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy; of a column that has one value throughout, as counts of NaN mostly have, that value alone."""
+    if len(values) and (values == values[0]).all():
+        return np.broadcast_to(values[:1].copy(), values.shape)
+    return values.copy()
 
 
 def _part(
