@@ -66,9 +66,10 @@ class Param:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types, for the wire."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
+        facts = asdict(self)
+        if self.kind == "runs":
+            facts["maximum"] = self.most_runs
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in facts.items()}
 
     def check(self, value: Any, run: Run | None = None) -> Any:
         """`value` in the type the view expects.

@@ -63,7 +63,7 @@ def options_in(command: str) -> dict[str, str]:
     found: dict[str, str] = {}
     waiting = ""
     for word in words:
-        option = None if _is_number(word) else _OPTION.fullmatch(word)
+        option = None if _number(word) is not None else _OPTION.fullmatch(word)
         setting = option or (None if waiting else _SETTING.fullmatch(word))
         if setting is not None:
             name, value = setting[1].replace("-", "_"), setting[2]
@@ -90,7 +90,8 @@ def _settings(run: Run) -> dict[str, Setting]:
 def _setting(value: str | float) -> Setting:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return float(value) if _is_number(str(value)) and abs(float(value)) < _MOST_NUMBER else str(value)
+    number = _number(str(value))
+    return str(value) if number is None or not abs(number) < _MOST_NUMBER else number
 
 
 def brief(value: Setting) -> str:
@@ -100,9 +101,8 @@ def brief(value: Setting) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < _MOST_WHOLE else f"{value:.4g}"
 
 
-def _is_number(word: str) -> bool:
+def _number(word: str) -> float | None:
     try:
-        float(word)
+        return float(word)
     except ValueError:
-        return False
-    return True
+        return None

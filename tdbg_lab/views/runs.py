@@ -40,7 +40,6 @@ _MOST_CHARS = 40
             "others",
             "Other runs",
             "runs",
-            maximum=MOST_RUNS,
             help=f"Each is a line beside that of this run; at most {MOST_RUNS}.",
         ),
         Param(

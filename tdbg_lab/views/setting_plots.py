@@ -78,7 +78,7 @@ def plot_settings(
             "x": placed,
             "xaxis": f"x{number_of}",
             "yaxis": f"y{number_of}",
-            "customdata": list(known.values()),
+            "customdata": [full(value) if isinstance(value, str) else value for value in known.values()],
         }
         traces.append(_points(key, {at: marks[at] for at in known}) | place)
         axes[f"xaxis{number_of}"] = {

@@ -9,7 +9,7 @@ import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.run import open_run
 from tdbg_lab.testing import fake_run
-from tdbg_lab.views import call_view
+from tdbg_lab.views import call_view, find_view
 from tdbg_lab.views.run_settings import options_in
 
 
@@ -159,6 +159,11 @@ def test_wrong_runs_are_said(sweep, value, words):
         call_view(sweep[0], "runs", {"others": value})
 
 
+def test_bound_of_a_list_of_runs_is_told_to_hosts():
+    others, *_ = find_view("runs").as_dict()["params"]
+    assert (others["kind"], others["maximum"]) == ("runs", 31)
+
+
 def over_settings(runs, **params):
     return call_view(runs[0], "runs", {"others": runs[1:], "along": "settings", **params})
 
@@ -237,13 +242,21 @@ def test_hostile_settings_are_escaped(tmp_path):
     ]
     figure = over_settings(runs)
     assert "<img" not in str([trace.x for trace in figure.data]) + str([trace.text for trace in figure.data])
+    assert "<img" not in str([trace.customdata for trace in figure.data])
     assert "<img" not in str([figure.layout.xaxis, figure.layout.xaxis2])
     assert "<img" not in str([trace.hovertemplate for trace in figure.data])
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(64, "64"), (1e-4, "0.0001"), (1 / 3, "0.3333"), (10**8, "1e+08"), ("2" * 20, "22222…")],
+    [
+        (64, "64"),
+        (1e-4, "0.0001"),
+        (1 / 3, "0.3333"),
+        (10**8, "1e+08"),
+        ("2" * 20, "22222…"),
+        (10**400, "10000…"),
+    ],
 )
 def test_settings_are_told_in_short(tmp_path, value, told):
     runs = [
