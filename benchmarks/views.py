@@ -117,41 +117,30 @@ def measure_dashboard(path: Path, repeat: int) -> list[dict[str, object]]:
     ]
 
 
+def table(rows: list[dict[str, object]], columns: dict[str, str]) -> list[str]:
+    """Rows as Markdown; `columns` says in which field of a row the numbers below a heading are."""
+    lines = [f"| view | parameters | {' | '.join(columns)} |", "|---" * (2 + len(columns)) + "|"]
+    for row in rows:
+        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())
+        numbers = " | ".join(str(row[name]) for name in columns.values())
+        lines.append(f"| {row['view']} | {params} | {numbers} |")
+    return lines
+
+
 def report(result: dict[str, object]) -> str:
-    """The table as Markdown."""
+    """The tables as Markdown."""
     about = (
         f"{described(result['machine'])} {loads(result)} {result['layers']} layers x {result['steps']:,} "
         f"steps. Milliseconds, median of warm calls; target {TARGET_MS} ms for the overview of all layers."
     )
-    lines = [
-        "# Views: time to a figure",
-        "",
-        about,
-        "",
-        "| view | parameters | first | median | of it drawing | of it JSON | CPU | kB |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in result["rows"]:
-        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())
-        lines.append(
-            f"| {row['view']} | {params} | {row['first_ms']} | {row['median_ms']} | {row['draw_ms']} | "
-            f"{row['json_ms']} | {row['cpu_ms']} | {row['kilobytes']} |"
-        )
-    about = (
+    long = (
         f"The pictures of a dashboard, one after the other: {LONG[0]} layers, each with gradients, "
         f"activations and weights, x {LONG[1]:,} steps."
     )
-    lines += [
-        "",
-        about,
-        "",
-        "| view | parameters | first | median |",
-        "|---|---|---|---|",
-    ]
-    for row in result["dashboard"]:
-        params = ", ".join(f"{key}={value}" for key, value in dict(row["params"]).items())
-        lines.append(f"| {row['view']} | {params} | {row['first_ms']} | {row['median_ms']} |")
-    return "\n".join([*lines, ""])
+    warm = {"first": "first_ms", "median": "median_ms"}
+    parts = {"of it drawing": "draw_ms", "of it JSON": "json_ms", "CPU": "cpu_ms", "kB": "kilobytes"}
+    lines = ["# Views: time to a figure", "", about, "", *table(result["rows"], warm | parts)]
+    return "\n".join([*lines, "", long, "", *table(result["dashboard"], warm), ""])
 
 
 def main() -> None:

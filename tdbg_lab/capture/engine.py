@@ -196,10 +196,7 @@ class Engine:
         """A part of a model is called to train, where nobody calls the whole."""
         if self.depth or not self.open or self.override not in {None, _TRAIN}:
             return
-        if self.recorder.mode is not _TRAIN:  # the whole was called to evaluate
-            self._without_gradients = False
-            self.enter_train_step()
-            self.watch_layers()
+        self._train_again()
         self.last_active_ns = now = perf_counter_ns()
         self._thread = get_ident()
         if not self._step_seen:
@@ -220,10 +217,7 @@ class Engine:
         if not self.open or self.override is not None:
             return
         if gradients:
-            if self.recorder.mode is not _TRAIN:
-                self._without_gradients = False
-                self.enter_train_step()
-                self.watch_layers()
+            self._train_again()
         elif again or self.recorder.mode is not Mode.EVAL:
             self._without_gradients = True
             self.meter.skip()
@@ -233,6 +227,13 @@ class Engine:
             self.watch_layers()
             if self.phases is not None:
                 self.phases.switch("eval", self.step)
+
+    def _train_again(self) -> None:
+        """Parts of a model train, whatever was evaluated last."""
+        if self.recorder.mode is not _TRAIN:
+            self._without_gradients = False
+            self.enter_train_step()
+            self.watch_layers()
 
     def begin_backward(self) -> None:
         """A backward of the training begins."""

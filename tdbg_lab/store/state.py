@@ -101,8 +101,9 @@ class RunState:
             del self._segments[place]
             self._listed.pop(place[0], None)  # it may come back as it was
             changed = True
-        for path in [path for path in self._refused if path.parent not in ranks.values()]:
+        for path in [path for path in self._refused if not path.exists()]:
             del self._refused[path]
+            changed = True
         newest = [0]
         for rank, directory in ranks.items():
             changed = self._refresh_rank(rank, directory) or changed
@@ -142,10 +143,6 @@ class RunState:
                 changed = self._visit(place, file) or changed
         for place in [place for place in self._segments if place[0] == rank and place not in seen]:
             del self._segments[place]
-            changed = True
-        present = {file.path for segments in listed.values() for file in segments}
-        for path in [path for path in self._refused if path.parent == directory and path not in present]:
-            del self._refused[path]
             changed = True
         self._newest[rank] = [segments[-1].path for segments in listed.values() if segments]
         # A change within the clock's grain of this look would go unseen: look again for a while. So does a
