@@ -2,7 +2,10 @@
  * The commands of the extension. Every action of a panel is one of these.
  */
 
-/** Ids of the commands; all but the first few take `{ run }` and mean the current run without it. */
+/**
+ * Ids of the commands; all but the first few take `{ run }` and mean the current run without it. Those that can
+ * be done with several runs at once take `{ runs }`, too.
+ */
 export namespace CommandIDs {
   /** Show the side bar. */
   export const showSidebar = 'tdbg:show-sidebar';
@@ -18,6 +21,8 @@ export namespace CommandIDs {
   export const openView = 'tdbg:open-view';
   /** Draw the run beside the current one: `{ run }`. */
   export const drawBeside = 'tdbg:draw-beside';
+  /** Draw runs over each other: `{ runs }`. */
+  export const compareRuns = 'tdbg:compare-runs';
   /** Show a tensor: `{ run, tensor, view, newPanel }`. */
   export const showTensor = 'tdbg:show-tensor';
   /** Open the list of rules. */

@@ -8,6 +8,7 @@ import type { Widget } from '@lumino/widgets';
 
 import type { ITdbgClient } from './api/client';
 import type { IFinding, IRunEdit, ViewParams } from './api/wire';
+import type { ChosenRuns } from './model/chosen';
 import type { ConnectionModel } from './model/connection';
 import type { FigureModel } from './model/figure';
 import type { MachineModel } from './model/machine';
@@ -33,6 +34,8 @@ export interface ITdbgService extends IDisposable {
   readonly machine: MachineModel;
   /** All runs. */
   readonly runs: RunsModel;
+  /** Those chosen in the list, to do one thing with all of them. */
+  readonly chosen: ChosenRuns;
   /** The user's settings. */
   readonly settings: TdbgSettings;
   /** What the server can draw. */

@@ -6,11 +6,20 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 import type { IRunList, IRunSummary } from '../api/wire';
+import { toNumber } from '../api/wire';
 import { whereabouts } from './whereabouts';
 
-/** All runs under the roots: running ones first, then the youngest first. */
+/** How the list is sorted. */
+export type RunOrder = 'newest' | 'name' | 'loss';
+
+/** The last value of the loss that a run is known by; NaN if there is none. */
+export function lastLoss({ loss }: IRunSummary): number {
+  return loss && loss.length > 0 ? toNumber(loss[loss.length - 1][1]) : NaN;
+}
+
+/** All runs under the roots. */
 export class RunsModel implements IDisposable {
-  /** Emits after the list, the filter or the run being renamed changed. */
+  /** Emits after the list, the filter, the order or the run being renamed changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -24,12 +33,12 @@ export class RunsModel implements IDisposable {
     return this._isLoaded;
   }
 
-  /** All runs. */
+  /** All runs: running ones first, then the youngest first. */
   get all(): ReadonlyArray<IRunSummary> {
     return this._all;
   }
 
-  /** Those that pass the filter. */
+  /** Those that pass the filter, in the order that was chosen. */
   get visible(): ReadonlyArray<IRunSummary> {
     return this._visible;
   }
@@ -41,6 +50,17 @@ export class RunsModel implements IDisposable {
   set filter(value: string) {
     if (value !== this._filter) {
       this._filter = value;
+      this._update();
+    }
+  }
+
+  /** How those are sorted that pass the filter. */
+  get order(): RunOrder {
+    return this._order;
+  }
+  set order(value: RunOrder) {
+    if (value !== this._order) {
+      this._order = value;
       this._update();
     }
   }
@@ -118,7 +138,7 @@ export class RunsModel implements IDisposable {
     );
     this._where = whereabouts(this._all);
     const words = this._filter.toLowerCase().split(/\s+/).filter(Boolean);
-    this._visible =
+    const found =
       words.length === 0
         ? this._all
         : this._all.filter(run => {
@@ -135,6 +155,7 @@ export class RunsModel implements IDisposable {
               .toLowerCase();
             return words.every(word => text.includes(word));
           });
+    this._visible = sorted(found, this._order);
     this._changed.emit();
   }
 
@@ -145,8 +166,31 @@ export class RunsModel implements IDisposable {
   private _isDisposed = false;
   private _isLoaded = false;
   private _isTruncated = false;
+  private _order: RunOrder = 'newest';
   private _renaming: string | null = null;
   private _unread: ReadonlyArray<string> = [];
   private _visible: ReadonlyArray<IRunSummary> = [];
   private _where: ReadonlyMap<string, string> = new Map();
+}
+
+/** Runs in another order than the newest first; those without a loss, or with one that is no number, come last. */
+function sorted(
+  runs: ReadonlyArray<IRunSummary>,
+  order: RunOrder
+): ReadonlyArray<IRunSummary> {
+  switch (order) {
+    case 'newest':
+      return runs;
+    case 'name':
+      return [...runs].sort((a, b) =>
+        a.name.localeCompare(b.name, undefined, { numeric: true })
+      );
+    case 'loss':
+      return [...runs].sort((a, b) => {
+        const [one, other] = [lastLoss(a), lastLoss(b)];
+        return Number.isNaN(one) || Number.isNaN(other)
+          ? Number(Number.isNaN(one)) - Number(Number.isNaN(other))
+          : one - other || 0;
+      });
+  }
 }

@@ -17,6 +17,7 @@ import type {
   ViewParams
 } from '../api/wire';
 import type { IFindingEvent, ITdbgService } from '../tokens';
+import { ChosenRuns } from './chosen';
 import { ConnectionModel } from './connection';
 import { FigureModel } from './figure';
 import { MachineModel } from './machine';
@@ -61,6 +62,7 @@ export class TdbgService implements ITdbgService {
   readonly connection = new ConnectionModel();
   readonly machine: MachineModel;
   readonly runs = new RunsModel();
+  readonly chosen = new ChosenRuns(this.runs);
   readonly settings = new TdbgSettings();
   readonly views: ViewCatalogue;
 
@@ -189,6 +191,7 @@ export class TdbgService implements ITdbgService {
     this.machine.dispose();
     this.runs.dispose();
     this.settings.dispose();
+    Signal.clearData(this.chosen);
     Signal.clearData(this.connection);
     Signal.clearData(this.views);
     Signal.clearData(this);

@@ -3,7 +3,9 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import type { IRunSummary } from '../api/wire';
 import type { RunModel } from '../model/run';
+import type { ITdbgService } from '../tokens';
 
 /** Its name; a restored panel may be of a run that is gone, and whose name nobody knows. */
 export function runName(run: RunModel, trans: TranslationBundle): string {
@@ -20,6 +22,15 @@ export function nameAt(
   trans: TranslationBundle
 ): string {
   return where ? trans.__('%1 (%2)', isolated(name), isolated(where)) : name;
+}
+
+/** What the user is to take a run for, where a dialog asks about it. */
+export function calledBy(
+  service: ITdbgService,
+  trans: TranslationBundle
+): (run: IRunSummary) => string {
+  return ({ id, name }) =>
+    isolated(nameAt(name, service.runs.where(id), trans));
 }
 
 /** Letters of scripts that are written from right to left. */

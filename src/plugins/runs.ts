@@ -5,31 +5,20 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import {
-  Clipboard,
-  Dialog,
-  ICommandPalette,
-  Notification,
-  showDialog
-} from '@jupyterlab/apputils';
+import { Clipboard, ICommandPalette } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-import type { LabIcon } from '@jupyterlab/ui-components';
-import {
-  copyIcon,
-  deleteIcon,
-  editIcon,
-  stopIcon
-} from '@jupyterlab/ui-components';
-import type { CommandRegistry } from '@lumino/commands';
-import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import { copyIcon, editIcon } from '@jupyterlab/ui-components';
 
 import type { IRunSummary } from '../api/wire';
 import { CommandIDs } from '../commands';
 import { askText } from '../panels/ask';
-import { isolated, nameAt } from '../panels/name';
+import { calledBy } from '../panels/name';
 import { ITdbgService } from '../tokens';
-import { RUN_ARGS, attempt, targetRun } from './target';
+import { addEndCommands } from './end';
+import type { AddRunCommand } from './runCommand';
+import { runCommands } from './runCommand';
+import { targetRun, targetRuns } from './target';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'tdbg-lab:runs',
@@ -44,11 +33,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('tdbg_lab');
-    const target: Target = args => {
-      const id = targetRun(app, service, args);
-      return id === undefined ? undefined : service.runs.get(id);
-    };
-    const add = runCommands(app.commands, target);
+    const add = runCommands(app.commands, {
+      one: args => {
+        const run = service.runs.get(targetRun(app, service, args) ?? '');
+        return run ? [run] : [];
+      },
+      several: args => targetRuns(app, service, args)
+    });
     addOpenCommands(add, service, trans);
     addEditCommands(add, service, trans, () =>
       app.commands.execute(CommandIDs.showSidebar)
@@ -78,52 +69,6 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** Length of a profile, where none is given. */
-const PROFILED_STEPS = 5;
-
-/** Finds the run that arguments mean. */
-type Target = (args: ReadonlyPartialJSONObject) => IRunSummary | undefined;
-
-/** Adds a command about one run: what it does, and what else is to be said of it. */
-type AddRunCommand = (id: string, options: IRunCommand) => void;
-
-/** A command about one run. */
-interface IRunCommand {
-  readonly label: string;
-  readonly caption: string;
-  readonly icon?: LabIcon;
-  /** Arguments besides those that name the run, as JSON schema. */
-  readonly args?: ReadonlyPartialJSONObject;
-  /** Whether it can be done now; always when left out. */
-  readonly suits?: (run: IRunSummary) => boolean;
-  readonly execute: (
-    run: IRunSummary,
-    args: ReadonlyPartialJSONObject
-  ) => Promise<void> | void;
-}
-
-/** What all commands about one run have in common. */
-function runCommands(commands: CommandRegistry, target: Target): AddRunCommand {
-  return (id, { execute, suits, args: more, ...options }) => {
-    commands.addCommand(id, {
-      ...options,
-      describedBy: {
-        args: { type: 'object', properties: { ...RUN_ARGS, ...more } }
-      },
-      isEnabled: args => {
-        const run = target(args);
-        return run !== undefined && (suits?.(run) ?? true);
-      },
-      execute: async args => {
-        const run = target(args);
-        if (run) {
-          await execute(run, args);
-        }
-      }
-    });
-  };
-}
-
 function addOpenCommands(
   add: AddRunCommand,
   service: ITdbgService,
@@ -140,15 +85,6 @@ function addOpenCommands(
     icon: copyIcon,
     execute: run => Clipboard.copyToSystem(run.path)
   });
-}
-
-/** What the user is to take the run for, where a dialog asks about it. */
-function calledBy(
-  service: ITdbgService,
-  trans: TranslationBundle
-): (run: IRunSummary) => string {
-  return ({ id, name }) =>
-    isolated(nameAt(name, service.runs.where(id), trans));
 }
 
 function addEditCommands(
@@ -196,7 +132,11 @@ function addEditCommands(
           save: text => service.edit(run.id, { tags: splitTags(text) })
         },
         trans
-      )
+      ),
+    several: {
+      label: count => trans.__('Edit Tags of %1 Runs…', count),
+      execute: runs => askSharedTags(runs, service, trans)
+    }
   });
   add(CommandIDs.editNote, {
     label: trans.__('Edit Note…'),
@@ -216,79 +156,39 @@ function addEditCommands(
   });
 }
 
+/** Ask for the tags that several runs share; those that only some of them have stay. */
+async function askSharedTags(
+  runs: ReadonlyArray<IRunSummary>,
+  service: ITdbgService,
+  trans: TranslationBundle
+): Promise<void> {
+  const shared = runs[0].tags.filter(tag =>
+    runs.every(run => run.tags.includes(tag))
+  );
+  await askText(
+    {
+      title: trans.__('Tags of %1 runs', runs.length),
+      label: trans.__(
+        'Those that all of them have, separated by commas; what only some have stays'
+      ),
+      text: shared.join(', '),
+      okLabel: trans.__('Save'),
+      save: async text => {
+        const wanted = splitTags(text);
+        for (const { id, tags } of runs) {
+          const own = tags.filter(tag => !shared.includes(tag));
+          await service.edit(id, { tags: [...new Set([...own, ...wanted])] });
+        }
+      }
+    },
+    trans
+  );
+}
+
 /** The tags in `text`, each once. */
 function splitTags(text: string): ReadonlyArray<string> {
   const tags = text.split(',').map(tag => tag.trim());
   return [...new Set(tags.filter(Boolean))];
-}
-
-function addEndCommands(
-  add: AddRunCommand,
-  service: ITdbgService,
-  trans: TranslationBundle
-): void {
-  const called = calledBy(service, trans);
-  add(CommandIDs.profileRun, {
-    label: trans.__('Profile the Next Steps'),
-    caption: trans.__(
-      'Record operators and Python functions of the next steps, while the training goes on'
-    ),
-    args: {
-      steps: { type: 'number', description: 'Number of steps; 5 by default' }
-    },
-    suits: run => run.status === 'running',
-    execute: (run, { steps }) =>
-      service
-        .open(run.id)
-        .profiling.start(typeof steps === 'number' ? steps : PROFILED_STEPS)
-  });
-  add(CommandIDs.stopRun, {
-    label: trans.__('Stop Training…'),
-    caption: trans.__('Ask the training to stop after the present step'),
-    icon: stopIcon,
-    suits: run => run.status === 'running',
-    execute: run =>
-      askText(
-        {
-          title: trans.__('Stop %1?', called(run)),
-          label: trans.__(
-            'The training ends after the present step; what was saved stays. Reason (optional):'
-          ),
-          text: '',
-          okLabel: trans.__('Stop training'),
-          save: async reason => {
-            await service.stop(run.id, reason);
-            Notification.info(trans.__('%1 was asked to stop.', called(run)), {
-              autoClose: 4000
-            });
-          }
-        },
-        trans
-      )
-  });
-  add(CommandIDs.deleteRun, {
-    label: trans.__('Delete Run…'),
-    caption: trans.__('Delete the run and all its data'),
-    icon: deleteIcon,
-    suits: run => run.status !== 'running',
-    execute: async run => {
-      const answer = await showDialog({
-        title: trans.__('Delete %1?', called(run)),
-        body: trans.__(
-          'The directory %1 and everything in it will be deleted. This cannot be undone.',
-          isolated(run.path)
-        ),
-        buttons: [
-          Dialog.cancelButton({ label: trans.__('Cancel') }),
-          Dialog.warnButton({ label: trans.__('Delete') })
-        ],
-        defaultButton: 0
-      });
-      if (answer.button.accept) {
-        await attempt(() => service.remove(run.id), trans);
-      }
-    }
-  });
 }
 
 export default plugin;

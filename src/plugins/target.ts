@@ -7,6 +7,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import { describeError } from '../api/client';
+import type { IRunSummary } from '../api/wire';
 import { patiently } from '../panels/patience';
 import type { ITdbgService } from '../tokens';
 
@@ -19,6 +20,16 @@ export const RUN_ARGS = {
   context: {
     type: 'boolean',
     description: 'Whether the run is the one whose context menu is open'
+  }
+} as const;
+
+/** What those take besides that can be done with several runs at once. */
+export const RUNS_ARGS = {
+  ...RUN_ARGS,
+  runs: {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'Ids of several runs'
   }
 } as const;
 
@@ -35,6 +46,21 @@ export function targetRun(
     return targetData(app, 'tdbgRun');
   }
   return service.current?.id;
+}
+
+/** The runs that `args` mean: in the menu of one that is chosen, all that are. */
+export function targetRuns(
+  app: JupyterFrontEnd,
+  service: ITdbgService,
+  args: ReadonlyPartialJSONObject
+): ReadonlyArray<IRunSummary> {
+  const { runs, chosen } = service;
+  const id = targetRun(app, service, args);
+  if (id !== undefined && args['context'] === true && chosen.has(id)) {
+    return chosen.all;
+  }
+  const ids = Array.isArray(args['runs']) ? args['runs'].map(String) : [id];
+  return ids.flatMap(one => (one && runs.get(one)) || []);
 }
 
 /** A data attribute of the element whose context menu is open. */

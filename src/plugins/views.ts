@@ -9,6 +9,7 @@ import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import {
   ICommandPalette,
   IThemeManager,
+  Notification,
   WidgetTracker
 } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -28,7 +29,15 @@ import { PanelRegistry } from '../panels/registry';
 import { ViewPanel } from '../panels/view';
 import { IPanelRegistry, ITdbgService } from '../tokens';
 import { openInLab } from './lab';
-import { RUN_ARGS, attempt, panelRun, targetData, targetRun } from './target';
+import {
+  RUNS_ARGS,
+  RUN_ARGS,
+  attempt,
+  panelRun,
+  targetData,
+  targetRun,
+  targetRuns
+} from './target';
 
 /** View that shows a tensor when no other is asked for. */
 const TENSOR_VIEW = 'histogram';
@@ -154,20 +163,33 @@ class ViewManager {
 
   /** Add a run to the picture of several runs that is there, or to a new one. */
   async drawBeside(run: string, other: string): Promise<void> {
+    const others = this.find(run, SEVERAL_RUNS)?.model.params.others;
+    const drawn = Array.isArray(others) ? others.map(String) : [];
+    const most = await this.mostOthers();
+    await this.drawTogether(
+      run,
+      drawn.includes(other) ? drawn : [...drawn, other].slice(-most)
+    );
+  }
+
+  /** Draw a run and others over each other, in the picture of several runs that is there, or in a new one. */
+  async drawTogether(
+    run: string,
+    others: ReadonlyArray<string>
+  ): Promise<void> {
     const panel = this.find(run, SEVERAL_RUNS);
-    if (panel === undefined) {
-      await this.open(run, SEVERAL_RUNS, { others: [other] });
-      return;
+    if (panel) {
+      panel.model.choose({ others });
+      this.reveal(panel);
+    } else {
+      await this.open(run, SEVERAL_RUNS, { others });
     }
-    const { params, view } = panel.model;
-    const drawn = Array.isArray(params.others) ? params.others.map(String) : [];
-    if (!drawn.includes(other)) {
-      const most = view.params.find(({ name }) => name === 'others')?.maximum;
-      panel.model.choose({
-        others: [...drawn, other].slice(-(most ?? Infinity))
-      });
-    }
-    this.reveal(panel);
+  }
+
+  /** How many runs a picture holds besides the one it is of. */
+  async mostOthers(): Promise<number> {
+    const { params } = await this._service.views.load(SEVERAL_RUNS);
+    return params.find(({ name }) => name === 'others')?.maximum ?? Infinity;
   }
 
   /** Put a panel into a tab of its own. */
@@ -311,6 +333,7 @@ function addOpenCommands(
     ),
     icon: logoIcon,
     describedBy: { args: { type: 'object', properties: RUN_ARGS } },
+    isVisible: args => targetRuns(app, service, args).length < 2,
     isEnabled: args => service.current !== null && beside(args) !== undefined,
     execute: async args => {
       const current = service.current?.id;
@@ -318,6 +341,37 @@ function addOpenCommands(
       if (current !== undefined && other !== undefined) {
         await attempt(() => views.drawBeside(current, other), trans);
       }
+    }
+  });
+  commands.addCommand(CommandIDs.compareRuns, {
+    label: args =>
+      trans.__('Compare %1 Runs', targetRuns(app, service, args).length),
+    caption: trans.__('Show the losses of the chosen runs in a picture'),
+    icon: logoIcon,
+    describedBy: { args: { type: 'object', properties: RUNS_ARGS } },
+    isVisible: args => targetRuns(app, service, args).length > 1,
+    isEnabled: args => targetRuns(app, service, args).length > 1,
+    execute: async args => {
+      const ids = targetRuns(app, service, args).map(({ id }) => id);
+      const current = service.current?.id ?? '';
+      const run = ids.includes(current) ? current : ids[0];
+      const others = ids.filter(id => id !== run);
+      if (others.length === 0) {
+        return;
+      }
+      await attempt(async () => {
+        const most = await views.mostOthers();
+        await views.drawTogether(run, others.slice(0, most));
+        if (others.length > most) {
+          Notification.warning(
+            trans.__(
+              '%1 of %2 runs are drawn: a picture holds no more.',
+              most + 1,
+              ids.length
+            )
+          );
+        }
+      }, trans);
     }
   });
   commands.addCommand(CommandIDs.showTensor, {

@@ -79,6 +79,26 @@ test('two runs at once are both live, also after a reload', async ({
     await expect(line.first()).toBeVisible({ timeout: SLOW });
   }
   await grows(both);
+
+  // What is chosen together is stopped together, and deleted together.
+  await runRow(bar, 'one').click();
+  await runRow(bar, 'two').click({ modifiers: ['ControlOrMeta'] });
+  const chosen = bar.getByRole('group', { name: 'Chosen runs' });
+  await expect(chosen.getByText('2 chosen')).toBeVisible();
+  await chosen.getByRole('button', { name: 'Stop…' }).click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog).toContainText('Stop 2 trainings?');
+  await dialog.getByRole('button', { name: 'Stop training' }).click();
+  for (const name of ['one', 'two']) {
+    await expect(runRow(bar, name).getByText('stopped')).toBeVisible({
+      timeout: SLOW
+    });
+  }
+  await chosen.getByRole('button', { name: 'Delete…' }).click();
+  await expect(dialog).toContainText('Delete 2 runs?');
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await expect(bar.getByText('No runs yet')).toBeVisible({ timeout: SLOW });
+  await expect(chosen).toHaveCount(0);
 });
 
 test('a killed run reads as crashed', async ({ page }) => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { summary } from '../../api/__tests__/fake';
+import type { IRunSummary } from '../../api/wire';
 import { RunsModel } from '../runs';
 
 describe('RunsModel', () => {
@@ -16,6 +17,34 @@ describe('RunsModel', () => {
 
   it('lists running runs first, then the youngest', () => {
     expect(create().all.map(run => run.id)).toEqual(['live', 'new', 'old']);
+  });
+
+  it('sorts by name as people do, and by the last loss', () => {
+    const runs = new RunsModel();
+    const ids = (): string => runs.visible.map(run => run.id).join(' ');
+    const at = (id: string, loss: IRunSummary['loss']): IRunSummary =>
+      summary({ id, name: id, created_ns: Number(id.slice(3)), loss });
+    runs.setAll([
+      at('lr-10', [
+        [0, 9],
+        [5, 1]
+      ]),
+      at('lr-9', null),
+      at('lr-2', [[0, 'nan']]),
+      at('lr-1', [
+        [0, 1],
+        [5, 2]
+      ])
+    ]);
+    expect(ids()).toBe('lr-10 lr-9 lr-2 lr-1');
+    runs.order = 'name';
+    expect(ids()).toBe('lr-1 lr-2 lr-9 lr-10');
+    runs.order = 'loss';
+    expect(ids()).toBe('lr-10 lr-1 lr-9 lr-2');
+    runs.filter = 'lr-1';
+    expect(ids()).toBe('lr-10 lr-1');
+    runs.order = 'newest';
+    expect(ids()).toBe('lr-10 lr-1');
   });
 
   it('filters by every word, in any of the texts', () => {

@@ -9,7 +9,9 @@ import * as React from 'react';
 import type { IRunSummary } from '../../api/wire';
 import { CommandIDs } from '../../commands';
 import { dashboardIcon } from '../../icons';
-import { formatRate } from '../../model/format';
+import { formatNumber, formatRate } from '../../model/format';
+import type { RunOrder } from '../../model/runs';
+import { lastLoss } from '../../model/runs';
 import type { ITdbgService } from '../../tokens';
 import { EmptyState } from '../empty';
 import { isolated, nameAt } from '../name';
@@ -22,6 +24,7 @@ import {
   lastStepWords,
   runStatusWord
 } from '../words';
+import { ChosenBar } from './chosen';
 
 /** Height of a row, px. */
 const ROW_HEIGHT = 44;
@@ -54,20 +57,64 @@ export class RunsBody extends ReactWidget {
 /** Filter and list. */
 function Runs(props: IRunsProps): JSX.Element {
   const { service, commands, trans } = props;
-  const { runs, connection } = service;
-  useSignals(runs.changed, connection.changed, service.currentChanged);
+  const { runs, connection, chosen } = service;
+  useSignals(
+    runs.changed,
+    chosen.changed,
+    connection.changed,
+    service.currentChanged
+  );
   const current = service.current?.id ?? null;
+  const several = chosen.all;
 
-  const onKey = (run: IRunSummary, event: React.KeyboardEvent): boolean => {
-    const ids: { [key: string]: string } = {
-      F2: CommandIDs.renameRun,
-      Delete: CommandIDs.deleteRun
-    };
-    const id = ids[event.key];
-    if (id) {
-      void commands.execute(id, { run: run.id });
+  const onActivate = (run: IRunSummary, event: React.UIEvent): void => {
+    const { ctrlKey, metaKey, shiftKey } = event as React.MouseEvent;
+    if (ctrlKey || metaKey) {
+      chosen.toggle(run.id, current);
+    } else if (shiftKey) {
+      chosen.extend(run.id, current);
+    } else {
+      chosen.clear();
+      void commands.execute(CommandIDs.openRun, { run: run.id });
     }
-    return id !== undefined;
+  };
+  const onKey = (
+    run: IRunSummary,
+    event: React.KeyboardEvent
+  ): boolean | IRunSummary => {
+    const { key, shiftKey } = event;
+    const isAccel = event.ctrlKey || event.metaKey;
+    if (shiftKey && (key === 'ArrowDown' || key === 'ArrowUp')) {
+      const next =
+        runs.visible[
+          runs.visible.indexOf(run) + (key === 'ArrowDown' ? 1 : -1)
+        ];
+      chosen.extend((next ?? run).id, run.id);
+      return next ?? true;
+    }
+    if (isAccel && key.toLowerCase() === 'a') {
+      chosen.addAll();
+      return true;
+    }
+    switch (key) {
+      case 'Escape': {
+        chosen.clear();
+        return several.length > 0;
+      }
+      case 'F2':
+        void commands.execute(CommandIDs.renameRun, { run: run.id });
+        return true;
+      case 'Delete':
+        void commands.execute(
+          CommandIDs.deleteRun,
+          several.length > 1 && several.includes(run)
+            ? { runs: several.map(({ id }) => id) }
+            : { run: run.id }
+        );
+        return true;
+      default:
+        return false;
+    }
   };
 
   return (
@@ -85,7 +132,9 @@ function Runs(props: IRunsProps): JSX.Element {
             runs.filter = event.target.value;
           }}
         />
+        <OrderChoice {...props} />
       </div>
+      <ChosenBar {...props} />
       {runs.visible.length === 0 ? (
         <NoRuns {...props} />
       ) : (
@@ -98,9 +147,8 @@ function Runs(props: IRunsProps): JSX.Element {
           label={trans.__('Runs')}
           reveal={current}
           edited={runs.renaming}
-          onActivate={run => {
-            void commands.execute(CommandIDs.openRun, { run: run.id });
-          }}
+          several={true}
+          onActivate={onActivate}
           onDoubleClick={run => {
             void commands.execute(CommandIDs.openDashboard, { run: run.id });
           }}
@@ -110,8 +158,10 @@ function Runs(props: IRunsProps): JSX.Element {
             ({
               className: `jp-TdbgRuns-item${
                 run.id === current ? ' jp-mod-current' : ''
-              }`,
-              'aria-selected': run.id === current,
+              }${chosen.has(run.id) ? ' jp-mod-chosen' : ''}`,
+              'aria-current': run.id === current,
+              'aria-selected':
+                several.length > 0 ? chosen.has(run.id) : run.id === current,
               title: describe(run, trans),
               'data-tdbg-run': run.id
             }) as React.HTMLAttributes<HTMLDivElement>
@@ -137,6 +187,31 @@ function Runs(props: IRunsProps): JSX.Element {
         </p>
       )}
     </>
+  );
+}
+
+/** How the list is sorted. */
+function OrderChoice(props: IRunsProps): JSX.Element {
+  const { trans } = props;
+  const { runs } = props.service;
+  return (
+    <select
+      className="jp-TdbgFilter-order"
+      aria-label={trans.__('Order of the runs')}
+      title={trans.__('Order of the runs')}
+      value={runs.order}
+      onChange={event => {
+        runs.order = event.target.value as RunOrder;
+        event.target
+          .closest('.jp-TdbgRuns')
+          ?.querySelector('.jp-TdbgRows')
+          ?.scrollTo?.({ top: 0 });
+      }}
+    >
+      <option value="newest">{trans.__('Newest')}</option>
+      <option value="name">{trans.__('Name')}</option>
+      <option value="loss">{trans.__('Loss')}</option>
+    </select>
   );
 }
 
@@ -174,7 +249,11 @@ function RunRow(
         <span className={`jp-TdbgRuns-state jp-mod-${run.status}`}>
           {runStatusWord(run.status, trans)}
         </span>
-        <span>{lastStepWords(run, trans)}</span>
+        <span>
+          {service.runs.order === 'loss' && run.loss
+            ? trans.__('loss %1', formatNumber(lastLoss(run)))
+            : lastStepWords(run, trans)}
+        </span>
         {rate && <span>{rate}</span>}
         <span className="jp-TdbgRuns-tags">
           {run.tags.slice(0, MOST_TAGS).map(tag => (
@@ -296,6 +375,7 @@ function describe(run: IRunSummary, trans: TranslationBundle): string {
     run.name,
     trans.__('Path: %1', isolated(run.path)),
     run.framework && trans.__('Framework: %1', run.framework),
+    run.loss && trans.__('Last loss: %1', formatNumber(lastLoss(run))),
     run.tags.length > 0 && trans.__('Tags: %1', run.tags.join(', ')),
     run.notes
   ]
