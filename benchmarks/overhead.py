@@ -29,17 +29,21 @@ import numpy as np
 import torch
 from machine import described, keep_memory, loads, machine, publish, table
 from overhead_arms import EVERY, install
+from small_agent import Agent
 from small_models import LARGE, Training
 
 RESULTS = Path(__file__).parent / "results"
-MODELS = ("mlp", "cnn", "gpt")
+AGENT = "agent"
+MODELS = ("mlp", "cnn", "gpt", AGENT)
 ARMS = (
     *("control", "tdbg-1", "tdbg-watch", "tdbg-10", "tdbg-auto", "tdbg-never"),
     *("tensorboard", "wandb", "numpy"),
 )
 PEERS = ("tensorboard", "wandb", "numpy", "smdebug")
-PAIRS = {"mlp": 48, "cnn": 18, "gpt": 24, LARGE: 4}
-FINE = {"mlp": 96, "cnn": 24, "gpt": 8, LARGE: 4}
+FOR_US = (AGENT, LARGE)
+"""What no peer is measured on: three models, and one of which their step would take most of a minute."""
+PAIRS = {"mlp": 48, "cnn": 18, "gpt": 24, AGENT: 24, LARGE: 4}
+FINE = {"mlp": 96, "cnn": 24, "gpt": 8, AGENT: 32, LARGE: 4}
 """Pairs of blocks for arms that differ little from nothing."""
 ON_DEVICE = 2
 """Times as many on a GPU, whose steps are short."""
@@ -48,14 +52,14 @@ ROUNDS, ROUNDS_LARGE = 4, 2
 WARM, PEER_WARM = 20, 6
 """Steps before the clocks start: the first ones of an arm fill its caches, and we look closely at the first
 16 of a run."""
-CHOOSING = {"mlp": 300, "cnn": 60}
+CHOOSING = {"mlp": 300, "cnn": 60, AGENT: 150}
 """The same where the distance of saved steps is to be chosen, and is a long one."""
 ON_GPU = (
     "On a GPU wall time counts, of ten steps until it is through: a thread that waits takes CPU time, too."
 )
 LIKE = {"wandb": "tdbg-watch"}
 """Which arm of ours takes what a peer takes."""
-IN_A_ROW = {"mlp": 10}
+IN_A_ROW = {"mlp": 10, AGENT: 10}
 """Most steps before it is the other's turn, where it is not one: of steps so short, each would find the
 caches full of what the other left there."""
 FINE_ARMS = ("control", "tdbg-10", "tdbg-auto", "tdbg-never")
@@ -161,13 +165,18 @@ def standard_error(differences):
     return 1.2533 * 1.4826 * deviation / np.sqrt(len(differences))
 
 
+def made(model, device):
+    """What is trained."""
+    return Agent(device) if model == AGENT else Training(model, device)
+
+
 def paired(model, arm, turns):
     """Seconds a step, without and with the arm, of so many blocks of each.
 
     What can be taken off again is then put on the other of the two models, and the mean of both is told:
     where in memory they lie no longer counts.
     """
-    one, other = Training(*model), Training(*model)
+    one, other = made(*model), made(*model)
     if turns.round % 2:
         one, other = other, one
     rows = blocks(arm, one, other, turns)
@@ -333,13 +342,13 @@ def main():
     for model in models:
         for threads in map(int, options.threads.split(",")):
             for arm in arms:
-                if model == LARGE and arm in PEERS:
-                    continue  # a step would take most of a minute
+                if model in FOR_US and arm in PEERS:
+                    continue
                 pairs = pairs_for(model, arm, options.device, options.pairs)
                 row = measure(model, arm, threads, pairs, options.device)
                 report(result, row)
                 tell(result, options.out)
-            if options.smdebug_python:
+            if options.smdebug_python and model not in FOR_US:
                 pairs = pairs_for(model, "smdebug", options.device, options.pairs)
                 row = measured_elsewhere(options.smdebug_python, model, threads, pairs)
                 if row:
@@ -368,7 +377,7 @@ def tell(result, out):
 def report(result, row):
     result["rows"].append(row)
     print(
-        f"{row['model']:4} {row['threads']} {row['arm']:12} bare {row['bare_ms']:8.2f} ms"
+        f"{row['model']:5} {row['threads']} {row['arm']:12} bare {row['bare_ms']:8.2f} ms"
         f"  extra {row['extra_ms']:8.2f} ms  {row['overhead']:+8.1%}"
         f" ±{row['standard_error']:.1%}  (noise {row['noise']:.0%};"
         f" thread cpu {row['overhead_thread_cpu']:+.1%}, process cpu {row['overhead_process_cpu']:+.1%})"

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from tdbg_lab.capture.control import REQUESTS, ControlWatch
 from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, EVERY_KEY, STEP_KEY, CostMeter
 from tdbg_lab.capture.guard import STORE, Guard
+from tdbg_lab.capture.keys import Keys
 from tdbg_lab.capture.plan import Due, Plan
 from tdbg_lab.capture.recorder import Recorder
 from tdbg_lab.profiler.spans import PhaseRecorder
-from tdbg_lab.records import Kind, Mode, RunStatus, TensorKey
+from tdbg_lab.records import Kind, Mode, RunStatus
 
 if TYPE_CHECKING:
     from typing import Protocol
     from weakref import ref
 
-    from tdbg_lab.capture.plan import Membership
     from tdbg_lab.capture.ranks import SilentWriter
     from tdbg_lab.config import CaptureConfig
     from tdbg_lab.store import RankWriter, Request, RunFolder
@@ -61,6 +61,8 @@ class Engine:
         The same for module hooks: 0 outside of a forward.
     """
 
+    override: Mode | None = None
+    """Mode set by the user, instead of the model's own."""
     last_loss_visit = -1
     """The visit in which a loss module returned a tensor last."""
     trains_in_eval = False
@@ -94,14 +96,14 @@ class Engine:
         self.writer = writer
         self.guard = Guard(strict=strict)
         self.plan = Plan(config)
+        self.key = Keys(self.plan).find
+        """The key of a tensor and its collections."""
         self.recorder = Recorder(writer)
         self.guard.on_problem = self.recorder.add_problem
         self.meter = CostMeter()
         self.phases = PhaseRecorder(writer) if phases else None
         self.control = control or ControlWatch(folder.path, kinds=REQUESTS)
         self.step = self._first_step = first_step
-        self.override: Mode | None = None
-        """Mode set by the user, instead of the model's own."""
         self.mask = self.module_mask = 0
         self.module_bits = self.plan.mask_of(Kind.ACTIVATION, Kind.INPUT)
         self.costly = self.plan.mask_of(*(kind for kind in Kind if kind not in _CHEAP))
@@ -138,7 +140,6 @@ class Engine:
         """Root forwards that are running, one within the other."""
         self._micro: dict[Mode, int] = {}
         self._saved_steps = 0
-        self._keys: dict[tuple[str, Kind, str, tuple[int, ...]], tuple[TensorKey, Membership]] = {}
         self._enter(Mode.TRAIN, 0)
 
     # -- forwards ---------------------------------------------------------------------------------
@@ -451,35 +452,6 @@ class Engine:
             self._saved_steps += 1
             if self._saved_steps == _WARN_UNMATCHED_AFTER:
                 self.plan.warn_unmatched()
-
-    # -- keys -------------------------------------------------------------------------------------
-
-    def key(
-        self,
-        name: str,
-        kind: Kind,
-        *,
-        path: str = "",
-        module: Any = None,
-        dtype: str = "",
-        shape: tuple[int, ...] = (),
-        marks: tuple[str, ...] = (),
-    ) -> tuple[TensorKey, Membership]:
-        """The key of a tensor and its collections: the same objects for the same tensor.
-
-        `marks` are names beside those of its collections that say what the tensor is.
-        """
-        identity = (name, kind, dtype, shape)
-        found = self._keys.get(identity)
-        if found is None:
-            if len(self._keys) > 20_000:  # shapes that never repeat
-                self._keys.clear()
-            membership = self.plan.membership(name, kind, path, module)
-            names = tuple(dict.fromkeys((*membership.names, *marks)))
-            known = tuple(n if type(n) is int else -1 for n in shape)  # of nested tensors one is a symbol
-            key = TensorKey(name, kind, path, dtype, known, names)
-            found = self._keys[identity] = (key, membership)
-        return found
 
     # -- the end ----------------------------------------------------------------------------------
 

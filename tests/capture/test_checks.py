@@ -406,6 +406,32 @@ def test_same_batch_has_the_same_digest(attach, net, sgd):
     assert found[0] == found[1] != found[2] != found[3]
 
 
+def test_what_one_model_computes_for_another_is_no_data(attach):
+    """The same batch is seen to be the same, though the weights it passed through have changed since."""
+    maker, judge = nn.Linear(3, 3), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*maker.parameters(), *judge.parameters()], lr=0.1)
+    handle = attach({"maker": maker, "judge": judge}, optimizer=optimizer)
+    x, other = torch.randn(8, 3), torch.randn(8, 3)
+    for step in range(4):
+        optimizer.zero_grad()
+        given = x if step != 2 else other
+        (judge(maker(given)) + judge(given)).square().mean().backward()
+        optimizer.step()
+    found = facts(handle, "batch")
+    assert found[0] == found[1] == found[3] != found[2]
+
+
+def test_a_batch_that_is_changed_where_it_is_between_two_forwards_counts_twice(attach, net, sgd):
+    handle = attach(net, optimizer=sgd)
+    held, (x, y) = torch.empty(16, 8), batch(0)
+    for step in range(3):
+        sgd.zero_grad()
+        for part in (x, batch(step + 1)[0]):
+            F.cross_entropy(net(held.copy_(part)), y).backward()
+        sgd.step()
+    assert len(set(facts(handle, "batch").values())) == 3
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (), (7,), (300, 3, 20, 20), (2, 400_000)])
 def test_digest_takes_any_shape_and_sees_a_change(shape):
     values = torch.randn(shape)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from tdbg_lab.capture.pytorch.checks import gathering
 from tests.capture.test_checks import batch, facts
 
 
@@ -52,6 +53,25 @@ def test_rows_whose_targets_come_of_the_step_before_are_gathered(attach, actor):
         (now - shown(net, state)[0]).square().mean().backward()
         sgd.step()
     assert max(facts(handle, "gathers").values()) == 3
+
+
+def test_one_that_has_acted_long_enough_is_looked_at_no_longer(attach, actor, monkeypatch):
+    net, sgd = actor
+    handle = attach(net, optimizer=sgd)
+    states, digested = torch.randn(300, 8), []
+    monkeypatch.setattr(
+        gathering, "_digests", lambda rows, real=gathering._digests: digested.append(0) or real(rows)
+    )
+    for step in range(32, 200):
+        shown(net, *states[step : step + 1])
+        if step == 150:
+            assert digested
+            digested.clear()
+        sgd.zero_grad()
+        net(states[step - 31 : step + 1]).square().mean().backward()  # from a buffer of the last states
+        sgd.step()
+    assert not digested
+    assert facts(handle, "gathers")[167] == 3
 
 
 def test_episodes_of_single_rows_are_gathered(attach, actor):

@@ -142,6 +142,7 @@ def test_loss_of_what_no_known_optimizer_moves_is_not_added_to_that_of_a_player(
     for player, wanted in zip(("judges", "acts"), zip(*losses, strict=True), strict=True):
         assert losses_of(handle.run, f"{LOSS}/{player}") == pytest.approx(wanted)
     assert len(handle.run.tensor_names(kind="loss")) == 2 + given
+    assert not handle.problems, "nothing is wrong with a number that stands alone"
 
 
 def test_a_temperature_that_steps_several_times_does_not_end_the_step(attach):

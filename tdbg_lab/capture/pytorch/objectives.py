@@ -50,9 +50,13 @@ def _comes_of(start: Any, wanted: Any) -> bool:
 
 
 def _leaves(start: Any) -> set[int] | None:
-    """Ids of all that a backward reaches; None where layers are among it, or not all is told."""
+    """Ids of all that a backward reaches; None where layers are among it, or not all is told.
+
+    Depth first: a layer's parameters are leaves of its own node, so that one is reached within a few nodes.
+    """
     nodes, seen, found = [start], {start}, set()
-    for node in nodes:
+    while nodes:
+        node = nodes.pop()
         if node is None:
             continue
         leaf = getattr(node, "variable", None)
@@ -65,7 +69,7 @@ def _leaves(start: Any) -> set[int] | None:
             if following not in seen:
                 seen.add(following)
                 nodes.append(following)
-        if len(nodes) > _FARTHEST:
+        if len(seen) > _FARTHEST:
             return None
     return found
 
@@ -286,7 +290,7 @@ class Objectives:
             elif not turn.seen:
                 losses.setdefault(_NAME, []).append(turn.total / turn.passes)
         for name, found in losses.items():
-            self._add(name, sum(found[1:], start=found[0]) / len(found))
+            self._add(name, found[0] if len(found) == 1 else sum(found[1:], start=found[0]) / len(found))
 
     def end_passes(self) -> None:
         """The optimizer has stepped, or a gradient scaler left its step out."""

@@ -18,6 +18,7 @@ from tdbg_lab.capture.pytorch.clipping import ClipWatch
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.measuring import is_late, record_number
 from tdbg_lab.capture.pytorch.parameters import norm_on_device
+from tdbg_lab.capture.pytorch.players import Players, moved_by
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import FEW_NUMBERS, local
@@ -55,10 +56,14 @@ class OptimizerWatch:
         self._clipping = ClipWatch(self._before_clipping)
         self._optimizer_mask = engine.plan.mask_of(Kind.OPTIMIZER)
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
+        self._live = 0
+        """How many optimizers there were when those that take part were looked through last."""
         self._stepped: set[str] = set()
         self._expected: set[str] = set()
         self._loose: set[str] = set()
         """Optimizers of numbers that stand alone, which may step several times within a step of the model."""
+        self._unsaid = ""
+        """What is to be said of an optimizer of a few strange numbers, unless another one moves the model."""
         self._closure = False
         self.within_closure = False
         """Whether an optimizer that was given a closure is stepping."""
@@ -71,10 +76,7 @@ class OptimizerWatch:
         self._late: Optimizer | None = None
         """The optimizer that is making a step which belongs to the one that was closed last."""
         self._owned: set[int] = set()
-        self._rivals: dict[str, set[str]] = {}
-        """Of each optimizer, with whom it takes turns."""
-        self._sizes: dict[str, int] = {}
-        """How many parameters each optimizer had when they were worked out."""
+        self._players = Players(self._names)
         self.checks: CheckWatch | None = None
         """Looks at the loop for rules on silent errors."""
         self.objectives: Objectives | None = None
@@ -86,6 +88,8 @@ class OptimizerWatch:
             self._number_first()
         self._names[optimizer] = name
         self._expected.add(name)
+        self._live = 0
+        self._players.look()
         self._fresh = True
         self.alone = len(self._names) == 1
         self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
@@ -94,12 +98,12 @@ class OptimizerWatch:
 
     def join(self, name: str, optimizer: Optimizer) -> None:
         """Watch one more optimizer, which is about to step for the first time."""
-        others = [moved for one in self._names if (moved := _moved_by(one))]
+        others = [moved for one in self._names if (moved := moved_by(one))]
         self.add(name, optimizer)
         engine = self._engine
         # The others have stepped, and nothing was trained since: their step was closed too early.
         closed = bool(others) and not (self._stepped or engine.forwards or engine.backwards)
-        if closed and _moved_by(optimizer).isdisjoint(set().union(*others)):
+        if closed and moved_by(optimizer).isdisjoint(set().union(*others)):
             self._late = optimizer
 
     def _number_first(self) -> None:
@@ -117,15 +121,17 @@ class OptimizerWatch:
         given = [one for group in optimizer.param_groups for one in group["params"]]
         if known and given and not any(id(one) in known for one in given):
             n = len(given)
-            if sum(one.numel() for one in given) <= FEW_NUMBERS:
-                self._loose.add(self._names[optimizer])
             moved = "a tensor that is no" if n == 1 else f"{n} tensors of which none is a"
-            self._engine.guard.notice(
-                "strangers",
+            message = (
                 f"{type(optimizer).__name__} updates {moved} parameter of the model, so that its values and "
                 "gradients are not seen: it was made for another model, for copies that functional_call is "
-                "given, or for tensors that stand alone, as a temperature does",
+                "given, or for tensors that stand alone, as a temperature does"
             )
+            if sum(one.numel() for one in given) <= FEW_NUMBERS:
+                self._loose.add(self._names[optimizer])
+                self._unsaid = message
+            else:
+                self._engine.guard.notice("strangers", message)
 
     def detach(self) -> None:
         """Give back what is watched besides the optimizers. Idempotent."""
@@ -151,8 +157,8 @@ class OptimizerWatch:
         return {name: optimizer for optimizer, name in self._names.items()}
 
     def moved(self) -> set[int]:
-        """Ids of what the optimizers move."""
-        return set().union(*map(_moved_by, self._names))
+        """Ids of what the optimizers move; of several, as of the beginning of the step."""
+        return set().union(*map(moved_by, self._names)) if self.alone else self._players.moved
 
     def known(self) -> set[int]:
         """Ids of what the optimizers move, and of what the models hold."""
@@ -182,7 +188,7 @@ class OptimizerWatch:
             self._closure = False
             return
         name = self._names[optimizer]
-        self._note_player(name)
+        self._note_player(name, look=first)
         if self._skipped_told != self.scalers.skipped:
             engine.guard.run("optimizer/skipped_steps", self._add_skipped)
         self._closure = (len(args) > 1 or bool(kwargs)) and any(map(callable, (*args[1:], *kwargs.values())))
@@ -246,14 +252,16 @@ class OptimizerWatch:
         if engine.forwards or engine.rootless or not engine.step:  # it begins a step
             return False
         self._late = optimizer
-        self._note_player(name)
+        self._note_player(name, look=False)
         return True
 
     def _still_expected(self) -> set[str]:
         """Optimizers that take part in each step, without those that the program has no longer."""
-        live = set(self._names.values())
-        self._expected = self._expected & live or live
-        self.alone = len(live) == 1
+        if len(self._names) != self._live:
+            live = set(self._names.values())
+            self._expected = self._expected & live or live
+            self._live = len(live)
+            self.alone = self._live == 1
         return self._expected
 
     def _may_rest(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -282,7 +290,7 @@ class OptimizerWatch:
         engine.enter_train_step()
         self._unclipped.clear()  # those gradients are gone
         if optimizer in self._names:
-            self._note_player(self._names[optimizer])
+            self._note_player(self._names[optimizer], look=True)
         if self.objectives is not None:
             engine.guard.run("loss/objective", self.objectives.end_passes)
         if self.checks is not None:
@@ -293,29 +301,18 @@ class OptimizerWatch:
             record = partial(self.parameters.record, values=False, gradients_of=self._owned)
             engine.guard.run("parameters", record, live, engine.mask)
 
-    def _note_player(self, name: str) -> None:
-        """What ``backward`` was called on last was this optimizer's, and of those that move the same."""
-        if self.objectives is not None and not self.alone:
-            self.objectives.stepped(name, self._rivals_of(name))
+    def _note_player(self, name: str, *, look: bool) -> None:
+        """What ``backward`` was called on last was this optimizer's, and of those that move the same.
 
-    def _rivals_of(self, name: str) -> set[str]:
-        """An optimizer, and those that move the same parameters as it or none of them.
-
-        Asked at every step, and worked out only when an optimizer has come or was given more parameters.
+        Parameters
+        ----------
+        look
+            Whether to see if one was given more parameters; what was not seen is seen at the next step.
         """
-        sizes = {
-            other: sum(len(group["params"]) for group in one.param_groups)
-            for one, other in self._names.items()
-        }
-        if sizes != self._sizes:
-            self._sizes = sizes
-            self._rivals.clear()
-        if name not in self._rivals:
-            moved = {other: _moved_by(one) for one, other in self._names.items()}
-            self._rivals[name] = {
-                other for other, ids in moved.items() if other == name or ids.isdisjoint(moved[name])
-            }
-        return self._rivals[name]
+        if self.objectives is not None and not self.alone:
+            if look:
+                self._players.look()
+            self.objectives.stepped(name, self._players.rivals_of(name))
 
     def _concerns(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer is ours, or will be with its first step: it moves parameters of the model."""
@@ -380,6 +377,10 @@ class OptimizerWatch:
         return norm if norm is None or is_late(norm) else float(norm)
 
     def _close(self) -> None:
+        if self._unsaid:
+            if self.alone:
+                self._engine.guard.notice("strangers", self._unsaid)
+            self._unsaid = ""
         self._stepped.clear()
         self._unclipped.clear()
         if self.checks is not None:
@@ -433,7 +434,7 @@ class OptimizerWatch:
 
     def _ids(self, optimizer: Optimizer, live: Live, *, first: bool) -> set[int]:
         """Parameters of this optimizer; with the first one of a step, also those of none."""
-        owned = _moved_by(optimizer)
+        owned = moved_by(optimizer)
         if first:
             others = {
                 id(one)
@@ -444,8 +445,3 @@ class OptimizerWatch:
             }
             owned |= {id(value) for _, value in live} - others
         return owned
-
-
-def _moved_by(optimizer: Optimizer) -> set[int]:
-    """``id`` of its parameters."""
-    return {id(one) for group in optimizer.param_groups for one in group["params"]}

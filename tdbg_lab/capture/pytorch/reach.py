@@ -39,8 +39,9 @@ class Reach:
             Tells the ids of what is known; not asked at nearly every step.
         """
         nodes, seen, ids = [start], {start}, None
-        for node in nodes:
-            if node is None or isinstance(node, BackwardCFunction) or len(nodes) > _MOST_NODES:
+        while nodes:  # depth first: the parameters of a layer are leaves of its own node
+            node = nodes.pop()
+            if node is None or isinstance(node, BackwardCFunction) or len(seen) > _MOST_NODES:
                 return True
             leaf = getattr(node, "variable", None)
             if leaf is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 import torch
@@ -57,6 +58,7 @@ class BatchWatch:
         "_digest",
         "_embeds",
         "_engine",
+        "_given",
         "_repeats",
         "_rows",
         "_seen",
@@ -77,6 +79,8 @@ class BatchWatch:
         """Whether an optimizer that was given a closure is stepping."""
         self._repeats = False
         """Whether it has called the closure already."""
+        self._given: dict[tuple[int, int], ref[torch.Tensor]] = {}
+        """Tensors that forwards of this step were given, by ``id`` and version."""
         self._embeds: dict[int, bool] = {}
         """Whether a root has an embedding, by its id."""
 
@@ -88,9 +92,7 @@ class BatchWatch:
             return
         tensors = inputs if len(inputs) == 1 and type(inputs[0]) is _TENSOR else tensors_in(inputs)
         if tensors and engine.mask & engine.costly:
-            first = next((one for one in tensors if one.ndim), tensors[0])  # not the time, or a temperature
-            if trains or not first.is_floating_point():
-                self._look(module, first.detach())
+            self._look(module, tensors, trains=trains)
         if not trains or self._repeats:
             return
         self._repeats = self.closing
@@ -102,13 +104,20 @@ class BatchWatch:
             elif shape and shape[0] == 1:
                 self._rows += 1
         for tensor in tensors if len(tensors) <= _MAX_TENSORS else tensors[:_MAX_TENSORS]:
-            if readable(tensor):
+            if tensor.grad_fn is not None or not readable(tensor):
+                continue  # what another model computed is no data
+            place = id(tensor), tensor._version  # noqa: SLF001
+            known = self._given.get(place)
+            if known is None or known() is not tensor:  # else another forward of this step had it
+                self._given[place] = ref(tensor)
                 self._digest = digest(tensor, self._digest)
                 self._seen = True
 
-    def _look(self, module: nn.Module, tensor: torch.Tensor) -> None:
-        if tensor.layout is not torch.strided:
+    def _look(self, module: nn.Module, tensors: Sequence[torch.Tensor], *, trains: bool) -> None:
+        tensor = next((one for one in tensors if one.ndim), tensors[0])  # not the time, or a temperature
+        if tensor.layout is not torch.strided or (tensor.is_floating_point() and not trains):
             return  # rows of a sparse one cannot be picked
+        tensor = tensor.detach()
         if tensor.is_floating_point():
             self._describe(tensor, embeds=tensor.ndim == 2 and self._reads(module))
         elif tensor.dtype in _TOKEN_TYPES and tensor.ndim > 1 and readable(tensor) and self._reads(module):
@@ -155,6 +164,7 @@ class BatchWatch:
             if self._rows > 1:
                 self._acted(self._rows)
             self._digest, self._seen, self._single, self._rows = 0, False, 0, 0
+            self._given.clear()
 
 
 def _described(some: torch.Tensor) -> tuple[float, float, float]:

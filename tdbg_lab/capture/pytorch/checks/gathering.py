@@ -42,6 +42,8 @@ _IN_VAIN = 64
 """Batches without such rows after which one looks no longer."""
 _EPISODES = 5
 """Different numbers of single rows before a step: a batch taken row by row has one, and its last another."""
+_PROVEN = 64
+"""Steps before which rows were shown, new ones each time, after which one knows and looks no longer."""
 _VALUES = 64
 """Values of a row that tell it from others."""
 _NEW = 0.75
@@ -56,7 +58,7 @@ class GatherWatch:
 
     __slots__ = (
         "_again", "_by_few", "_engine", "_found", "_fresh", "_left", "_lengths", "_notes", "_rows", "_shown",
-        "active",
+        "_shown_last", "_times", "active",
     )  # fmt: skip
 
     def __init__(self, engine: Engine, notes: Notes) -> None:
@@ -74,6 +76,10 @@ class GatherWatch:
         """Rows that came in training, and before which step they were shown."""
         self._by_few: set[int] = set()
         """Those of them that were shown by few at a time."""
+        self._times = 0
+        """Steps before which rows were shown."""
+        self._shown_last = -1
+        """The last of them."""
         self._left = _IN_VAIN
         self._lengths: set[int] = set()
         """Numbers of single rows before a step."""
@@ -87,6 +93,9 @@ class GatherWatch:
         if not 0 < len(rows) <= _FEW_ROWS:
             return
         now = (self._engine.step, len(rows))
+        if now[0] != self._shown_last:
+            self._shown_last = now[0]
+            self._times += 1
         for digest in _digests(rows):
             known = self._rows.get(digest)
             if known is None and len(self._rows) >= _REMEMBERED:
@@ -114,6 +123,8 @@ class GatherWatch:
             certain = len(self._by_few) >= _CERTAIN
             turns = _TURNS if certain else min(len(set(self._found.values())), _TURNS)
             self._notes.set(_FACT, float(turns))
+            if certain and self._times >= _PROVEN:
+                self._end()
         if not self._left and not self._notes.value(_FACT):
             self._end()
 

@@ -86,17 +86,17 @@ class TrainableWatch:
         self._without: dict[int, int] = {}
         self._told: dict[int, set[str]] = {}
         """What was told when each optimizer was about to step."""
-        self._looked = -1
+        self.looked = -1
         """Step of the last look."""
         self._looks = 0
 
     def due(self, step: int, *, saved: bool) -> bool:
-        """Whether it is time to `look`, at `step` of the run. `saved` says that the step is."""
-        if step == self._looked:  # another optimizer's turn
-            return True
-        due = saved or self._looks < _LOOK_EVERY or step - self._looked >= _LOOK_EVERY
+        """Whether it is time to `look`, at `step` of the run: once in it. `saved` says that the step is."""
+        if step == self.looked:  # another optimizer's turn
+            return False
+        due = saved or self._looks < _LOOK_EVERY or step - self.looked >= _LOOK_EVERY
         if due:
-            self._looked = step
+            self.looked = step
             self._looks += 1
         return due
 

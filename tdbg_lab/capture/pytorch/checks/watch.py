@@ -90,7 +90,7 @@ class CheckWatch:
         self._places[id(optimizer)] = index
         suffix, game = f"/{index}" if index else "", len(self._models) > 1
         self._gradients[index] = GradientWatch(self._engine, self.notes, self._pace, suffix, game=game)
-        self._engine.guard.run("check/parameters", self._look, index, optimizer)
+        self._engine.guard.run("check/parameters", self._take_up, index, optimizer)
         self._engine.guard.run("check/settings", note_settings, self.notes, optimizer)
 
     def forward(self, module: nn.Module, inputs: Any) -> None:
@@ -157,8 +157,11 @@ class CheckWatch:
         self._usual = True
 
     def _judge_parameters(self, index: int, optimizer: Optimizer) -> None:
-        if self._trainable.due(self._engine.step, saved=self._due()):
-            self._look(index, optimizer)
+        step = self._engine.step
+        if self._trainable.due(step, saved=self._due()):
+            self._look()
+        if self._trainable.looked == step:
+            self._gradients[index].choose(optimizer, self._trainable.names)
         self._trainable.judge(index, optimizer)
 
     def after_step(self, optimizer: Optimizer) -> None:
@@ -236,8 +239,13 @@ class CheckWatch:
     def _due(self) -> bool:
         return bool(self._engine.mask & self._engine.costly)
 
-    def _look(self, index: int, optimizer: Optimizer) -> None:
-        """Compare models and optimizers; choose what is watched."""
+    def _take_up(self, index: int, optimizer: Optimizer) -> None:
+        """Compare the models with one optimizer more; choose which of its gradients is watched."""
+        self._look()
+        self._gradients[index].choose(optimizer, self._trainable.names)
+
+    def _look(self) -> None:
+        """Compare models and optimizers."""
         if self._trainable.look(self._live()):
             self._modes.find()
             live = {name: model for name, weak in self._models if (model := weak()) is not None}
@@ -247,4 +255,3 @@ class CheckWatch:
             if parts != self._parts and self._begun and changed is not None:
                 self._engine.guard.run("check/layers", changed, live)
             self._parts = parts
-        self._gradients[index].choose(optimizer, self._trainable.names)
