@@ -292,6 +292,7 @@ def as_markdown(result):
             described(result["machine"]),
             loads(result),
             "Every weight, gradient and leaf output (wandb.watch: no outputs; smdebug: no histogram).",
+            "agent: soft actor-critic, a step of which has four forwards and three optimizers; no peer.",
             "tdbg-watch: weights and gradients only, and no facts about the loop: what wandb.watch takes.",
             "Medians of paired blocks, with the standard error of the median (from the median deviation);",
             "noise is the median deviation of the bare step. control: nothing is installed.",
