@@ -58,19 +58,15 @@ export function addEndCommands(
       ),
     several: {
       label: count => trans.__('Stop %1 Trainings…', count),
-      execute: runs =>
-        askReason(
+      execute: async (runs, meant) => {
+        if (runs.length === 0) {
+          Notification.info(trans.__('None of the %1 runs is live.', meant));
+          return;
+        }
+        await askReason(
           {
-            title: trans._n(
-              'Stop the training that is live?',
-              'Stop %1 trainings?',
-              runs.length
-            ),
-            done: trans._n(
-              'The training was asked to stop.',
-              '%1 trainings were asked to stop.',
-              runs.length
-            ),
+            title: trans.__('Stop %1 trainings?', runs.length),
+            done: trans.__('%1 trainings were asked to stop.', runs.length),
             stop: async reason => {
               for (const { id } of runs) {
                 // One may have ended by itself meanwhile.
@@ -81,7 +77,8 @@ export function addEndCommands(
             }
           },
           trans
-        )
+        );
+      }
     }
   });
   add(CommandIDs.deleteRun, {
@@ -114,7 +111,7 @@ export function addEndCommands(
         const names = runs.slice(0, MOST_NAMED).map(called).join(', ');
         const more = runs.length - MOST_NAMED;
         const isSure = await confirmDeletion(
-          trans._n('Delete %1 run?', 'Delete %1 runs?', runs.length),
+          trans.__('Delete %1 runs?', runs.length),
           [
             trans.__(
               '%1: their directories and everything in them will be deleted. This cannot be undone.',

@@ -36,7 +36,7 @@ export interface IRunCommand {
 /** What a command is called and does where several runs are meant. */
 export interface ISeveral {
   readonly label: (count: number) => string;
-  /** Do it with those that suit, of all that were meant. */
+  /** Do it with those that suit, of so many that were meant: with none, or with two or more. */
   readonly execute: (
     runs: ReadonlyArray<IRunSummary>,
     meant: number
@@ -67,17 +67,17 @@ export function runCommands(
         }
       },
       label: args => {
-        const count = several ? meant(args).length : 1;
+        const count = meant(args).filter(suits).length;
         return several && count > 1 ? several.label(count) : label;
       },
       isEnabled: args => meant(args).some(suits),
       execute: async args => {
         const runs = meant(args);
         const fit = runs.filter(suits);
-        if (several && runs.length > 1) {
+        if (several && runs.length > 1 && fit.length !== 1) {
           await several.execute(fit, runs.length);
         } else if (runs.length > 0) {
-          await execute(runs[0], args);
+          await execute(fit[0] ?? runs[0], args);
         }
       }
     });

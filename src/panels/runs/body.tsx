@@ -97,10 +97,9 @@ function Runs(props: IRunsProps): JSX.Element {
       return true;
     }
     switch (key) {
-      case 'Escape': {
+      case 'Escape':
         chosen.clear();
         return several.length > 0;
-      }
       case 'F2':
         void commands.execute(CommandIDs.renameRun, { run: run.id });
         return true;

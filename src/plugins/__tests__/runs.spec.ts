@@ -71,9 +71,9 @@ describe('commands about several runs', () => {
     service.chosen.addAll();
     below = 'b';
     const label = (id: string): string => commands.label(id, { context: true });
-    expect(label(CommandIDs.deleteRun)).toBe('Delete 3 Runs…');
+    expect(label(CommandIDs.deleteRun)).toBe('Delete 2 Runs…'); // one is live
     expect(label(CommandIDs.editTags)).toBe('Edit Tags of 3 Runs…');
-    expect(label(CommandIDs.stopRun)).toBe('Stop 3 Trainings…');
+    expect(label(CommandIDs.stopRun)).toBe('Stop Training…');
     expect(label(CommandIDs.editNote)).toBe('Edit Note…');
     service.chosen.clear();
     service.chosen.toggle('a', null);
@@ -132,14 +132,22 @@ describe('commands about several runs', () => {
     expect(tags('b')).toEqual(['wide', 'sweep', 'best']);
   });
 
-  it('stop those that are live', async () => {
+  it.each([
+    ['the only one', ['c'], 'Stop third?'],
+    ['two', ['b', 'c'], 'Stop 2 trainings?']
+  ])('stop those that are live: %s', async (_, live, title) => {
     const stop = vi.spyOn(client, 'stop');
+    client.list = client.list.map(run =>
+      live.includes(run.id) ? { ...run, status: 'running' } : run
+    );
+    await service.refresh();
+    await settle();
     const done = commands.execute(CommandIDs.stopRun, {
       runs: ['a', 'b', 'c']
     });
-    await said();
+    expect(await said()).toContain(title);
     answer('enough');
     await done;
-    expect(stop.mock.calls).toEqual([['c', 'enough']]);
+    expect(stop.mock.calls).toEqual(live.map(id => [id, 'enough']));
   });
 });
