@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from plotly import graph_objects as go
 
+    from tdbg_lab.views.far_off import Frame
     from tdbg_lab.views.run_curves import RunCurve
 
 __all__ = ["plot_lines"]
@@ -33,6 +34,7 @@ def plot_lines(
     smoothing: float,
     n_out: int,
     log_y: bool,
+    frame: Frame | None,
 ) -> go.Figure:
     """A line for each curve, those of the first run above the others; thin ones where colours repeat.
 
@@ -44,6 +46,8 @@ def plot_lines(
         The scalar.
     over_time
         Whether the curves stand over seconds instead of steps.
+    frame
+        What is shown at first, if it is not all.
     """
     unit = ""
     if over_time:
@@ -52,13 +56,16 @@ def plot_lines(
     traces = [
         trace
         for curve in curves
-        for trace in _traces(curve, told[curve.run], unit, smoothing=smoothing, n_out=n_out, log_y=log_y)
+        for trace in _traces(
+            curve, told[curve.run], unit, smoothing=smoothing, n_out=n_out, log_y=log_y, frame=frame
+        )
     ]
+    room = {} if frame is None else {"range": frame.axis(log_y=log_y)}
     ends = [trace["x"][at] for trace in traces for at in (0, -1)]
     return new_figure(
         traces,
         xaxis={"title": {"text": f"Time since the run began ({unit})"}} if unit else step_axis(ends),
-        yaxis={"title": {"text": short(tensor)}, "type": "log" if log_y else "linear"},
+        yaxis={"title": {"text": short(tensor)}, "type": "log" if log_y else "linear", **room},
         hovermode="closest" if unit else "x unified",
         showlegend=True,
     )
@@ -72,9 +79,16 @@ def _unit(curves: Sequence[RunCurve]) -> tuple[str, float]:
 
 
 def _traces(
-    curve: RunCurve, told: str, unit: str, *, smoothing: float, n_out: int, log_y: bool
+    curve: RunCurve,
+    told: str,
+    unit: str,
+    *,
+    smoothing: float,
+    n_out: int,
+    log_y: bool,
+    frame: Frame | None,
 ) -> list[dict[str, Any]]:
-    """The line of a curve, and marks where it is not finite."""
+    """The line of a curve, and marks where it is not finite, within the frame."""
     kept = min_max(curve.y, n_out, x=curve.x.astype(np.float64))
     y = smooth(curve.x, curve.y, smoothing) if smoothing else np.where(np.isfinite(curve.y), curve.y, np.nan)
     colour, whole = pick(curve.run), f"{full(told)}{MODE_WORD[curve.mode]}"
@@ -94,5 +108,6 @@ def _traces(
         "marker": {"color": colour, "size": 7},
         "hovertemplate": f"{whole}: <b>%{{y:.5g}}</b>{f' {when}' if unit else ''}<extra></extra>",
     }
-    marks = not_finite_marks(curve.x[kept], curve.y[kept], told, positive=log_y, where=when)
+    levels = curve.y[kept] if frame is None else frame.hold(curve.y[kept])
+    marks = not_finite_marks(curve.x[kept], levels, told, positive=log_y, where=when)
     return [line, *marks]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tdbg_lab.records import Mode
 from tdbg_lab.views.common import points
+from tdbg_lab.views.far_off import far_off, frame_of
 from tdbg_lab.views.labels import count, cut, number
 from tdbg_lab.views.param import MOST_RUNS, Param
 from tdbg_lab.views.registry import view
@@ -101,11 +102,15 @@ def runs_view(
                 "Settings are what attach(hyperparameters={...}) was given, and options on the command line.",
             )
         ends = ends_of(curves, smoothing / 100)
-        figure = plot_settings(settings, ends, names, tensor=name, log_y=log_y)
+        figure = plot_settings(settings, ends, names, tensor=name, log_y=log_y, limit=far_off(curves))
         if len(settings) > MOST_PLOTS:
             more = f" The first {MOST_PLOTS} of {len(settings)} settings are drawn."
     else:
         ends = ends_of(curves)
+        frame = frame_of(curves, log_y=log_y)
+        if frame is not None:
+            leave = f"{count(frame.left, 'run')} {'leaves' if frame.left == 1 else 'leave'} the picture"
+            more = f" {leave}, as the others would be one line; a double click shows all."
         told = [f"{own} [{of}]" if of else own for own, of in zip(names, run_differences(runs), strict=True)]
         figure = plot_lines(
             curves,
@@ -115,6 +120,7 @@ def runs_view(
             smoothing=smoothing / 100,
             n_out=n_out,
             log_y=log_y,
+            frame=frame,
         )
     return describe(figure, f"{_caption(curves, ends, names, name)}{more}", x_axes=(), tensor=name)
 

@@ -48,6 +48,7 @@ def plot_settings(
     *,
     tensor: str,
     log_y: bool,
+    limit: float,
 ) -> go.Figure:
     """A plot for each setting, at most `MOST_PLOTS`: a point for each run that has it and came to a value.
 
@@ -61,11 +62,13 @@ def plot_settings(
         Of all runs.
     tensor
         The scalar.
+    limit
+        The distance from zero above which a run counts as diverged, though its values are finite.
     """
     shown = list(settings.items())[:MOST_PLOTS]
     columns = min(len(shown), _COLUMNS)
     rows = math.ceil(len(shown) / columns)
-    marks = _marks(ends, names)
+    marks = _marks(ends, names, limit)
     traces = [_table_column(marks, tensor)]
     axes: dict[str, Any] = {}
     for index, (key, values) in enumerate(shown):
@@ -99,18 +102,19 @@ def plot_settings(
     return new_figure(traces, **axes)
 
 
-def _marks(ends: Mapping[int, RunEnd], names: Sequence[str]) -> dict[int, _Mark]:
+def _marks(ends: Mapping[int, RunEnd], names: Sequence[str], limit: float) -> dict[int, _Mark]:
     """A mark for each run.
 
-    One that has diverged stands as high as the highest of the others: its last finite value may be so huge
-    that all others would lie on one line.
+    One that has diverged, or is about to, stands as high as the highest of the others: its last finite value
+    may be so huge that all others would lie on one line.
     """
-    diverged = {at for at, end in ends.items() if not math.isfinite(end.last)}
+    diverged = {at for at, end in ends.items() if not math.isfinite(end.last) or abs(end.value) > limit}
     top = max((end.value for at, end in ends.items() if at not in diverged), default=None)
     marks = {}
     for at, (value, last) in ends.items():
         if at in diverged:
-            y, told = value if top is None else top, f"{number(last)}, {number(value)} before"
+            y = value if top is None else top
+            told = number(value) if math.isfinite(last) else f"{number(last)}, {number(value)} before"
         else:
             y, told = value, number(value)
         marks[at] = _Mark(full(names[at]), y, told, diverged=at in diverged)

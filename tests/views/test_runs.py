@@ -140,6 +140,47 @@ def test_values_that_are_not_finite_are_told(tmp_path):
     assert all("after %{x:.4~g} s" in trace.hovertemplate for trace in marks)
 
 
+def test_a_run_that_explodes_leaves_the_picture_and_not_the_others_on_one_line(tmp_path):
+    nan = float("nan")
+    curves = [[2.0, 0.5, 0.1], [2.0, 0.7, 0.4], [2.0, 1e30, nan]]
+    runs = [logged(tmp_path / f"run{at}", values) for at, values in enumerate(curves)]
+    figure = call_view(runs[0], "runs", {"others": runs[1:]})
+    assert figure.layout.yaxis.range == pytest.approx([0.005, 2.095])
+    assert told(figure).endswith(
+        "1 run diverged. 1 run leaves the picture, as the others would be one line; a double click shows all."
+    )
+    line, mark = figure.data[2:]
+    assert line.y[1] == 1e30, "nothing is drawn otherwise than it is"
+    assert list(mark.y) == [2.0], "where it is not finite is seen all the same"
+    figure = call_view(runs[0], "runs", {"others": runs[1:], "log_y": True})
+    assert figure.layout.yaxis.range == pytest.approx([-1.0651, 0.3661], abs=1e-4)
+
+
+def test_runs_of_which_all_leave_the_picture_are_shown_where_they_stay(tmp_path):
+    runs = [logged(tmp_path / f"run{at}", [2.0, 1.0, 1e9] + 57 * [1.0]) for at in range(3)]
+    figure = call_view(runs[0], "runs", {"others": runs[1:]})
+    assert figure.layout.yaxis.range == pytest.approx([0.95, 2.05])
+    assert "3 runs leave the picture" in told(figure)
+
+
+@pytest.mark.parametrize(
+    "curves",
+    [
+        [[2.0, 0.002], [2.0, 1.9]],  # one has learnt, the other has not
+        [[1.0], [90.0]],
+        [[0.0], [5.0]],
+        [[300.0, 2.0] + 98 * [1.0], [300.0, 2.0] + 98 * [1.0], [300.0, 299.0]],  # a steep beginning
+        [[1e30], [2e30], [1.5e30]],
+        [[float("nan")], [1.0], [1.0]],
+    ],
+)
+def test_what_is_within_reach_is_shown_whole(tmp_path, curves):
+    runs = [logged(tmp_path / f"run{at}", values) for at, values in enumerate(curves)]
+    figure = call_view(runs[0], "runs", {"others": runs[1:]})
+    assert figure.layout.yaxis.range is None
+    assert "leave" not in told(figure)
+
+
 def test_hostile_names_are_escaped(hostile, sweep):
     hostile.edit(name="<img src=x>")
     hostile.refresh()
@@ -205,6 +246,17 @@ def test_run_that_diverged_is_a_cross_above_the_others(tmp_path):
     assert trace.hovertext[1] == "NaN, 1e30 before"
     (alone,) = plots(over_settings(runs[1:2] + runs[3:])).values()
     assert list(alone.y) == [1e30]
+
+
+def test_run_that_is_about_to_diverge_is_a_cross_too(tmp_path):
+    ends = [[1.0, 0.5], [1.0, 2250.0], [1.0, 0.25]]
+    runs = [logged(tmp_path / f"run{at}", ends[at], hyperparameters={"lr": 0.1 * at}) for at in range(3)]
+    figure = over_settings(runs)
+    (trace,) = plots(figure).values()
+    assert list(trace.y) == [0.5, 0.5, 0.25]
+    assert list(trace.marker.symbol) == ["circle", "x", "circle"]
+    assert trace.hovertext[1] == "2250"
+    assert "2250 in run1" in told(figure)
 
 
 def test_setting_that_a_run_lacks_leaves_it_out_of_one_plot(tmp_path):
