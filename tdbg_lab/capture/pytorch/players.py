@@ -21,13 +21,14 @@ class Players:
         The optimizers and what they are called; grows and shrinks.
     """
 
-    __slots__ = ("_moved", "_names", "_rivals", "_sizes")
+    __slots__ = ("_names", "_rivals", "_sizes", "moved")
 
     def __init__(self, names: Mapping[Optimizer, str]) -> None:
         self._names = names
         self._sizes: dict[str, int] = {}
         """How many parameters each had when the rest was worked out."""
-        self._moved: set[int] = set()
+        self.moved: set[int] = set()
+        """``id`` of what any of them moves."""
         self._rivals: dict[str, set[str]] = {}
 
     def look(self) -> None:
@@ -37,13 +38,8 @@ class Players:
         }
         if sizes != self._sizes:
             self._sizes = sizes
-            self._moved = set().union(*map(moved_by, self._names))
+            self.moved = set().union(*map(moved_by, self._names))
             self._rivals.clear()
-
-    @property
-    def moved(self) -> set[int]:
-        """``id`` of what any of them moves."""
-        return self._moved
 
     def rivals_of(self, name: str) -> set[str]:
         """An optimizer, and those that move the same parameters as it or none of them."""
