@@ -421,6 +421,22 @@ def test_what_one_model_computes_for_another_is_no_data(attach):
     assert found[0] == found[1] == found[3] != found[2]
 
 
+def test_features_that_were_computed_in_inference_mode_are_a_batch(attach):
+    """They have no version that tells whether they were changed."""
+    with torch.inference_mode():
+        x = torch.randn(8, 3)
+    net = nn.Sequential(nn.Linear(3, 3).requires_grad_(False), nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(net[1].parameters(), lr=0.1)
+    handle = attach(net, optimizer=optimizer)
+    for _ in range(2):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    found = facts(handle, "batch")
+    assert found[0] == found[1]
+    assert not handle.problems
+
+
 def test_a_batch_that_is_changed_where_it_is_between_two_forwards_counts_twice(attach, net, sgd):
     handle = attach(net, optimizer=sgd)
     held, (x, y) = torch.empty(16, 8), batch(0)

@@ -106,7 +106,7 @@ class BatchWatch:
         for tensor in tensors if len(tensors) <= _MAX_TENSORS else tensors[:_MAX_TENSORS]:
             if tensor.grad_fn is not None or not readable(tensor):
                 continue  # what another model computed is no data
-            place = id(tensor), tensor._version  # noqa: SLF001
+            place = id(tensor), -1 if tensor.is_inference() else tensor._version  # noqa: SLF001
             known = self._given.get(place)
             if known is None or known() is not tensor:  # else another forward of this step had it
                 self._given[place] = ref(tensor)
