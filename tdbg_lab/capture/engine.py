@@ -103,7 +103,7 @@ class Engine:
         self.meter = CostMeter()
         self.phases = PhaseRecorder(writer) if phases else None
         self.control = control or ControlWatch(folder.path, kinds=REQUESTS)
-        self.step = self._first_step = first_step
+        self.step = self.first_step = first_step
         self.mask = self.module_mask = 0
         self.module_bits = self.plan.mask_of(Kind.ACTIVATION, Kind.INPUT)
         self.costly = self.plan.mask_of(*(kind for kind in Kind if kind not in _CHEAP))
@@ -127,8 +127,8 @@ class Engine:
         `time.perf_counter_ns`."""
         self.visit = 0
         """Grows with every new place: tells probes to start counting calls again."""
-        self.loss_visit = -1
-        """The last visit in which a loss was seen."""
+        self.loss_visit = self.other_visit = -1
+        """The last visit in which a loss was seen, and the last one of another model."""
         self.losses_logged = False
         """Whether the program logs its losses itself, be it after the backward."""
         self.last_loss: ref[Any] | None = None
@@ -220,14 +220,18 @@ class Engine:
         if gradients:
             self._train_again()
         elif again or self.recorder.mode is not Mode.EVAL:
-            self._without_gradients = True
-            self.meter.skip()
-            micro = self._micro.get(Mode.EVAL, 0)
-            self._micro[Mode.EVAL] = micro + 1
-            self._enter(Mode.EVAL, micro)
+            self.begin_batch()
             self.watch_layers()
-            if self.phases is not None:
-                self.phases.switch("eval", self.step)
+
+    def begin_batch(self) -> None:
+        """A batch of an evaluation begins whose forward is not seen."""
+        self._without_gradients = True
+        self.meter.skip()
+        micro = self._micro.get(Mode.EVAL, 0)
+        self._micro[Mode.EVAL] = micro + 1
+        self._enter(Mode.EVAL, micro)
+        if self.phases is not None:
+            self.phases.switch("eval", self.step)
 
     def _train_again(self) -> None:
         """Parts of a model train, whatever was evaluated last."""
@@ -314,7 +318,7 @@ class Engine:
         if self.recorder.mode is mode or self.depth or not self.open:
             return
         ended = mode is Mode.TRAIN and not self.forwards  # nothing was trained since the last step
-        step = max(self._first_step, self.step - 1) if ended else self.step
+        step = max(self.first_step, self.step - 1) if ended else self.step
         self._enter(mode, max(0, self._micro.get(mode, 0) - 1), step)
 
     def see_parts(self) -> None:

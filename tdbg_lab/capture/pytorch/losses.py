@@ -14,8 +14,9 @@ from tdbg_lab.capture.pytorch.checks.within import WithinLoss
 from tdbg_lab.capture.pytorch.hook import BoundaryHook, EndHook
 from tdbg_lab.capture.pytorch.measuring import is_elsewhere, record_number, record_tensors
 from tdbg_lab.capture.pytorch.moment import not_for_real
+from tdbg_lab.capture.pytorch.others import OtherModels, is_aside
 from tdbg_lab.capture.pytorch.values import dtype_name, single_number, tensors_in
-from tdbg_lab.records import Kind
+from tdbg_lab.records import Kind, Mode
 from tdbg_lab.stats.layouts import ordinary_memory
 from tdbg_lab.stats.transforms import unwrapped
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tdbg_lab.records import TensorKey
 
 __all__ = ["LossProbe", "hook_losses", "own_loss"]
+
+_EVAL = Mode.EVAL
 
 
 def hook_losses(
@@ -90,7 +93,7 @@ def own_loss(output: Any) -> torch.Tensor | None:
 class LossProbe:
     """The values of one loss."""
 
-    __slots__ = ("_calls", "_engine", "_last", "_owner", "_visit", "facts", "name", "path")
+    __slots__ = ("_calls", "_engine", "_last", "_others", "_owner", "_visit", "facts", "name", "path")
 
     def __init__(self, engine: Engine, name: str, path: str = "") -> None:
         self._engine = engine
@@ -101,6 +104,7 @@ class LossProbe:
         self._owner: ref[nn.Module] | None = None
         self._visit = -1
         self._calls = 0
+        self._others = OtherModels(engine)
         self._last: tuple[tuple[Any, ...], tuple[TensorKey, Membership]] | None = None
 
     def is_of(self, module: nn.Module) -> bool:
@@ -125,6 +129,12 @@ class LossProbe:
         engine = self._engine
         if engine.rootless and not engine.depth:
             engine.begin_loss(gradients=torch.is_grad_enabled(), again=self._visit == engine.visit)
+        elif engine.forwards <= engine.backwards and is_aside(engine):
+            number = self._others.begin(args, self._calls if self._visit == engine.visit else 0)
+            if number is not None:
+                for tensor in tensors_in(output):
+                    self.add(tensor, module, number)
+                return
         if engine.mask & engine.costly and self.facts is not None:
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
@@ -134,13 +144,25 @@ class LossProbe:
         for tensor in tensors_in(output):
             self.add(tensor, module)
 
-    def add(self, tensor: torch.Tensor, module: nn.Module | None = None) -> None:
-        """Record one value; a further one at the same place gets a number."""
+    def add(self, tensor: torch.Tensor, module: nn.Module | None = None, first: int | None = None) -> None:
+        """Record one value; a further one at the same place gets a number.
+
+        Parameters
+        ----------
+        first
+            The number of the first one, where it is of another model.
+        """
         engine = self._engine
         engine.loss_visit = visit = engine.visit
         if self._visit != visit:
             self._visit, self._calls = visit, 0
+            if first is None and engine.recorder.mode is _EVAL:
+                self._others.next_batch()
         index = self._calls
+        if first is not None:
+            index += first
+        elif engine.recorder.mode is _EVAL:
+            index = self._others.number(index)
         self._calls += 1
         if index >= MAX_CALLS:
             tell_of_more(engine, self.name)
