@@ -15,6 +15,7 @@ from tdbg_lab.capture.control import REQUESTS, ControlWatch
 from tdbg_lab.capture.cost import BYTES_KEY, CAPTURE_KEY, EVERY_KEY, STEP_KEY, CostMeter
 from tdbg_lab.capture.guard import STORE, Guard
 from tdbg_lab.capture.keys import Keys
+from tdbg_lab.capture.many_calls import MANY, is_spread
 from tdbg_lab.capture.plan import Due, Plan
 from tdbg_lab.capture.recorder import Recorder
 from tdbg_lab.profiler.spans import PhaseRecorder
@@ -172,7 +173,9 @@ class Engine:
         else:
             self.meter.skip()
         self._enter(mode, micro)
-        if self._watching or self.mask & self.module_bits:
+        if micro >= MANY and not (gradients and mode is _TRAIN) and not is_spread(micro):
+            self.pass_layers()
+        elif self._watching or self.mask & self.module_bits:
             self.watch_layers()
         if self._pause is not None:
             self._end_pause()
@@ -486,12 +489,10 @@ class Engine:
             self.guard.run("spans", self.phases.close)
         self.guard.run("store.close", self.writer.close)
         if self.chief:
-            self.guard.run("store.status", self._say_status, status, error)
+            last = self.step - 1 if self.step else None
+            self.guard.run("store.status", self.folder.set_status, status, error, last_step=last)
         elif status is RunStatus.FAILED:
             self.guard.run("store.status", self.writer.write_failure, error or "")
-
-    def _say_status(self, status: RunStatus, error: str | None) -> None:
-        self.folder.set_status(status, error, last_step=self.step - 1 if self.step else None)
 
     def abandon(self) -> None:
         """Forget everything without writing: this is a forked child."""

@@ -1,4 +1,8 @@
-"""The bound on what one layer, function or loss gives in a step: networks may be unrolled over any length."""
+"""Bounds on what one layer, function or loss gives in a step.
+
+Networks may be unrolled over any length, and an evaluation may never end: a model that has been trained is
+called again and again where another one learns from it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["MAX_CALLS", "tell_of_more"]
+__all__ = ["MANY", "MAX_CALLS", "is_spread", "tell_of_more"]
 
 MAX_CALLS = 64
 """Values of one name at one place (step, mode and micro-step)."""
+
+MANY = 256
+"""Forwards of one place without gradients, after which layers are seen ever more rarely."""
+
+
+def is_spread(forward: int) -> bool:
+    """Whether layers are seen in a forward, by its number: every 2nd from `MANY` on, 4th from twice that."""
+    return forward % (1 << (forward // MANY).bit_length()) == 0
 
 
 def tell_of_more(engine: Engine, name: str) -> None:
