@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.records import TensorKey
 
-__all__ = ["LossProbe", "hook_losses", "own_loss"]
+__all__ = ["LossProbe", "hook_losses", "own_loss", "record_parts"]
 
 _EVAL = Mode.EVAL
+_MOST_PARTS = 64
+"""Parts of a loss that a model returns by name."""
 
 
 def hook_losses(
@@ -88,6 +90,33 @@ def own_loss(output: Any) -> torch.Tensor | None:
         return None
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     return loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 else None
+
+
+def record_parts(engine: Engine, output: Any) -> None:
+    """Record the parts of its loss that a model returns by name, as detectors of objects do.
+
+    They are scalars, not losses: what is trained on is their sum, which ``backward`` is called on, and a part
+    of it need not fall.
+    """
+    if not isinstance(output, Mapping) or len(output) > _MOST_PARTS:
+        return
+    for name, value in output.items():
+        if type(name) is not str or name == "loss" or type(value) is not torch.Tensor:
+            continue
+        if "loss" in name and value.numel() == 1 and value.requires_grad:
+            key, membership = engine.key(name, Kind.SCALAR)
+            if membership.mask & engine.mask and single_number(value):
+                engine.recorder.add_scalar(key, float(value.item()))
+            elif membership.mask & engine.mask:
+                _record_late(engine, key, value)
+
+
+def _record_late(engine: Engine, key: TensorKey, tensor: torch.Tensor) -> None:
+    """Record a loss that is no number at hand: one of a device not at once, else the statistics of it."""
+    if tensor.numel() == 1 and is_elsewhere(tensor) and ordinary_memory(tensor, None) is not None:
+        record_number(engine.recorder, key, tensor.detach())
+    else:
+        record_tensors(engine.recorder, [key], [tensor.detach()])
 
 
 class LossProbe:
@@ -177,10 +206,8 @@ class LossProbe:
             return
         if single_number(tensor):
             engine.recorder.add_scalar(key, float(tensor.item()))
-        elif tensor.numel() == 1 and is_elsewhere(tensor) and ordinary_memory(tensor, None) is not None:
-            record_number(engine.recorder, key, tensor.detach())
         else:
-            record_tensors(engine.recorder, [key], [tensor.detach()])
+            _record_late(engine, key, tensor)
 
     def _key(
         self, index: int, tensor: torch.Tensor, module: nn.Module | None

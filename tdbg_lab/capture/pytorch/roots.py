@@ -9,7 +9,7 @@ import torch
 
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.keras_layers import evaluates
-from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss
+from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss, record_parts
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
 
@@ -147,6 +147,7 @@ class RootProbe:
         if objectives is not None and engine.mask & engine.costly:
             objectives.keep(output)
         if type(output) is not torch.Tensor:
+            engine.guard.run("losses by name", record_parts, engine, output)
             loss = own_loss(output)
             if loss is not None and not self._is_known(loss):
                 self._loss.add(loss)
