@@ -69,6 +69,8 @@ class Engine:
     trains_in_eval = False
     """Whether the last steps were of forwards in eval mode, of models to which it makes no difference: who
     evaluates them at each epoch may never have called ``train()`` again."""
+    adds_up = False
+    """Whether the losses of a step's forwards add up to its loss: each is divided by the labels of all."""
     _step_seen = False
     """Whether something of the current step was called to train."""
     _without_gradients = False

@@ -419,6 +419,16 @@ def test_loss_that_is_added_to_zero_before_it_is_divided_is_no_mean_of_two(attac
     assert losses_of(handle.run) == pytest.approx(means)
 
 
+def test_loss_with_smoothed_labels_that_is_halved_is_no_mean_of_two(attach):
+    """As the trainer of transformers smooths them: nine parts of one loss and one of another."""
+    model, optimizer = made()
+    with attach(model, optimizer=optimizer) as handle:
+        means = accumulated(
+            model, optimizer, passes=2, part=lambda loss: (0.9 * loss + 0.1 * loss.square().sqrt()) / 2
+        )
+    assert losses_of(handle.run) == pytest.approx(means)
+
+
 def test_backward_that_cannot_be_leaves_the_recording_of_losses_on(attach):
     model, optimizer = made()
     with attach(model, optimizer=optimizer) as handle:

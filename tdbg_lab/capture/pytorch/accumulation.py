@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Accumulation", "divisor_of"]
+    from tdbg_lab.capture.pytorch.losses import LossProbe
+
+__all__ = ["Accumulation", "AddedUp", "divisor_of"]
 
 _MOST = 4096
 """Passes of a step."""
@@ -25,27 +27,40 @@ def divisor_of(node: Any) -> int:
     node
         Its ``grad_fn``, before the backward.
     """
+    factor = _factor(node)
+    number = 1 / factor if factor else 0.0
+    if not 1.5 < number <= _MOST or abs(number - round(number)) > _EXACT * number:
+        return 0
+    return 0 if round(number) == 2 and _is_sum_of_equals(node.next_functions[0][0]) else round(number)
+
+
+def _factor(node: Any) -> float | None:
+    """The number that something was multiplied by last; None where it was not."""
     kind = type(node).__name__
     if kind not in {"DivBackward0", "MulBackward0"}:
-        return 0
+        return None
     try:
         other = node._saved_other  # noqa: SLF001 - nothing else tells
     except RuntimeError:  # given back already, or changed since: its backward will say so
-        return 0
+        return None
     if other is None or other.ndim or not other.is_cpu or other.requires_grad or other.is_complex():
-        return 0
+        return None
     number = float(other)
     if kind == "MulBackward0":
-        number = 1 / number if number else 0.0
-    if not 1.5 < number <= _MOST or abs(number - round(number)) > _EXACT * number:
-        return 0
-    return 0 if number == 2 and _is_sum(node.next_functions[0][0]) else round(number)
+        return number
+    return 1 / number if number else None
 
 
-def _is_sum(node: Any) -> bool:
-    """Whether two losses are added up, of which half is their mean; a sum may begin with a plain zero."""
-    added = type(node).__name__ == "AddBackward0"
-    return added and sum(one is not None for one, _ in node.next_functions) > 1
+def _is_sum_of_equals(node: Any) -> bool:
+    """Whether two losses are added up, of which half is their mean.
+
+    A sum may begin with a plain zero; and of two that are weighted differently, as the parts of a loss with
+    smoothed labels, half is no mean.
+    """
+    if type(node).__name__ != "AddBackward0":
+        return False
+    added = [one for one, _ in node.next_functions if one is not None]
+    return len(added) > 1 and len({_factor(one) for one in added}) == 1
 
 
 class Accumulation:
@@ -92,3 +107,29 @@ class Accumulation:
             self._passes = self._divisor
             return total
         return total / len(held)
+
+
+class AddedUp:
+    """Losses that add up over the passes of a step, each divided by the number of labels in all of them.
+
+    So they are where the model is called with ``num_items_in_batch``, as the trainer of transformers does.
+    """
+
+    __slots__ = ("factor", "held")
+
+    def __init__(self) -> None:
+        self.held: dict[LossProbe, torch.Tensor] = {}
+        """What those of this step add up to so far."""
+        self.factor = 1
+        """What a loss is multiplied by once the model has returned it: the labels were those of all ranks."""
+
+    def add(self, probe: LossProbe, loss: torch.Tensor) -> None:
+        """One more pass."""
+        held, loss = self.held.get(probe), loss.detach()
+        self.held[probe] = loss if held is None else held + loss
+
+    def end(self) -> None:
+        """The step is over, or a gradient scaler leaves it out: record what they add up to."""
+        held, self.held = self.held, {}
+        for probe, total in held.items():
+            probe.add(total * self.factor)

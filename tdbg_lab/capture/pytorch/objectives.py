@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 from torch.autograd.function import BackwardCFunction
 
-from tdbg_lab.capture.pytorch.accumulation import Accumulation
+from tdbg_lab.capture.pytorch.accumulation import Accumulation, AddedUp
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.reach import Reach
@@ -144,6 +144,7 @@ class Objectives:
         self._probes = {_NAME: LossProbe(engine, _NAME)}
         self._turns: list[_Turn] = []
         self.accumulation = Accumulation()
+        self.added = AddedUp()
         self.unplaced: dict[str, _Passes] = {}
         """Of this step, as long as no forward of it is seen, by what computed the loss last."""
         self._taken_visit = -1
@@ -163,12 +164,25 @@ class Objectives:
         if self._trains_own is None and loss.grad_fn is not None:
             self.own = loss.grad_fn, loss.detach()
 
+    def add_own(self, probe: LossProbe, loss: torch.Tensor) -> None:
+        """Record the loss that a model has returned: when the step ends, where those of its passes add up."""
+        engine = self._engine
+        if engine.adds_up:
+            engine.loss_visit = engine.visit
+            self.added.add(probe, loss)
+        else:
+            probe.add(loss)
+        self.see_own(loss)
+
     def look(self, objective: torch.Tensor) -> None:
         """``backward`` is called on `objective`, after a model returned its loss for the first time."""
         if self.own is not None:
             node, value = self.own
             self.own = None
             self._trains_own = _comes_of(objective.grad_fn, node) or _is_multiple(objective, value)
+            if self._engine.adds_up and _is_multiple(objective, value):
+                ratio = float(self._scaled.plain(objective)) / float(value)
+                self.added.factor = max(1, round(ratio))
 
     def keep(self, output: Any) -> None:
         """A model has given this, at a saved step: the loss may be computed of it."""
@@ -244,6 +258,9 @@ class Objectives:
     def _part(self, objective: torch.Tensor, loss: torch.Tensor) -> torch.Tensor | None:
         """What to record now of a pass that may be one of several in its step."""
         self._taken_visit = self._engine.visit
+        if self._engine.adds_up:
+            self.added.add(self._probes[_NAME], loss)
+            return None
         divisor = self._scaled.divisor(objective)
         if self._engine.forwards or not self._by_parts:
             return self.accumulation.take(loss, divisor)
@@ -294,6 +311,7 @@ class Objectives:
 
     def end_passes(self) -> None:
         """The optimizer has stepped, or a gradient scaler left its step out."""
+        self.added.end()
         loss = self.accumulation.end()
         if loss is not None:
             self._add(_NAME, loss)

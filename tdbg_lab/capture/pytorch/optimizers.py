@@ -270,7 +270,7 @@ class OptimizerWatch:
         Then its boundaries are all that happens: small models make such steps in a few milliseconds, of
         which each further call of ours is a thousandth.
         """
-        engine, checks = self._engine, self.checks
+        engine, checks, losses = self._engine, self.checks, self.objectives
         return (
             self.alone
             and not engine.mask & engine.costly
@@ -278,9 +278,7 @@ class OptimizerWatch:
             and not (self._fresh or engine.rootless or self._stepped)
             and not (len(args) > 1 or kwargs or "found_inf" in optimizer.__dict__)
             and self._skipped_told == self.scalers.skipped
-            and (
-                self.objectives is None or not (self.objectives.accumulation.held or self.objectives.unplaced)
-            )
+            and (losses is None or not (losses.accumulation.held or losses.unplaced or losses.added.held))
             and (checks is None or checks.rests(optimizer))
         )
 

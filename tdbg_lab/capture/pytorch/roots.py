@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RootProbe", "compiled_for_hooks", "in_place"]
 
+_LABELS_OF_STEP = "num_items_in_batch"
+"""What transformers' models are told the number of labels by, of all batches of the step."""
+
 
 def in_place(model: nn.Module) -> bool:
     """Whether ``model.compile()`` was called."""
@@ -94,6 +97,8 @@ class RootProbe:
         if engine.phases is not None:
             self._look_at_batch(args, kwargs)
         engine.begin_forward(training=training, gradients=gradients)
+        if engine.depth == 1:
+            engine.adds_up = training and bool(kwargs) and kwargs.get(_LABELS_OF_STEP) is not None
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)
@@ -150,9 +155,10 @@ class RootProbe:
             engine.guard.run("losses by name", record_parts, engine, output)
             loss = own_loss(output)
             if loss is not None and not self._is_known(loss):
-                self._loss.add(loss)
                 if objectives is not None:
-                    objectives.see_own(loss)
+                    objectives.add_own(self._loss, loss)
+                else:
+                    self._loss.add(loss)
 
     def _is_known(self, loss: torch.Tensor) -> bool:
         """Whether this is what a loss module within the model returned, under whose name it is recorded."""

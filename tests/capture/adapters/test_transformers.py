@@ -102,6 +102,27 @@ def test_accumulated_batches_are_micro_steps_of_one_step(evaluated):
     assert calls["count"].tolist() == [2 * 2 * 6 * 8] * 4  # both micro-batches, merged
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_of_accumulated_batches_is_the_one_that_the_trainer_logs(tmp_path, monkeypatch, smoothing):
+    """Each batch's is divided by the labels of all; the last step of an epoch has fewer batches."""
+    monkeypatch.chdir(tmp_path)
+    training = trainer(
+        gpt2(),
+        watch(),
+        gradient_accumulation_steps=4,
+        label_smoothing_factor=smoothing,
+        logging_steps=1,
+        data=texts(14),
+    )
+    training.train()
+    run = tdbg.open_run("runs/hf")
+    (name,) = run.tensor_names(kind="loss", mode="train")
+    assert name == ("loss/objective" if smoothing else "loss/GPT2LMHeadModel")
+    logged = run.scalars("loss", mode="train")
+    assert run.scalars(name).steps.tolist() == logged.steps.tolist()
+    assert run.scalars(name).values.tolist() == pytest.approx(logged.values.tolist(), abs=1e-4)
+
+
 def test_what_the_trainer_logs_is_logged_in_its_mode(evaluated):
     run, _, training = evaluated
     history = training.state.log_history
