@@ -70,7 +70,7 @@ class Engine:
     """Whether the last steps were of forwards in eval mode, of models to which it makes no difference: who
     evaluates them at each epoch may never have called ``train()`` again."""
     adds_up = False
-    """Whether the losses of a step's forwards add up to its loss: each is divided by the labels of all."""
+    """Whether the losses of a step's forwards add up to its own: they are divided by the labels of all."""
     _step_seen = False
     """Whether something of the current step was called to train."""
     _without_gradients = False

@@ -12,6 +12,7 @@ from torch.autograd.function import BackwardCFunction
 from tdbg_lab.capture.pytorch.accumulation import Accumulation, AddedUp
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
 from tdbg_lab.capture.pytorch.losses import LossProbe
+from tdbg_lab.capture.pytorch.moment import in_trainer
 from tdbg_lab.capture.pytorch.reach import Reach
 from tdbg_lab.capture.pytorch.scaled import ScaledLosses, weighted
 from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
@@ -145,6 +146,8 @@ class Objectives:
         self._turns: list[_Turn] = []
         self.accumulation = Accumulation()
         self.added = AddedUp()
+        self._by_trainer: bool | None = None
+        """Whether the trainer of transformers trains, once ``backward`` was called."""
         self.unplaced: dict[str, _Passes] = {}
         """Of this step, as long as no forward of it is seen, by what computed the loss last."""
         self._taken_visit = -1
@@ -167,11 +170,13 @@ class Objectives:
     def add_own(self, probe: LossProbe, loss: torch.Tensor) -> None:
         """Record the loss that a model has returned: when the step ends, where those of its passes add up."""
         engine = self._engine
-        if engine.adds_up:
+        if not engine.adds_up:
+            probe.add(loss)
+        elif engine.recorder.mode is Mode.TRAIN:
             engine.loss_visit = engine.visit
             self.added.add(probe, loss)
         else:
-            probe.add(loss)
+            probe.add(loss * self.added.factor)
         self.see_own(loss)
 
     def look(self, objective: torch.Tensor) -> None:
@@ -258,7 +263,9 @@ class Objectives:
     def _part(self, objective: torch.Tensor, loss: torch.Tensor) -> torch.Tensor | None:
         """What to record now of a pass that may be one of several in its step."""
         self._taken_visit = self._engine.visit
-        if self._engine.adds_up:
+        if self._by_trainer is None:
+            self._by_trainer = in_trainer()
+        if self._engine.adds_up or self._by_trainer:
             self.added.add(self._probes[_NAME], loss)
             return None
         divisor = self._scaled.divisor(objective)

@@ -98,7 +98,7 @@ class RootProbe:
             self._look_at_batch(args, kwargs)
         engine.begin_forward(training=training, gradients=gradients)
         if engine.depth == 1:
-            engine.adds_up = training and bool(kwargs) and kwargs.get(_LABELS_OF_STEP) is not None
+            engine.adds_up = bool(kwargs) and kwargs.get(_LABELS_OF_STEP) is not None
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 import tdbg_lab as tdbg
 from tdbg_lab.errors import ConfigError
@@ -40,10 +41,10 @@ def texts(n=8):
     return [{"input_ids": row, "labels": row} for row in rows]
 
 
-def trainer(model, *callbacks, data=None, **arguments):
+def trainer(model, *callbacks, data=None, kind=Trainer, **arguments):
     known = {"per_device_train_batch_size": 2, "max_steps": 4, "logging_steps": 2, "use_cpu": True}
     known |= {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "seed": 3}
-    return Trainer(
+    return kind(
         model=model,
         args=TrainingArguments("out", **{**known, **arguments}),
         train_dataset=data or texts(),
@@ -121,6 +122,28 @@ def test_loss_of_accumulated_batches_is_the_one_that_the_trainer_logs(tmp_path, 
     logged = run.scalars("loss", mode="train")
     assert run.scalars(name).steps.tolist() == logged.steps.tolist()
     assert run.scalars(name).values.tolist() == pytest.approx(logged.values.tolist(), abs=1e-4)
+
+
+class OwnLoss(Trainer):
+    """Computes the loss itself, of all labels of the step, as trainers of TRL do."""
+
+    def compute_loss(self, model, inputs, *, return_outputs=False, num_items_in_batch=None):
+        outputs = model(inputs["input_ids"])
+        of_each = cross_entropy(
+            outputs.logits[:, :-1].transpose(1, 2), inputs["labels"][:, 1:], reduction="sum"
+        )
+        loss = of_each / num_items_in_batch
+        return (loss, outputs) if return_outputs else loss
+
+
+def test_loss_that_a_trainer_computes_itself_is_the_one_that_it_logs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"gradient_accumulation_steps": 4, "logging_steps": 1, "data": texts(14)}
+    trainer(gpt2(), watch(), kind=OwnLoss, **settings).train()
+    run = tdbg.open_run("runs/hf")
+    assert run.tensor_names(kind="loss", mode="train") == ["loss/objective"]
+    logged = run.scalars("loss", mode="train").values.tolist()
+    assert run.scalars("loss/objective").values.tolist() == pytest.approx(logged, abs=1e-4)
 
 
 def test_what_the_trainer_logs_is_logged_in_its_mode(evaluated):
