@@ -27,6 +27,7 @@ from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import outside
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
+from tdbg_lab.capture.pytorch.of_fastai import FastaiOptimizers
 from tdbg_lab.capture.pytorch.session import TorchSession
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.registry import open_handles
@@ -70,6 +71,7 @@ class TorchFinder:
         """The step at which a copy of its model began to be trained first, by the training."""
         self._losses: list[RemovableHandle] = []
         self._first = FirstLosses(watch.guarded)
+        self._fastai = FastaiOptimizers()
         self._fruitless = 0
 
     def start(self) -> None:
@@ -85,6 +87,7 @@ class TorchFinder:
         """Take the hooks off."""
         leave(self)
         self._first.detach()
+        self._fastai.detach()
         filters: Any = warnings.filters
         filters[:] = [one for one in filters if _ABOUT_OUR_HOOK not in str(one[1])]
         for hooks in (self._hooks, self._losses):
@@ -206,6 +209,7 @@ class TorchFinder:
     def _look_around(self) -> Living:
         """What the program holds now; an optimizer within another one needs no look of its own."""
         let_go()
+        self._fastai.look()
         living = Living.now()
         self._met.update(living.inner())
         return living

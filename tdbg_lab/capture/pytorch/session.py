@@ -27,6 +27,7 @@ from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.objectives import Objectives
+from tdbg_lab.capture.pytorch.of_fastai import FastaiOptimizers, as_pytorch
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
@@ -69,11 +70,11 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
     CaptureError
         Something is not what it should be.
     """
-    optimizers = named(optimizer, "optimizer", Optimizer)
+    optimizers = named(as_pytorch(optimizer), "optimizer", Optimizer)
     return (
         _hookable(named(model, "model", torch.nn.Module), "model"),
         _distinct({name: unwrapped(one) for name, one in optimizers.items()}),
-        _hookable(named(loss, "loss", torch.nn.Module), "loss"),
+        _hookable(named(as_pytorch(loss), "loss", torch.nn.Module), "loss"),
     )
 
 
@@ -165,6 +166,7 @@ class TorchSession:
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
         self._scripts = ScriptWatch()
+        self._fastai = FastaiOptimizers()
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers, self._last, self._first)
@@ -484,6 +486,7 @@ class TorchSession:
         self._copies.detach()
         self._graphs.detach()
         self._scripts.detach()
+        self._fastai.detach()
         self._layers.remove()
         self._first.detach()
         self._resting.remove()

@@ -31,7 +31,8 @@ class ReplacedWeights(LoopRule):
 
     So, too, is going back in the run's own past, once, while all goes well: an older checkpoint that was
     loaded, or an average of the weights that was put in for an evaluation and left in. Where the loss had
-    become worse before, or the learning rate is changed at the same time, somebody meant it: a notice.
+    become worse before, or the learning rate is changed at the same time, somebody meant to go back, as a
+    search for the learning rate does: a notice.
     Averages beside the training, clipping, and methods that pull weights back again and again are not
     reported.
     """
@@ -44,6 +45,8 @@ class ReplacedWeights(LoopRule):
         "Look for reset_parameters(), apply(init) or load_state_dict() inside the training loop.",
         "If a part is meant to start anew, reset its state in the optimizer, too.",
     )
+
+    _SEARCH: ClassVar = "A search for the learning rate puts the weights back when it is over: that is meant."
 
     def __post_init__(self) -> None:
         """Check the threshold."""
@@ -66,17 +69,18 @@ class ReplacedWeights(LoopRule):
         others = len(bad) - 1
         more = f" and {others} more weight{'s' * (others > 1)}" if others else ""
         what = "back to what they were when recording began" if back else "anew"
+        meant = bool(back) and _is_meant(run)
         return self.finding(
             step,
             f"{name}{more} were set {what} before step {step}: correlation {likeness:.2f} with those before.",
-            severity=Severity.WARNING,
+            severity=Severity.NOTICE if meant else Severity.WARNING,
             tensor=name,
             evidence={
                 "weights_replaced_count": len(bad),
                 "correlation_with_before": round(likeness, 4),
                 "weights": ", ".join(one for one, _ in bad[:20]),
             },
-            advice=self._ADVICE,
+            advice=(self._SEARCH, *self._ADVICE) if meant else self._ADVICE,
             view=ViewRef("histogram", {"tensor": name}),
         )
 
@@ -85,11 +89,10 @@ class ReplacedWeights(LoopRule):
         steps = int(fact(run, "went_back"))
         if not steps:
             return None
-        meant = _had_become_worse(run) or _rate_changes(run)
         return self.finding(
             step,
             f"Before step {step} the weights were set back to about what they were {steps} steps ago.",
-            severity=Severity.NOTICE if meant else Severity.WARNING,
+            severity=Severity.NOTICE if _is_meant(run) else Severity.WARNING,
             tensor=next((key.name for key in run.tensors(Kind.WEIGHT) if len(key.shape) > 1), ""),
             evidence={"steps_back_count": steps},
             advice=(
@@ -98,6 +101,11 @@ class ReplacedWeights(LoopRule):
             ),
             view=ViewRef("overview", {"kind": "weight", "statistic": "l2"}),
         )
+
+
+def _is_meant(run: RunView) -> bool:
+    """Whether somebody had reason to go back, or begins something else with it."""
+    return _had_become_worse(run) or _rate_changes(run)
 
 
 def _had_become_worse(run: RunView) -> bool:

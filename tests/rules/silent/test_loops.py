@@ -9,7 +9,7 @@ from torch import nn
 from tdbg_lab.records import Severity
 from tdbg_lab.rules import list_rules, run_rules
 
-from .faulty_loops import FAULTY, Twice
+from .faulty_loops import FAULTY, SetBack, Twice
 from .healthy_loops import HEALTHY
 from .loops import Loop
 
@@ -80,6 +80,20 @@ def test_going_back_after_the_loss_rose_is_meant(tmp_path):
 
     found = run_rules(GoingBack().run(tmp_path / "run"), ["replaced_weights"])
     assert [one for one in found if one.severity is not Severity.NOTICE] == []
+
+
+def test_a_search_for_the_learning_rate_goes_back_on_purpose(tmp_path):
+    """It raises the rate from step to step, and puts the weights back before the training."""
+
+    class Searched(SetBack):
+        def before(self, step):
+            self.optimizer.param_groups[0]["lr"] = 1e-6 * 1.8**step if step < 25 else 0.01
+            super().before(step)
+
+    (finding,) = run_rules(Searched().run(tmp_path / "run"), ["replaced_weights"])
+    assert finding.step_first == 25
+    assert finding.severity is Severity.NOTICE
+    assert "search for the learning rate" in finding.advice[0]
 
 
 def test_a_schedule_that_ends_long_before_the_training_is_found(tmp_path):
