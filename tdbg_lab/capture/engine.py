@@ -175,7 +175,8 @@ class Engine:
         else:
             self.meter.skip()
         self._enter(mode, micro)
-        if micro >= MANY and not (gradients and mode is _TRAIN) and not is_spread(micro):
+        trained = gradients and mode is _TRAIN and self.backwards
+        if micro >= MANY and not trained and not is_spread(micro):
             self.pass_layers()
         elif self._watching or self.mask & self.module_bits:
             self.watch_layers()

@@ -17,7 +17,7 @@ MAX_CALLS = 64
 """Values of one name at one place (step, mode and micro-step)."""
 
 MANY = 256
-"""Forwards of one place without gradients, after which layers are seen ever more rarely."""
+"""Forwards of one place without a backward, after which layers are seen ever more rarely."""
 
 
 def is_spread(forward: int) -> bool:

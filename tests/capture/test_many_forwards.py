@@ -10,8 +10,8 @@ from tdbg_lab.capture.many_calls import MANY, is_spread
 FORWARDS = 8 * MANY
 
 
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_layers_of_a_model_that_is_called_for_long_are_seen_ever_more_rarely(tmp_path, mode):
+@pytest.mark.parametrize(("mode", "gradients"), [("train", False), ("train", True), ("eval", False)])
+def test_layers_of_a_model_that_is_called_for_long_are_seen_ever_more_rarely(tmp_path, mode, gradients):
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
     optimizer = torch.optim.SGD(net.parameters(), 0.01)
     x = torch.randn(8, 4)
@@ -21,7 +21,7 @@ def test_layers_of_a_model_that_is_called_for_long_are_seen_ever_more_rarely(tmp
         net(x).mean().backward()
         optimizer.step()
         net.train(mode == "train")
-        with torch.no_grad():
+        with torch.set_grad_enabled(gradients):
             for _ in range(FORWARDS):
                 net(x)
         net.train()
@@ -38,6 +38,18 @@ def test_layers_of_a_model_that_is_called_for_long_are_seen_ever_more_rarely(tmp
         assert run.to_pandas(regex=f"^{name}$", mode="train")["step"].tolist() == [0, 1], (
             "trained again: seen"
         )
+
+
+def test_gradients_of_many_batches_are_seen_all(tmp_path):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), 0.01)
+    x, batches = torch.randn(8, 4), MANY + 50
+    with tdbg_lab.attach(net, optimizer=optimizer, store=tmp_path / "run", profiler=False, strict=True):
+        for _ in range(batches):
+            (net(x).mean() / batches).backward()
+        optimizer.step()
+    count = tdbg_lab.open_run(tmp_path / "run").stats("activation/Linear", "count")["count"].tolist()
+    assert count == [batches * 16]
 
 
 @pytest.mark.parametrize("forward", [0, 1, MANY - 1, MANY, 2 * MANY, 12 * MANY])

@@ -112,7 +112,8 @@ class Accumulation:
 class AddedUp:
     """Losses that add up over the passes of a step, each divided by the number of labels in all of them.
 
-    So they are where the model is called with ``num_items_in_batch``, as the trainer of transformers does.
+    So they are where the model is called with ``num_items_in_batch``, and in whatever the trainer of
+    transformers calls ``backward`` on.
     """
 
     __slots__ = ("factor", "held")

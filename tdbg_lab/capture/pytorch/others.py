@@ -17,7 +17,7 @@ from tdbg_lab.records import Mode
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["OtherModels"]
+__all__ = ["OtherModels", "is_aside"]
 
 
 class OtherModels:
