@@ -103,7 +103,7 @@ def as_pytorch(things: Any) -> Any:
         return [as_pytorch(one) for one in things]
     optimizer, loss = _kind(), getattr(sys.modules.get(_LOSSES), "BaseLoss", None)
     if optimizer is not None and isinstance(things, optimizer):
-        return _show(things) or things
+        return _show(_innermost(things, optimizer)) or things
     return things.func if loss is not None and isinstance(things, loss) else things
 
 
@@ -122,7 +122,7 @@ class FastaiOptimizers:
         listen(kind, "step", self, _stepping)
         listen(kind, "__init__", self, _making)
         for one in gc.get_objects():
-            if issubclass(type(one), kind):
+            if issubclass(type(one), kind) and _makes_step(one, kind):
                 _show(one)
 
     def detach(self) -> None:
@@ -135,6 +135,19 @@ class FastaiOptimizers:
 
 def _kind() -> Any:
     return getattr(sys.modules.get(_OPTIMIZERS), "Optimizer", None)
+
+
+def _makes_step(optimizer: Any, kind: Any) -> bool:
+    """Whether it makes its step itself; one that is put around another has that one make it."""
+    return _innermost(optimizer, kind) is optimizer
+
+
+def _innermost(optimizer: Any, kind: Any) -> Any:
+    """The one within, as that of a `Lookahead`, which has everything of it besides."""
+    passed = [optimizer]
+    while isinstance(inner := vars(passed[-1]).get("opt"), kind) and all(inner is not one for one in passed):
+        passed.append(inner)
+    return passed[-1]
 
 
 def _show(optimizer: Any) -> ShownOptimizer | None:

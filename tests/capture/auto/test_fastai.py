@@ -95,6 +95,43 @@ def test_steps_are_the_optimizers(sgd, tmp_path, given, passes):
     assert not hasattr(sys.modules[MODULE].Optimizer.step, "_tdbg_lab_listeners")
 
 
+class Lookahead:
+    """Has another optimizer make its steps, as fastai's does, and all that the other has."""
+
+    def __init__(self, inner):
+        self.opt = inner
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["opt"], name)
+
+    def step(self):
+        self.opt.step()
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_optimizer_around_another_is_one_with_it(sgd, tmp_path, given):
+    kind = type("Lookahead", (Lookahead, sys.modules[MODULE].Optimizer), {})
+    path = tmp_path / "run"
+
+    def watch(net, optimizer):
+        return tdbg_lab.attach(
+            net, optimizer=optimizer if given else None, store=path, save_every=1, profiler=False, strict=True
+        )
+
+    _, _, handle = train(lambda params, lr: kind(sgd(params, lr=lr)), watch=watch)
+    handle.detach()
+    run = tdbg_lab.open_run(path)
+    assert run.steps().tolist() == list(range(6))
+    np.testing.assert_allclose(run.scalars("optimizer/lr/0").values, 0.1 / np.arange(1, 7))
+
+
+def test_optimizer_around_another_is_found_as_one(sgd, watched):
+    kind = type("Lookahead", (Lookahead, sys.modules[MODULE].Optimizer), {})
+    (run,) = watched(lambda: train(lambda params, lr: kind(sgd(params, lr=lr))))
+    assert run.steps().tolist() == list(range(6))
+    np.testing.assert_allclose(run.scalars("optimizer/lr/0").values, 0.1 / np.arange(1, 7))
+
+
 def test_training_that_nobody_attached_to_is_found(sgd, watched):
     (run,) = watched(lambda: train(sgd, passes=2))
     assert run.steps().tolist() == list(range(6))
