@@ -34,6 +34,8 @@ _SHORT_TITLES = {"Learning rate": "LR", "Gradient norm": "Gradient", "Update rat
 """Beside a low plot there is little room."""
 _DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
 _MOST = 24
+_MOST_RATES = 4
+"""Learning rates of an optimizer with many groups, as one for each layer, that are shown unless asked for."""
 _BOOKKEEPING = re.compile(
     r"(^|[_/])(epoch|runtime|total_flos|num_input_tokens_seen)$|^epoch/number$|_per_second$"
 )
@@ -103,7 +105,7 @@ def scalars(
     happened and never left out.
     """
     every = _chosen(run, tensors, regex)
-    keys = every[:_MOST]
+    keys = (every if tensors or regex is not None else _first_what_counts(every))[:_MOST]
     if not keys:
         if run.tensors() and not regex:
             return empty("No scalars here.", _MISSING.get(run.info.framework, _MISSING[""]))
@@ -207,6 +209,15 @@ def _chosen(run: Run, tensors: Sequence[str] | None, regex: str | None) -> list[
         ]
         keys = default or [key for key in keys if _group(key) != "Cost"]
     return keys
+
+
+def _first_what_counts(keys: Sequence[TensorKey]) -> list[TensorKey]:
+    """What is trained on before the parts of it; of many learning rates the first, the last, some between."""
+    rates = [key for key in keys if key.name.startswith("optimizer/lr/")]
+    spread = np.linspace(0, len(rates) - 1, min(len(rates), _MOST_RATES)).round().astype(int).tolist()
+    shown = {rates[index].name for index in spread}
+    kept = [key for key in keys if key.name in shown or not key.name.startswith("optimizer/lr/")]
+    return sorted(kept, key=lambda key: key.kind != Kind.LOSS)
 
 
 def _group(key: TensorKey) -> str:

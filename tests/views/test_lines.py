@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 import tdbg_lab as tdbg
@@ -51,6 +52,22 @@ def test_scalars_say_how_many_more_there_are(tmp_path, params):
     figure = call_view(run, "scalars", params)
     assert len(figure.data) == 24
     assert caption_of(figure).startswith("24 scalars (of 30; choose others by name or pattern) over steps")
+
+
+def test_scalars_show_a_few_of_many_learning_rates_and_the_loss_before_its_parts(tmp_path):
+    layers = [nn.Linear(2, 2) for _ in range(12)]
+    groups = [{"params": one.parameters(), "lr": 0.1 * 0.5**i} for i, one in enumerate(layers)]
+    model, optimizer = nn.Sequential(*layers), torch.optim.SGD(groups)
+    with tdbg.attach(model, optimizer=optimizer, store=tmp_path / "run", profiler=False) as handle:
+        handle.log(a_part_of_the_loss=1.0)
+        model(torch.randn(4, 2)).square().mean().backward()
+        optimizer.step()
+    run = tdbg.open_run(tmp_path / "run")
+    figure = call_view(run, "scalars")
+    rates = [f"optimizer/lr/{group}" for group in (0, 4, 7, 11)]
+    assert [trace.name for trace in figure.data] == ["loss/objective", "a_part_of_the_loss", *rates]
+    assert caption_of(figure).startswith("6 scalars (of 14; ")
+    assert len(call_view(run, "scalars", {"regex": "optimizer/lr/"}).data) == 12
 
 
 def test_scalars_leave_times_and_counts_of_trainers_out_until_they_are_asked_for(tmp_path):
