@@ -11,6 +11,7 @@ from tdbg_lab.capture.given import check_given
 from tdbg_lab.capture.of_keras import is_layer, is_loss, trained_by_pytorch
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.capture.switch import is_off
+from tdbg_lab.capture.things import each
 from tdbg_lab.config import CaptureConfig
 from tdbg_lab.errors import CaptureError
 
@@ -234,7 +235,7 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
     if is_layer(model):
         from tdbg_lab.capture.pytorch.keras_optimizers import as_pytorch
 
-        optimizer = as_pytorch(optimizer)
+        optimizer = each(optimizer, as_pytorch)
     return describe(model, optimizer, loss)
 
 

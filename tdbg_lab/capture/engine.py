@@ -175,8 +175,7 @@ class Engine:
         else:
             self.meter.skip()
         self._enter(mode, micro)
-        trained = gradients and mode is _TRAIN and self.backwards
-        if micro >= MANY and not trained and not is_spread(micro):
+        if micro >= MANY and not is_spread(micro) and not (gradients and mode is _TRAIN and self.backwards):
             self.pass_layers()
         elif self._watching or self.mask & self.module_bits:
             self.watch_layers()

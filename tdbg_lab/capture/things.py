@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["by_name"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["by_name", "each"]
+
+
+def each(things: Any, change: Callable[[Any], Any]) -> Any:
+    """What is given, one thing, a mapping or a list of them, with each of them changed."""
+    if isinstance(things, Mapping):
+        return {name: change(one) for name, one in things.items()}
+    if isinstance(things, list | tuple):
+        return [change(one) for one in things]
+    return change(things)
 
 
 def by_name(things: Any, of: type) -> dict[str, Any] | None:

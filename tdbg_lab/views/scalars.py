@@ -33,6 +33,7 @@ _GROUPS = ("Loss", "Metric", "Learning rate", "Gradient norm", "Update ratio", "
 _SHORT_TITLES = {"Learning rate": "LR", "Gradient norm": "Gradient", "Update ratio": "Update"}
 """Beside a low plot there is little room."""
 _DEFAULT_GROUPS = frozenset({"Loss", "Metric", "Learning rate"})
+_RATES = "optimizer/lr/"
 _MOST = 24
 _MOST_RATES = 4
 """Learning rates of an optimizer with many groups, as one for each layer, that are shown unless asked for."""
@@ -213,10 +214,10 @@ def _chosen(run: Run, tensors: Sequence[str] | None, regex: str | None) -> list[
 
 def _first_what_counts(keys: Sequence[TensorKey]) -> list[TensorKey]:
     """What is trained on before the parts of it; of many learning rates the first, the last, some between."""
-    rates = [key for key in keys if key.name.startswith("optimizer/lr/")]
+    rates = [key for key in keys if key.name.startswith(_RATES)]
     spread = np.linspace(0, len(rates) - 1, min(len(rates), _MOST_RATES)).round().astype(int).tolist()
     shown = {rates[index].name for index in spread}
-    kept = [key for key in keys if key.name in shown or not key.name.startswith("optimizer/lr/")]
+    kept = [key for key in keys if key.name in shown or not key.name.startswith(_RATES)]
     return sorted(kept, key=lambda key: key.kind != Kind.LOSS)
 
 
@@ -229,7 +230,7 @@ def _group(key: TensorKey) -> str:
         return "Gradient norm"
     if key.name.startswith("optimizer/update_ratio"):
         return "Update ratio"
-    if key.name.startswith("optimizer/lr/") or key.name.rsplit("/", 1)[-1].lower() in {"lr", "learning_rate"}:
+    if key.name.startswith(_RATES) or key.name.rsplit("/", 1)[-1].lower() in {"lr", "learning_rate"}:
         return "Learning rate"
     if key.kind == Kind.OPTIMIZER:  # moments, the scale of the loss, steps left out
         return "Optimizer"

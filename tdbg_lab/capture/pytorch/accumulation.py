@@ -133,4 +133,8 @@ class AddedUp:
         """The step is over, or a gradient scaler leaves it out: record what they add up to."""
         held, self.held = self.held, {}
         for probe, total in held.items():
-            probe.add(total * self.factor)
+            probe.add(self.whole(total))
+
+    def whole(self, loss: torch.Tensor) -> torch.Tensor:
+        """What a model has returned as one that the mean over the ranks is the loss of."""
+        return loss if self.factor == 1 else loss * self.factor

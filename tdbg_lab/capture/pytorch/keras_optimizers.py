@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -18,13 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["AppliedOptimizer", "as_pytorch"]
 
 
-def as_pytorch(optimizers: Any) -> Any:
-    """What is given as optimizers, one, a mapping or a list: each of Keras as PyTorch would show it."""
-    if isinstance(optimizers, Mapping):
-        return {name: as_pytorch(one) for name, one in optimizers.items()}
-    if isinstance(optimizers, list | tuple):
-        return [as_pytorch(one) for one in optimizers]
-    return AppliedOptimizer(optimizers) if isinstance(optimizers, keras.optimizers.Optimizer) else optimizers
+def as_pytorch(thing: Any) -> Any:
+    """An optimizer of Keras as PyTorch would show it; anything else as it is."""
+    return AppliedOptimizer(thing) if isinstance(thing, keras.optimizers.Optimizer) else thing
 
 
 class _LastHandle(RemovableHandle):

@@ -92,23 +92,30 @@ def own_loss(output: Any) -> torch.Tensor | None:
     return loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 else None
 
 
-def record_parts(engine: Engine, output: Any) -> None:
+def record_parts(engine: Engine, output: Mapping[Any, Any]) -> None:
     """Record the parts of its loss that a model returns by name, as detectors of objects do.
 
     They are scalars, not losses: what is trained on is their sum, which ``backward`` is called on, and a part
     of it need not fall.
     """
-    if not isinstance(output, Mapping) or len(output) > _MOST_PARTS:
+    if len(output) > _MOST_PARTS:
         return
     for name, value in output.items():
-        if type(name) is not str or name == "loss" or type(value) is not torch.Tensor:
+        if not _is_part(name, value):
             continue
-        if "loss" in name and value.numel() == 1 and value.requires_grad:
-            key, membership = engine.key(name, Kind.SCALAR)
-            if membership.mask & engine.mask and single_number(value):
-                engine.recorder.add_scalar(key, float(value.item()))
-            elif membership.mask & engine.mask:
-                _record_late(engine, key, value)
+        key, membership = engine.key(name, Kind.SCALAR)
+        if not membership.mask & engine.mask:
+            continue
+        if single_number(value):
+            engine.recorder.add_scalar(key, float(value.item()))
+        else:
+            _record_late(engine, key, value)
+
+
+def _is_part(name: Any, value: Any) -> bool:
+    if type(name) is not str or "loss" not in name or name == "loss":
+        return False
+    return type(value) is torch.Tensor and value.numel() == 1 and value.requires_grad
 
 
 def _record_late(engine: Engine, key: TensorKey, tensor: torch.Tensor) -> None:

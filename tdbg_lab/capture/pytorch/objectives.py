@@ -161,14 +161,11 @@ class Objectives:
         self._trains_own: bool | None = None
         """Whether what a model returns as its loss is what it is trained on, or a part of it."""
 
-    def see_own(self, loss: torch.Tensor) -> None:
-        """A model has returned its loss. It need not be what it is trained on, as that of DPO is not."""
-        self._own_visit = self._engine.visit
-        if self._trains_own is None and loss.grad_fn is not None:
-            self.own = loss.grad_fn, loss.detach()
-
     def add_own(self, probe: LossProbe, loss: torch.Tensor) -> None:
-        """Record the loss that a model has returned: when the step ends, where those of its passes add up."""
+        """Record the loss that a model has returned: when the step ends, where those of its passes add up.
+
+        It need not be what the model is trained on, as that of DPO is not.
+        """
         engine = self._engine
         if not engine.adds_up:
             probe.add(loss)
@@ -176,8 +173,10 @@ class Objectives:
             engine.loss_visit = engine.visit
             self.added.add(probe, loss)
         else:
-            probe.add(loss * self.added.factor)
-        self.see_own(loss)
+            probe.add(self.added.whole(loss))
+        self._own_visit = engine.visit
+        if self._trains_own is None and loss.grad_fn is not None:
+            self.own = loss.grad_fn, loss.detach()
 
     def look(self, objective: torch.Tensor) -> None:
         """``backward`` is called on `objective`, after a model returned its loss for the first time."""

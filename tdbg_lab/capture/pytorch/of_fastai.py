@@ -95,16 +95,12 @@ class ShownOptimizer(Optimizer):
 _SHOWN: WeakKeyDictionary[Any, ShownOptimizer] = WeakKeyDictionary()
 
 
-def as_pytorch(things: Any) -> Any:
-    """What is given, one, a mapping or a list: for each of fastai's what PyTorch has for it."""
-    if isinstance(things, dict):
-        return {name: as_pytorch(one) for name, one in things.items()}
-    if isinstance(things, list | tuple):
-        return [as_pytorch(one) for one in things]
+def as_pytorch(thing: Any) -> Any:
+    """What PyTorch has for an optimizer or a loss of fastai; anything else as it is."""
     optimizer, loss = _kind(), getattr(sys.modules.get(_LOSSES), "BaseLoss", None)
-    if optimizer is not None and isinstance(things, optimizer):
-        return _show(_innermost(things, optimizer)) or things
-    return things.func if loss is not None and isinstance(things, loss) else things
+    if optimizer is not None and isinstance(thing, optimizer):
+        return _show(_innermost(thing, optimizer)) or thing
+    return thing.func if loss is not None and isinstance(thing, loss) else thing
 
 
 class FastaiOptimizers:

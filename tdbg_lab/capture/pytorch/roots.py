@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -14,8 +15,6 @@ from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
 
     from tdbg_lab.capture.engine import Engine
@@ -152,13 +151,20 @@ class RootProbe:
         if objectives is not None and engine.mask & engine.costly:
             objectives.keep(output)
         if type(output) is not torch.Tensor:
+            self._take_losses(output)
+
+    def _take_losses(self, output: Any) -> None:
+        """Record what the model says of its loss in what it returns."""
+        engine, objectives = self._engine, self._watch.objectives
+        if isinstance(output, Mapping):
             engine.guard.run("losses by name", record_parts, engine, output)
-            loss = own_loss(output)
-            if loss is not None and not self._is_known(loss):
-                if objectives is not None:
-                    objectives.add_own(self._loss, loss)
-                else:
-                    self._loss.add(loss)
+        loss = own_loss(output)
+        if loss is None or self._is_known(loss):
+            return
+        if objectives is not None:
+            objectives.add_own(self._loss, loss)
+        else:
+            self._loss.add(loss)
 
     def _is_known(self, loss: torch.Tensor) -> bool:
         """Whether this is what a loss module within the model returned, under whose name it is recorded."""

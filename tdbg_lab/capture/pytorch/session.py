@@ -36,6 +36,7 @@ from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.capture.ranks import SilentWriter, default_place
+from tdbg_lab.capture.things import each
 from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
@@ -70,11 +71,11 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
     CaptureError
         Something is not what it should be.
     """
-    optimizers = named(as_pytorch(optimizer), "optimizer", Optimizer)
+    optimizers = named(each(optimizer, as_pytorch), "optimizer", Optimizer)
     return (
         _hookable(named(model, "model", torch.nn.Module), "model"),
         _distinct({name: unwrapped(one) for name, one in optimizers.items()}),
-        _hookable(named(as_pytorch(loss), "loss", torch.nn.Module), "loss"),
+        _hookable(named(each(loss, as_pytorch), "loss", torch.nn.Module), "loss"),
     )
 
 

@@ -152,6 +152,19 @@ def test_optimizer_is_not_kept_alive_and_is_what_it_was(sgd, tmp_path):
     assert weak() is None
 
 
+def test_optimizer_that_is_made_after_attaching_is_awaited(sgd, tmp_path):
+    """As a `Learner` makes its own when it begins to fit: batches before its first step are of that step."""
+    net, x, y = nn.Linear(4, 2), torch.randn(8, 4), torch.randint(0, 2, (8,))
+    with tdbg_lab.attach(net, store=tmp_path / "run", save_every=1, profiler=False, strict=True) as handle:
+        optimizer = sgd(list(net.parameters()), lr=0.1)
+        for _ in range(2):
+            for _ in range(3):
+                nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        assert handle.run.steps().tolist() == [0, 1]
+
+
 def test_loss_is_the_module_within(sgd, monkeypatch):
     from tdbg_lab.capture.pytorch.of_fastai import as_pytorch
 
@@ -161,15 +174,15 @@ def test_loss_is_the_module_within(sgd, monkeypatch):
         losses = types.ModuleType("fastai.losses")
         losses.BaseLoss = Loss = type("BaseLoss", (), {"func": nn.CrossEntropyLoss()})
         monkeypatch.setitem(sys.modules, "fastai.losses", losses)
-    assert isinstance(as_pytorch([Loss()])[0], nn.CrossEntropyLoss)
+    assert isinstance(as_pytorch(Loss()), nn.CrossEntropyLoss)
 
 
 def test_learning_rate_that_is_asked_for_reaches_it(sgd):
     from tdbg_lab.capture.pytorch.of_fastai import as_pytorch
 
     optimizer = sgd([nn.Parameter(torch.zeros(2))], lr=0.1)
-    shown = as_pytorch({"": optimizer})[""]
+    shown = as_pytorch(optimizer)
     shown.param_groups[0]["lr"] = 0.5
     assert optimizer.hypers[0]["lr"] == 0.5
     assert shown.param_groups[0]["lr"] == 0.5
-    assert as_pytorch([optimizer])[0] is shown
+    assert as_pytorch(optimizer) is shown
