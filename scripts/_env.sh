@@ -152,6 +152,24 @@ ensure_kernels() {
   done_with kernels "$hash"
 }
 
+# DeepSpeed is a source package that asks torch how it is built. It has a folder of its own: libraries that it can be
+# used with load it, slowly, wherever they find it. Where it cannot be built, its tests are left out.
+ensure_deepspeed() {
+  local hash
+  hash=$(fingerprint scripts/constraints.txt)
+  fresh deepspeed "$hash" && return
+  say "Building DeepSpeed"
+  rm -rf "$VENV/deepspeed"
+  if pip_install -c scripts/constraints.txt setuptools wheel &&
+    DS_BUILD_OPS=0 by_pip -c scripts/constraints.txt --no-build-isolation --no-deps --target "$VENV/deepspeed" \
+      deepspeed einops hjson py-cpuinfo; then
+    done_with deepspeed "$hash"
+  else
+    rm -rf "$VENV/deepspeed"
+    say "DeepSpeed could not be built, above: its tests are left out"
+  fi
+}
+
 # set_up EXTRAS: the whole package, ready to use. Downloads and compilers wait for what they need, not for each other.
 set_up() {
   local npm= kernels

@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from tdbg_lab.capture.auto.names import visible
+from tdbg_lab.capture.pytorch.shown import ShownOptimizer
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
 
@@ -52,9 +53,14 @@ class Living:
         return next(iter(visible([optimizer, *around])), optimizer)
 
     def inner(self) -> list[Optimizer]:
-        """Optimizers that another one steps within its own step: those inside a `ZeroRedundancyOptimizer`."""
+        """Optimizers that another one steps within its own step.
+
+        Those inside a `ZeroRedundancyOptimizer`, and inside one of another library that is shown instead.
+        """
         outer = [one for one in self.optimizers if type(one).__name__ == "ZeroRedundancyOptimizer"]
         parts = [vars(one).get("optim") for one in outer]
+        shown = [one.shown for one in self.optimizers if isinstance(one, ShownOptimizer)]
+        parts += [vars(one).get("optimizer") for one in shown if one is not None]
         return [one for one in self.optimizers if any(one is part for part in parts)]
 
     def holders(self, parameters: set[int]) -> list[Optimizer]:

@@ -25,9 +25,9 @@ from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.backward import follow, latest, leave
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.frames import outside
+from tdbg_lab.capture.pytorch.libraries import as_pytorch, show_optimizers
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import is_loss
-from tdbg_lab.capture.pytorch.of_fastai import FastaiOptimizers
 from tdbg_lab.capture.pytorch.session import TorchSession
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.registry import open_handles
@@ -71,7 +71,7 @@ class TorchFinder:
         """The step at which a copy of its model began to be trained first, by the training."""
         self._losses: list[RemovableHandle] = []
         self._first = FirstLosses(watch.guarded)
-        self._fastai = FastaiOptimizers()
+        self._others = show_optimizers()
         self._fruitless = 0
 
     def start(self) -> None:
@@ -87,7 +87,7 @@ class TorchFinder:
         """Take the hooks off."""
         leave(self)
         self._first.detach()
-        self._fastai.detach()
+        self._others.detach()
         filters: Any = warnings.filters
         filters[:] = [one for one in filters if _ABOUT_OUR_HOOK not in str(one[1])]
         for hooks in (self._hooks, self._losses):
@@ -204,12 +204,14 @@ class TorchFinder:
                 session.meet(optimizer)
                 return
         if not self._watch.left_alone:
-            self._attach(self._look_around(), [optimizer], called=None)
+            living = self._look_around()
+            if all(one is not optimizer for one in living.inner()):
+                self._attach(living, [optimizer], called=None)
 
     def _look_around(self) -> Living:
         """What the program holds now; an optimizer within another one needs no look of its own."""
         let_go()
-        self._fastai.look()
+        self._others.look()
         living = Living.now()
         self._met.update(living.inner())
         return living
@@ -224,7 +226,7 @@ class TorchFinder:
         seen = [*visible(others), *held_with(own, others)]  # what the program cannot see is left over
         others = [one for one in others if any(one is other for other in seen)]
         optimizers = [*map(living.as_held, own), *others]
-        roots = [lasting(root, optimizers) for root in living.roots(optimizers)]
+        roots = [as_pytorch(lasting(root, optimizers)) for root in living.roots(optimizers)]
         if called is None:
             roots += [
                 one for one in living.beside(roots) if not any(known.covers(one) for known in _sessions())

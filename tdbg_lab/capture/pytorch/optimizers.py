@@ -20,8 +20,10 @@ from tdbg_lab.capture.pytorch.measuring import is_late, record_number
 from tdbg_lab.capture.pytorch.parameters import norm_on_device
 from tdbg_lab.capture.pytorch.players import Players, moved_by
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
+from tdbg_lab.capture.pytorch.shown import TellingOptimizer
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
 from tdbg_lab.capture.pytorch.values import FEW_NUMBERS, local
+from tdbg_lab.capture.pytorch.zero import gradient_of
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class OptimizerWatch:
         self._updates = UpdateProbe(engine)
         self.scalers = ScalerWatch(engine, self.on_skipped, self._concerns)
         self._skipped_told = 0
+        self._seen: tuple[float | torch.Tensor | None, float] = (None, 1.0)
+        """Norm of the gradients seen before the step of one that may tell it better, and their scale."""
         self._unclipped: dict[str, float | torch.Tensor] = {}
         """Norm of the gradients of each optimizer before they were clipped in this step."""
         self._clipping = ClipWatch(self._before_clipping)
@@ -71,6 +75,8 @@ class OptimizerWatch:
         """Whether there is one optimizer only."""
         self._resting = False
         """Whether nothing of the step that the optimizer is making is looked at."""
+        self._telling = False
+        """Whether one of them tells something of the step it has made."""
         self._fresh = False
         """Whether an optimizer was added in this step, of which an earlier one may have seen the forward."""
         self._late: Optimizer | None = None
@@ -91,6 +97,7 @@ class OptimizerWatch:
         self._live = 0
         self._players.look()
         self._fresh = True
+        self._telling = self._telling or isinstance(optimizer, TellingOptimizer)
         self.alone = len(self._names) == 1
         self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
         if self.checks is not None:
@@ -227,13 +234,7 @@ class OptimizerWatch:
             return
         name = self._names[optimizer]
         self.within_closure = False
-        if engine.mask & self._optimizer_mask:
-            engine.guard.run("optimizer/update_ratio", self._updates.after)
-        if self._closure:
-            engine.enter_train_step()
-            live = self.parameters.live()
-            self._owned = self._ids(optimizer, live, first=not self._stepped)
-            self._read(optimizer, name, engine.mask, live, values=False)
+        self._read_after(optimizer, name)
         if self.checks is not None:
             self.checks.after_step(optimizer)
         self._stepped.add(name)
@@ -243,6 +244,19 @@ class OptimizerWatch:
             self._close()
         elif engine.rootless:
             engine.watch_layers()
+
+    def _read_after(self, optimizer: Optimizer, name: str) -> None:
+        """Read what is due and known after the step only."""
+        engine = self._engine
+        if engine.mask & self._optimizer_mask:
+            engine.guard.run("optimizer/update_ratio", self._updates.after)
+        if isinstance(optimizer, TellingOptimizer):
+            engine.guard.run("optimizer/grad_norm", self._take_told, optimizer, name)
+        if self._closure:
+            engine.enter_train_step()
+            live = self.parameters.live()
+            self._owned = self._ids(optimizer, live, first=not self._stepped)
+            self._read(optimizer, name, engine.mask, live, values=False)
 
     def _is_repeated(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer of numbers that stand alone steps once more after the step of the model."""
@@ -275,7 +289,7 @@ class OptimizerWatch:
             self.alone
             and not engine.mask & engine.costly
             and engine.forwards > 0
-            and not (self._fresh or engine.rootless or self._stepped)
+            and not (self._fresh or engine.rootless or self._stepped or self._telling)
             and not (len(args) > 1 or kwargs or "found_inf" in optimizer.__dict__)
             and self._skipped_told == self.scalers.skipped
             and (losses is None or not (losses.accumulation.held or losses.unplaced or losses.added.held))
@@ -370,7 +384,7 @@ class OptimizerWatch:
 
     def _norm_now(self, owned: set[int]) -> float | torch.Tensor | None:
         """L2 norm of the gradients as they are, on their device if that is a GPU; None without any."""
-        grads = [value.grad for _, value in self.parameters.live() if id(value) in owned]
+        grads = [gradient_of(value) for _, value in self.parameters.live() if id(value) in owned]
         norm = norm_on_device([local(one) for one in grads if one is not None])
         return norm if norm is None or is_late(norm) else float(norm)
 
@@ -395,7 +409,20 @@ class OptimizerWatch:
         record = partial(self.parameters.record, values=values, gradients_of=self._owned, scale=scale)
         norm = guard.run("parameters", record, live, due)
         if due & self._optimizer_mask:
-            guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
+            if isinstance(optimizer, TellingOptimizer):
+                self._seen = norm, scale
+            else:
+                guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
+
+    def _take_told(self, optimizer: TellingOptimizer, name: str) -> None:
+        """What it tells of the step: that it was left out, or the norm of its gradients."""
+        (seen, scale), self._seen = self._seen, (None, 1.0)
+        if optimizer.left_out:
+            self.scalers.skipped += 1
+            self._add_skipped()
+        elif (due := self._engine.mask) & self._optimizer_mask:
+            told = optimizer.norm
+            self._norm(name, due, seen if told is None else told, scale, whole=told is not None)
 
     def _rates(self, optimizer: Optimizer, name: str, due: int) -> None:
         for index, group in enumerate(optimizer.param_groups):
@@ -404,8 +431,11 @@ class OptimizerWatch:
             if rate is not None and membership.mask & due:
                 self._engine.recorder.add_scalar(key, float(rate))
 
-    def _norm(self, name: str, due: int, norm: float | torch.Tensor | None, scale: float) -> None:
-        base = "optimizer/grad_norm_shard" if self.parameters.sharded else "optimizer/grad_norm"
+    def _norm(
+        self, name: str, due: int, norm: float | torch.Tensor | None, scale: float, *, whole: bool = False
+    ) -> None:
+        """Record a norm; `whole` says that it is one over all ranks, whatever each of them holds."""
+        base = "optimizer/grad_norm_shard" if self.parameters.sharded and not whole else "optimizer/grad_norm"
         suffix = f"/{name}" if self.prefix(name) else ""
         key, membership = self._engine.key(base + suffix, Kind.OPTIMIZER)
         if not membership.mask & due:

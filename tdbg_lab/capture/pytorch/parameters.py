@@ -13,6 +13,7 @@ from tdbg_lab.capture.pytorch.measuring import LATE, record_tensors
 from tdbg_lab.capture.pytorch.packed import form_of, is_packed, unpacked
 from tdbg_lab.capture.pytorch.raw_values import record_raw
 from tdbg_lab.capture.pytorch.values import PLAIN, dtype_name, is_part, local
+from tdbg_lab.capture.pytorch.zero import gradient_of, has_parts, is_divided, whole_shape
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -119,9 +120,8 @@ class ParameterProbe:
         weights = len(rows.keys)
         if gradients_of is not None and due & self._gradients:
             for site, value in live:
-                if value.grad is not None and id(value) in gradients_of:
-                    grad = value.grad if scale == 1.0 else value.grad / scale
-                    self._choose(rows, f"gradient/{site.name}", site, grad)
+                if id(value) in gradients_of and (grad := gradient_of(value)) is not None:
+                    self._choose(rows, f"gradient/{site.name}", site, grad if scale == 1.0 else grad / scale)
         if not rows.keys:
             return None
         return self._measure(rows, weights)
@@ -153,7 +153,7 @@ class ParameterProbe:
             record_raw(self._engine.recorder, name, value, membership.sample_rows)
         if membership.mask & rows.due:
             rows.keys.append(key)
-            rows.tensors.append(value if type(value) in PLAIN else local(value))
+            rows.tensors.append(value if type(value) in PLAIN and not value.__dict__ else local(value))
 
     def _add_packed(self, key: TensorKey, membership: Membership, value: torch.Tensor, due: int) -> None:
         """Add the row of a packed weight by itself: there may be no room for what all of them stand for."""
@@ -168,7 +168,9 @@ class ParameterProbe:
     def _know(self, name: str, site: ParameterSite, value: torch.Tensor) -> _Known:
         """What is to be known of a tensor of a name, as long as its type and shape stay."""
         kind, owner = site.kind if name == site.name else Kind.GRADIENT, site.owner()
-        part = is_part(value) or is_part(getattr(owner, site.attribute, value))  # no gradient tells by itself
+        whole = getattr(owner, site.attribute, value)  # no gradient tells by itself what it is part of
+        kept = is_divided(whole) or (kind is Kind.GRADIENT and has_parts(whole))
+        part = kept or is_part(value) or is_part(whole)
         form = form_of(value)
         found = self._engine.key(
             name,
@@ -176,7 +178,7 @@ class ParameterProbe:
             path=site.path,
             module=owner,
             dtype=dtype_name(form),
-            shape=tuple(form.shape),
+            shape=whole_shape(whole) if kept else tuple(form.shape),
             marks=_SHARD if part else (),
         )
         self.sharded |= part

@@ -22,12 +22,12 @@ from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.keras_layers import once_built
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
+from tdbg_lab.capture.pytorch.libraries import as_pytorch, show_optimizers
 from tdbg_lab.capture.pytorch.loaders import LoaderWatch
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
 from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
 from tdbg_lab.capture.pytorch.objectives import Objectives
-from tdbg_lab.capture.pytorch.of_fastai import FastaiOptimizers, as_pytorch
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
@@ -35,6 +35,7 @@ from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
 from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
 from tdbg_lab.capture.pytorch.values import local
+from tdbg_lab.capture.pytorch.zero import is_divided
 from tdbg_lab.capture.ranks import SilentWriter, default_place
 from tdbg_lab.capture.things import each
 from tdbg_lab.errors import CaptureError
@@ -73,16 +74,16 @@ def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dic
     """
     optimizers = named(each(optimizer, as_pytorch), "optimizer", Optimizer)
     return (
-        _hookable(named(model, "model", torch.nn.Module), "model"),
+        _hookable(_distinct(named(each(model, as_pytorch), "model", torch.nn.Module)), "model"),
         _distinct({name: unwrapped(one) for name, one in optimizers.items()}),
         _hookable(named(each(loss, as_pytorch), "loss", torch.nn.Module), "loss"),
     )
 
 
-def _distinct(optimizers: Mapping[str, Optimizer]) -> dict[str, Optimizer]:
-    """Each optimizer once: it may be given along with what is put around it."""
-    kept: dict[str, Optimizer] = {}
-    for name, one in optimizers.items():
+def _distinct(things: Mapping[str, Any]) -> dict[str, Any]:
+    """Each model or optimizer once: it may be given along with what is put around it."""
+    kept: dict[str, Any] = {}
+    for name, one in things.items():
         if all(one is not other for other in kept.values()):
             kept[name] = one
     return kept
@@ -108,7 +109,7 @@ def _are_equal(some: Mapping[str, nn.Parameter], others: Mapping[str, nn.Paramet
         return False
     try:
         return all(
-            torch.equal(local(one.detach()), local(others[name].detach())) for name, one in some.items()
+            torch.equal(local(one).detach(), local(others[name]).detach()) for name, one in some.items()
         )
     except RuntimeError:  # on two devices, or without values so far
         return False
@@ -167,7 +168,7 @@ class TorchSession:
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
         self._scripts = ScriptWatch()
-        self._fastai = FastaiOptimizers()
+        self._others = show_optimizers()
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers, self._last, self._first)
@@ -212,7 +213,10 @@ class TorchSession:
         before, after = hook(root.begin, None if self.watch else self._check), hook(root.end)
         handles = (
             model.register_forward_pre_hook(before, with_kwargs=True),
-            model.register_forward_hook(after, always_call=True),
+            # ZeRO has a hook of its own that puts other tensors in the place of those that were returned.
+            model.register_forward_hook(
+                after, always_call=True, prepend=any(map(is_divided, model.parameters()))
+            ),
         )
         self._removable += handles
         self._root_hooks[model] = handles
@@ -235,6 +239,7 @@ class TorchSession:
         owner = self._owner()
         if optimizer in self.watch or owner is None or not calls_hooks(optimizer):
             return
+        self._others.look()  # a library may have been loaded since
         ours = {id(value) for _, value in self.parameters.live()}
         if any(id(one) in ours for group in optimizer.param_groups for one in group["params"]):
             self.watch.join(str(len(self.watch)) if len(self.watch) else "", optimizer)
@@ -487,7 +492,7 @@ class TorchSession:
         self._copies.detach()
         self._graphs.detach()
         self._scripts.detach()
-        self._fastai.detach()
+        self._others.detach()
         self._layers.remove()
         self._first.detach()
         self._resting.remove()

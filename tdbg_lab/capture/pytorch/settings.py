@@ -10,6 +10,7 @@ import torch
 
 from tdbg_lab.capture.changing import Changed, choose
 from tdbg_lab.capture.pytorch.schedulers import scale_group, scale_schedule, schedulers_of
+from tdbg_lab.capture.pytorch.shown import TellingOptimizer
 from tdbg_lab.errors import ConfigError
 from tdbg_lab.store import AppliedSetting, SettingChange
 
@@ -30,6 +31,7 @@ _CLOSURE = (
     "gradients are computed by a closure within optimizer.step, after the last moment to clip them; "
     "let the trainer clip (gradient_clip_val of Lightning)"
 )
+_ZERO = "DeepSpeed keeps the gradients; set gradient_clipping in its configuration"
 _FLAT = "parameters are sharded by FSDP1, where only model.clip_grad_norm_ knows the norm"
 
 
@@ -101,8 +103,9 @@ class TorchSettings:
         if value is not None:
             if self._watch.has_closure:
                 raise ConfigError(f"It cannot be clipped here: {_CLOSURE}.")
-            if any(_is_flat(optimizer) for optimizer in chosen.values()):
-                raise ConfigError(f"It cannot be clipped here: {_FLAT}.")
+            for optimizer in chosen.values():
+                if (reason := _kept_away(optimizer)) is not None:
+                    raise ConfigError(f"It cannot be clipped here: {reason}.")
         applied = []
         for name, optimizer in chosen.items():
             what = f"clip_norm/{name}" if self._watch.prefix(name) else "clip_norm"
@@ -202,7 +205,9 @@ def _note(plans: Sequence[_Plan]) -> str:
     )
 
 
-def _is_flat(optimizer: Optimizer) -> bool:
-    return any(
-        type(one).__name__ == "FlatParameter" for group in optimizer.param_groups for one in group["params"]
-    )
+def _kept_away(optimizer: Optimizer) -> str | None:
+    """Why its gradients are not where they could be clipped; None if they are."""
+    parameters = [one for group in optimizer.param_groups for one in group["params"]]
+    if any(type(one).__name__ == "FlatParameter" for one in parameters):
+        return _FLAT
+    return _ZERO if isinstance(optimizer, TellingOptimizer) else None

@@ -6,6 +6,8 @@ from typing import Any
 
 from torch.optim import Optimizer
 
+from tdbg_lab.capture.pytorch.libraries import as_pytorch
+
 __all__ = ["calls_hooks", "unwrapped"]
 
 _HOOKS = "_optimizer_step_pre_hooks"
@@ -32,6 +34,8 @@ def calls_hooks(optimizer: Optimizer) -> bool:
 def _within(optimizer: Any) -> Optimizer | None:
     """The optimizer that this one is put around; None for one that stands alone."""
     inner = getattr(optimizer, "optimizer", None)
+    if inner is not None and not isinstance(inner, Optimizer):
+        inner = as_pytorch(inner)  # what Accelerate puts around one of DeepSpeed
     hooks = getattr(optimizer, _HOOKS, None)
     if isinstance(inner, Optimizer) and (hooks is None or hooks is getattr(inner, _HOOKS, None)):
         return inner

@@ -18,6 +18,7 @@ from tdbg_lab.capture.pytorch.gpu_updates import GpuUpdates, sampled_there
 from tdbg_lab.capture.pytorch.measuring import on_gpu, record_late_numbers
 from tdbg_lab.capture.pytorch.packed import is_packed, unpacked
 from tdbg_lab.capture.pytorch.values import PLAIN, local
+from tdbg_lab.capture.pytorch.zero import gradient_of, is_divided
 from tdbg_lab.records import Kind
 from tdbg_lab.stats.engine import engine
 from tdbg_lab.stats.layouts import address_of, is_freed
@@ -44,7 +45,7 @@ _BLOCK = 64
 
 def sampled(value: torch.Tensor) -> torch.Tensor:
     """All elements of a tensor (of this rank's shard), or evenly spread blocks of a large one; 1-D."""
-    value = local(value.detach())
+    value = local(value).detach()
     if is_packed(value):
         value = unpacked(value)
     n = value.numel()
@@ -159,7 +160,7 @@ class UpdateProbe:
             one.clear()
         quick = engine().ready
         for site, value in live:
-            if id(value) not in owned or not value.requires_grad or value.grad is None:
+            if id(value) not in owned or not value.requires_grad or gradient_of(value) is None:
                 continue
             key, membership = self._known.get(site.name) or self._key(site)
             if not membership.mask & due:
@@ -169,20 +170,21 @@ class UpdateProbe:
             held.copy()
 
     def _watch(self, key: TensorKey, value: torch.Tensor, *, quick: bool) -> None:
-        address = _address(value) if quick else 0
+        divided = is_divided(value)
+        address = _address(value) if quick and not divided else 0
         if address:
             self._here.keys.append(key)
             self._here.values.append(value)
             self._here.addresses.append(address)
-        elif (memory := sampled_there(value)) is not None:
+        elif not divided and (memory := sampled_there(value)) is not None:
             there = self._there.get(value.device)
             if there is None:
                 there = self._there[value.device] = GpuUpdates(value.device, _plan)
             there.add(key, value, memory)
-        elif _measurable(local(value)):
-            watched = self._elsewhere.get(value.device)
+        elif _measurable(part := local(value)):
+            watched = self._elsewhere.get(part.device)
             if watched is None:
-                watched = self._elsewhere[value.device] = _Watched()
+                watched = self._elsewhere[part.device] = _Watched()
             watched.keys.append(key)
             watched.values.append(value)
 

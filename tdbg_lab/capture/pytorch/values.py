@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tdbg_lab.capture.pytorch.zero import is_divided, own_part
 from tdbg_lab.capture.sampling import places
 from tdbg_lab.stats.layouts import PLAIN, is_freed
 
@@ -83,8 +84,8 @@ def distributed(tensor: torch.Tensor) -> bool:
 
 
 def is_part(tensor: torch.Tensor) -> bool:
-    """Whether a parameter is spread over ranks: a DTensor, or flattened by the first version of FSDP."""
-    return distributed(tensor) or getattr(tensor, "_fsdp_flattened", False)
+    """Whether a parameter is spread over ranks: a DTensor, flattened by FSDP1, or divided by ZeRO."""
+    return distributed(tensor) or getattr(tensor, "_fsdp_flattened", False) or is_divided(tensor)
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
@@ -93,7 +94,7 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     Reading the whole would make every rank wait for all others.
     """
     if not distributed(tensor):
-        return tensor
+        return own_part(tensor) if is_divided(tensor) else tensor
     with torch.no_grad():
         part: torch.Tensor = tensor.to_local()  # type: ignore[attr-defined]
     return part
@@ -148,7 +149,7 @@ def raw_array(tensor: torch.Tensor, rows: int | None = None) -> NDArray[Any]:
     ValueError
         The memory of the tensor was given back.
     """
-    tensor = local(tensor.detach())
+    tensor = local(tensor).detach()
     if tensor.layout is torch.strided and is_freed(tensor):
         raise ValueError("the memory of the tensor was given back (resize_(0)): it has no values now")
     if tensor.layout is not torch.strided or tensor.is_quantized:

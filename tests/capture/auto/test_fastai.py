@@ -166,7 +166,7 @@ def test_optimizer_that_is_made_after_attaching_is_awaited(sgd, tmp_path):
 
 
 def test_loss_is_the_module_within(sgd, monkeypatch):
-    from tdbg_lab.capture.pytorch.of_fastai import as_pytorch
+    from tdbg_lab.capture.pytorch.libraries import as_pytorch
 
     if "fastai.losses" in sys.modules:
         from fastai.losses import CrossEntropyLossFlat as Loss
@@ -178,7 +178,7 @@ def test_loss_is_the_module_within(sgd, monkeypatch):
 
 
 def test_learning_rate_that_is_asked_for_reaches_it(sgd):
-    from tdbg_lab.capture.pytorch.of_fastai import as_pytorch
+    from tdbg_lab.capture.pytorch.libraries import as_pytorch
 
     optimizer = sgd([nn.Parameter(torch.zeros(2))], lr=0.1)
     shown = as_pytorch(optimizer)

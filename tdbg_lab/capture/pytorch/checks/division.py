@@ -25,14 +25,21 @@ _DATA_PARALLEL = frozenset({"FSDPModule", "DistributedDataParallel", "FullyShard
 def note_division(notes: Notes, models: Iterable[nn.Module]) -> None:
     """Say of the first train forward, within which this is called, whose part of the work it is.
 
-    ``check/stage`` is 1 when a stage of `torch.distributed.pipelining` calls the model: other processes have
-    other layers. ``check/split_layers`` is 1 when every layer is spread over all processes (tensor
-    parallelism): all are given the same batch.
+    ``check/stage`` is 1 when a stage of `torch.distributed.pipelining` calls the model, or it is one of
+    DeepSpeed's: other processes have other layers. ``check/split_layers`` is 1 when every layer is spread over
+    all processes (tensor parallelism): all are given the same batch.
     """
-    if in_stage():
+    models = list(models)
+    if in_stage() or any(map(_is_stage, models)):
         notes.set("stage", 1.0)
     if any(_split(model) for model in models):
         notes.set("split_layers", 1.0)
+
+
+def _is_stage(model: nn.Module) -> bool:
+    """Whether it is DeepSpeed's ``PipelineModule``, of which each process builds its layers only."""
+    kind = any(one.__name__ == "PipelineModule" for one in type(model).__mro__)
+    return kind and int(getattr(model, "num_stages", 1)) > 1
 
 
 def _split(model: nn.Module) -> bool:

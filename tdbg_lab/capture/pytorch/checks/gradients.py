@@ -16,6 +16,7 @@ from torch.nn.parameter import is_lazy
 
 from tdbg_lab.capture.pytorch.fleeting import Fleeting
 from tdbg_lab.capture.pytorch.values import distributed
+from tdbg_lab.capture.pytorch.zero import has_parts
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class GradientWatch:
             and one.is_leaf
             and id(one) in ours
             and not distributed(one)
+            and not has_parts(one)  # DeepSpeed takes its gradient away after each pass
             and not is_lazy(one)  # of a `LazyLinear` that was not called yet
         ]
         moved = [one for one in plain if one.grad is not None and not one.grad.is_sparse]

@@ -28,7 +28,7 @@ def record_initial(engine: Engine, parameters: ParameterProbe) -> None:
         for site, value in parameters.live()
         if not is_lazy(value) and value.is_floating_point() and value.layout is torch.strided
     ][:_MAX_TENSORS]
-    values = [_some(local(value.detach())) for _, value in live]
+    values = [_some(local(value).detach()) for _, value in live]
     if values:
         keys = [check_key(f"initial/{site.name}", site.path) for site, _ in live]
         record_tensors(engine.recorder, keys, values)

@@ -12,6 +12,7 @@ import torch
 from tdbg_lab.capture.pytorch.checks.left_over import is_left_over
 from tdbg_lab.capture.pytorch.naming import named_parameters
 from tdbg_lab.capture.pytorch.values import local
+from tdbg_lab.capture.pytorch.zero import has_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -182,7 +183,8 @@ class TrainableWatch:
     def _note_unreached(self, optimizer: Optimizer) -> set[str]:
         """Note who has no gradient; the names of what was noted.
 
-        Nothing can be said of an empty one, such as a parameter of which FSDP gave this rank no part.
+        Nothing can be said of an empty one, such as a parameter of which FSDP gave this rank no part, nor of
+        one whose gradient is kept elsewhere.
         """
         told: set[str] = set()
         without = self._without
@@ -193,7 +195,9 @@ class TrainableWatch:
                 if value.grad is not None:
                     if id(value) in without:  # maybe told when another optimizer stepped
                         self._forget(id(value))
-                elif value.requires_grad and id(value) in self.names and value.numel():
+                elif (
+                    value.requires_grad and id(value) in self.names and value.numel() and not has_parts(value)
+                ):
                     run = without[id(value)] = without.get(id(value), 0) + 1
                     path, module = self.names[id(value)]
                     if run == 1:
@@ -230,4 +234,4 @@ def _named(model: nn.Module | None) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _few(value: torch.Tensor) -> torch.Tensor:
-    return local(value.detach()).reshape(-1)[:_SAMPLE].clone()
+    return local(value).detach().reshape(-1)[:_SAMPLE].clone()
