@@ -1,4 +1,4 @@
-"""Trainings of two processes with DeepSpeed, started by `torchrun`: every scenario leaves a run for the tests."""
+"""Trainings of two processes with DeepSpeed, started by `torchrun`; every scenario leaves a run."""
 
 from __future__ import annotations
 
@@ -174,10 +174,21 @@ def trainer(root, _rank):
     )
     rows = [{"input_ids": torch.randint(0, 50, (8,)), "labels": torch.tensor(i % 2)} for i in range(32)]
     arguments = TrainingArguments(
-        output_dir=str(root / "output"), max_steps=4, per_device_train_batch_size=4, learning_rate=1e-3, logging_steps=1,
-        report_to=[], save_strategy="no", disable_tqdm=True, dataloader_pin_memory=False,
-        deepspeed={"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}, "zero_force_ds_cpu_optimizer": False},
-    )  # fmt: skip
+        output_dir=str(root / "output"),
+        max_steps=4,
+        per_device_train_batch_size=4,
+        learning_rate=1e-3,
+        logging_steps=1,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        deepspeed={
+            "train_micro_batch_size_per_gpu": "auto",
+            "zero_optimization": {"stage": 3},
+            "zero_force_ds_cpu_optimizer": False,
+        },
+    )
     watch = tdbg.TransformersCallback(store=root / "trainer", save_every=2, profiler=False, ranks="all")
     with watch:
         done = Trainer(model=model, args=arguments, train_dataset=rows, callbacks=[watch])

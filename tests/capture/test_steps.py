@@ -151,6 +151,19 @@ def test_optimizer_that_never_steps_does_not_hold_up_the_steps(attach, monkeypat
     assert handle.step == 8 - 3
 
 
+def test_optimizer_that_moves_parameters_within_the_backward_holds_up_two_batches(attach):
+    """As LOMO does: it is there, and its step is never called."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for parameter in model.parameters():
+        parameter.register_hook(lambda grad, one=parameter: one.data.add_(grad, alpha=-0.1))
+    with attach(model) as handle:
+        for seed in range(8):
+            model(batch(seed)[0]).sum().backward()
+    assert optimizer.param_groups
+    assert handle.run.steps(tensor="loss/objective").tolist() == list(range(7))
+
+
 def test_without_an_optimizer_a_train_forward_is_a_step(attach):
     model = Net()
     handle = attach(model)

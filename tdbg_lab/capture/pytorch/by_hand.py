@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
+import torch
+from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from tdbg_lab.capture.pytorch.measuring import record_number
+from tdbg_lab.capture.pytorch.values import local, sample_of
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ __all__ = ["ByHand"]
 
 _LONG = 256
 """Batches without a step of an optimizer that is there: it is not what trains."""
+
+_LOOKED_AT = 4
+"""Parameters that are looked at for having moved."""
 
 _FROZEN = 10_000
 """More objects than these are frozen only by ``gc.freeze()``: an optimizer among them is not seen."""
@@ -32,16 +38,24 @@ class ByHand:
         self._optimizer_mask = engine.plan.mask_of(Kind.OPTIMIZER)
         self._awaited = 0
         """Batches that were seen before the first step of an optimizer."""
+        self._samples: list[torch.Tensor] = []
+        """Some values of a few parameters, as they were when they were looked at last."""
         self._read_step = -1
 
     def awaits(self) -> bool:
         """Whether a step is still to come from an optimizer that was not given, though the model ran again.
 
         Gradients of several batches are accumulated then. The program's optimizers are looked for once, among
-        all its objects; if none of them steps for long, the model is trained in another way.
+        all its objects; if none of them steps for long, or the parameters move all the same, as those of LOMO
+        do within the backward pass, the model is trained in another way.
         """
+        if self._awaited >= _LONG:
+            return False
         self._awaited += 1
-        if self._awaited == 1 and not self._is_there():
+        known = self._awaited == 1 and not self._is_there()
+        if known or (
+            self._awaited & (self._awaited - 1) == 0 and self._has_moved()
+        ):  # the 1st, 2nd, 4th, 8th
             self._awaited = _LONG
         return self._awaited < _LONG
 
@@ -67,6 +81,18 @@ class ByHand:
         key, membership = self._engine.key("optimizer/grad_norm", Kind.OPTIMIZER)
         if norm is not None and membership.mask & due:
             record_number(self._engine.recorder, key, norm)
+
+    def _has_moved(self) -> bool:
+        """Whether some values are others than at the last look."""
+        values = [
+            value
+            for _, value in self._parameters.live()
+            if value.requires_grad and value.layout is torch.strided and not is_lazy(value)
+        ]
+        before = self._samples
+        self._samples = [sample_of(local(one)) for one in values[:: max(1, len(values) // _LOOKED_AT)]]
+        pairs = zip(before, self._samples, strict=False)
+        return any(one.shape != now.shape or not torch.equal(one, now) for one, now in pairs)
 
     def _is_there(self) -> bool:
         """Whether the program holds an optimizer that moves parameters of the model, or may hold one."""

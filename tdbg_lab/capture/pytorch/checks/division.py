@@ -26,8 +26,8 @@ def note_division(notes: Notes, models: Iterable[nn.Module]) -> None:
     """Say of the first train forward, within which this is called, whose part of the work it is.
 
     ``check/stage`` is 1 when a stage of `torch.distributed.pipelining` calls the model, or it is one of
-    DeepSpeed's: other processes have other layers. ``check/split_layers`` is 1 when every layer is spread over
-    all processes (tensor parallelism): all are given the same batch.
+    DeepSpeed's: other processes have other layers. ``check/split_layers`` is 1 when all have a part of
+    every layer (tensor parallelism): all are given the same batch.
     """
     models = list(models)
     if in_stage() or any(map(_is_stage, models)):
