@@ -151,6 +151,18 @@ def settings(root, rank):
     return {"rate": engine.get_lr()[0]}
 
 
+def taken_over(root, rank):
+    """Capture begins before DeepSpeed takes the optimizer over, which has two groups."""
+    torch.manual_seed(0)
+    net, criterion = Net(), nn.CrossEntropyLoss()
+    groups = [{"params": net.first.parameters()}, {"params": net.last.parameters(), "lr": 0.5}]
+    optimizer = torch.optim.SGD(groups, lr=0.25)
+    with attach(root, "taken_over", net, optimizer=optimizer, loss=criterion, ranks="all"):
+        settings = configuration(1, scheduler=None, zero_allow_untested_optimizer=True)
+        engine = deepspeed.initialize(model=net, optimizer=optimizer, config=settings)[0]
+        steps(engine, criterion, rank)
+
+
 def pipeline(root, rank):
     """Each process has layers of its own."""
     from deepspeed.pipe import PipelineModule
@@ -196,7 +208,7 @@ def trainer(root, _rank):
     return {"log": [one for one in done.state.log_history if "grad_norm" in one]}
 
 
-SCENARIOS = (zero0, zero1, zero2, zero3, bfloat16, settings, trainer, pipeline)
+SCENARIOS = (zero0, zero1, zero2, zero3, bfloat16, settings, taken_over, trainer, pipeline)
 
 
 def main():

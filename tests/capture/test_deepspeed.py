@@ -129,6 +129,14 @@ def test_a_rate_that_is_asked_for_is_set_and_clipping_refused(trained):
     assert "set gradient_clipping in its configuration" in clipping.answer
 
 
+def test_an_optimizer_that_was_given_before_is_taken_over(trained):
+    run = open_run(trained[0] / "taken_over")
+    assert run.steps(mode="train").tolist() == list(range(6))
+    assert run.scalars("optimizer/lr/1").values == pytest.approx([0.5] * 3)
+    assert run.scalars("optimizer/grad_norm").steps.tolist() == SAVED
+    assert run.steps(tensor="gradient/last.weight").tolist() == SAVED
+
+
 def test_stages_of_a_pipeline_are_steps_of_one_run(trained):
     root, told = trained
     run = open_run(root / "pipeline")

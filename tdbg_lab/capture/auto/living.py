@@ -59,8 +59,7 @@ class Living:
         """
         outer = [one for one in self.optimizers if type(one).__name__ == "ZeroRedundancyOptimizer"]
         parts = [vars(one).get("optim") for one in outer]
-        shown = [one.shown for one in self.optimizers if isinstance(one, ShownOptimizer)]
-        parts += [vars(one).get("optimizer") for one in shown if one is not None]
+        parts += [one.inner for one in self.optimizers if isinstance(one, ShownOptimizer)]
         return [one for one in self.optimizers if any(one is part for part in parts)]
 
     def holders(self, parameters: set[int]) -> list[Optimizer]:

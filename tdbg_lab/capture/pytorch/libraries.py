@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tdbg_lab.capture.pytorch.of_deepspeed import DeepSpeed
 from tdbg_lab.capture.pytorch.of_fastai import Fastai
 from tdbg_lab.capture.pytorch.shown import Showing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tdbg_lab.capture.pytorch.shown import ShownOptimizer
 
 __all__ = ["as_pytorch", "show_optimizers"]
 
@@ -20,6 +25,6 @@ def as_pytorch(thing: Any) -> Any:
     return thing
 
 
-def show_optimizers() -> Showing:
-    """Show the optimizers of these libraries to PyTorch's hooks, until the answer is detached."""
-    return Showing(*_LIBRARIES)
+def show_optimizers(made: Callable[[ShownOptimizer], None] | None = None) -> Showing:
+    """Show the optimizers of these libraries to PyTorch's hooks until the answer is detached."""
+    return Showing(_LIBRARIES, made)

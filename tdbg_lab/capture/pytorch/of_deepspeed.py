@@ -49,9 +49,14 @@ class _Shown(TellingOptimizer):
         return [_Group(some, group) for some, group in zip(parameters, inner, strict=True)]
 
     @property
+    def inner(self) -> Any:
+        """What moves the pieces."""
+        return getattr(self.shown, "optimizer", None)
+
+    @property
     def state(self) -> Any:
         """Of the pieces."""
-        return getattr(getattr(self.shown, "optimizer", None), "state", {})
+        return getattr(self.inner, "state", {})
 
     @state.setter
     def state(self, state: Any) -> None:

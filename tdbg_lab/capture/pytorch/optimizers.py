@@ -88,8 +88,8 @@ class OptimizerWatch:
         self.objectives: Objectives | None = None
         """What the program calls ``backward`` on, where that is looked at."""
 
-    def add(self, name: str, optimizer: Optimizer) -> None:
-        """Watch one more optimizer."""
+    def add(self, name: str, optimizer: Optimizer, instead_of: Optimizer | None = None) -> None:
+        """Watch one more optimizer, or one that makes the steps of another one from now on."""
         if "" in self._names.values():
             self._number_first()
         self._names[optimizer] = name
@@ -101,7 +101,11 @@ class OptimizerWatch:
         self.alone = len(self._names) == 1
         self._engine.guard.run("optimizer/strangers", self._note_strangers, optimizer)
         if self.checks is not None:
-            self.checks.add(optimizer)
+            self.checks.add(optimizer, instead_of)
+
+    def replace(self, old: Optimizer, new: Optimizer) -> None:
+        """From now on another one makes the steps that `old` has made, under its name."""
+        self.add(self._names.pop(old), new, instead_of=old)
 
     def join(self, name: str, optimizer: Optimizer) -> None:
         """Watch one more optimizer, which is about to step for the first time."""

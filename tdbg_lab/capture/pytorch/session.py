@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.capture.pytorch.naming import ModuleSite
+    from tdbg_lab.capture.pytorch.shown import ShownOptimizer
 
 __all__ = ["Owner", "TorchSession", "aliases", "describe"]
 
@@ -136,6 +137,7 @@ class TorchSession:
         self.engine = engine
         self._removable: list[RemovableHandle] = []
         self._step_hooks: list[RemovableHandle] = []
+        self._hooks_of: WeakKeyDictionary[Optimizer, tuple[RemovableHandle, ...]] = WeakKeyDictionary()
         self._in_step_hook = False
         self._told = False
         self._losses: list[BoundaryHook] = []
@@ -168,7 +170,7 @@ class TorchSession:
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
         self._scripts = ScriptWatch()
-        self._others = show_optimizers()
+        self._others = show_optimizers(self._replace)
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers, self._last, self._first)
@@ -231,8 +233,18 @@ class TorchSession:
     def _hook_optimizer(self, owner: object, optimizer: Optimizer) -> None:
         before = StepHook(owner, self.engine, "steps", self._before)
         after = StepHook(owner, self.engine, "steps", self._after, self._at_step_end)
-        self._step_hooks.append(optimizer.register_step_pre_hook(before))
-        self._step_hooks.append(optimizer.register_step_post_hook(after))
+        hooks = optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
+        self._hooks_of[optimizer] = hooks
+        self._step_hooks += hooks
+
+    def _replace(self, shown: ShownOptimizer) -> None:
+        """Another library has taken an optimizer over that was given, and has it move other tensors."""
+        inner, owner = shown.inner, self._owner()
+        if owner is not None and inner in self.watch:
+            for hook in self._hooks_of.pop(inner):
+                hook.remove()
+            self.watch.replace(inner, shown)
+            self._hook_optimizer(owner, shown)
 
     def _meet(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """An optimizer steps that was not given: adopt it when it moves our parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakMethod, ref
 
 import torch
 from torch.optim import Optimizer
@@ -35,6 +35,11 @@ class ShownOptimizer(Optimizer):
     def shown(self) -> Any:
         """The other optimizer; None when it is gone."""
         return self._shown()
+
+    @property
+    def inner(self) -> Any:
+        """The optimizer of PyTorch that the other has make its steps; None where there is none."""
+        return None
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -118,10 +123,19 @@ def show(optimizer: Any, library: Library) -> ShownOptimizer | None:
 
 
 class Showing:
-    """Shows the optimizers of some libraries as long as somebody captures: those there are, and new ones."""
+    """Shows the optimizers of some libraries as long as somebody captures: those there are, and new ones.
 
-    def __init__(self, *libraries: Library) -> None:
-        self._libraries = libraries
+    Parameters
+    ----------
+    made
+        A method that is told what is shown of a new one; its owner, which owns this, is held weakly.
+    """
+
+    def __init__(
+        self, libraries: Iterable[Library], made: Callable[[ShownOptimizer], None] | None = None
+    ) -> None:
+        self._libraries = tuple(libraries)
+        self._made = None if made is None else WeakMethod(made)
         self._kinds: list[type] = []
         self.look()
 
@@ -137,6 +151,12 @@ class Showing:
                 for one in gc.get_objects():
                     if issubclass(type(one), kinds):
                         show(one, library)
+
+    def note(self, shown: ShownOptimizer) -> None:
+        """One was made."""
+        made = None if self._made is None else self._made()
+        if made is not None:
+            made(shown)
 
     def detach(self) -> None:
         """Show them no longer. Idempotent."""
@@ -161,11 +181,13 @@ def _stepping(library: Library) -> Callable[..., Callable[..., Any]]:
 
 
 def _making(library: Library) -> Callable[..., Callable[..., Any]]:
-    def heard(original: Callable[..., Any], _listeners: Listeners[Showing]) -> Callable[..., Any]:
+    def heard(original: Callable[..., Any], listeners: Listeners[Showing]) -> Callable[..., Any]:
         @wraps(original)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            show(self, library)
+            if (shown := show(self, library)) is not None:
+                for one in listeners:
+                    one.note(shown)
 
         return init
 

@@ -83,10 +83,10 @@ class CheckWatch:
         self._usual = True
         """Whether all forwards since the last step were ordinary ones of training."""
 
-    def add(self, optimizer: Optimizer) -> None:
-        """An optimizer is watched from now on."""
-        index = len(self._optimizers)
-        self._optimizers.append(ref(optimizer))
+    def add(self, optimizer: Optimizer, instead_of: Optimizer | None = None) -> None:
+        """An optimizer is watched from now on, in the place of another one that is watched no longer."""
+        index = self._places.pop(id(instead_of), len(self._optimizers))
+        self._optimizers[index : index + 1] = [ref(optimizer)]
         self._places[id(optimizer)] = index
         suffix, game = f"/{index}" if index else "", len(self._models) > 1
         self._gradients[index] = GradientWatch(self._engine, self.notes, self._pace, suffix, game=game)
