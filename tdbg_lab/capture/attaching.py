@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tdbg_lab.capture.boosting import CALLBACKS
 from tdbg_lab.capture.companions import check_rules
 from tdbg_lab.capture.given import check_given
-from tdbg_lab.capture.of_keras import is_layer, is_loss, trained_by_pytorch
+from tdbg_lab.capture.of_keras import KERAS_2, is_layer, is_loss, is_of_keras_2, trained_by_pytorch
 from tdbg_lab.capture.opening import RunFacts, accompany, open_handle
 from tdbg_lab.capture.switch import is_off
 from tdbg_lab.capture.things import each
@@ -225,6 +225,8 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
             f"model is of type {type(model).__name__}, which boosts trees; "
             f"give its training callbacks=[tdbg_lab.{callback}()]."
         )
+    if is_of_keras_2(model):
+        raise CaptureError(f"model is {KERAS_2}.")
     if "torch" not in sys.modules:
         raise CaptureError(
             f"model is of type {type(model).__name__}; "

@@ -6,7 +6,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["is_layer", "is_loss", "is_optimizer", "trained_by_pytorch"]
+__all__ = ["KERAS_2", "is_layer", "is_loss", "is_of_keras_2", "is_optimizer", "trained_by_pytorch"]
+
+KERAS_2 = (
+    "of Keras 2 (tf_keras), which is not captured; expected a model of Keras 3: import keras, and leave "
+    "TF_USE_LEGACY_KERAS unset for tf.keras"
+)
+"""What is said of a model that is built with the package of the old releases."""
 
 
 def is_layer(thing: Any) -> bool:
@@ -22,6 +28,12 @@ def is_optimizer(thing: Any) -> bool:
 def is_loss(thing: Any) -> bool:
     """Whether something, or the first of several, is a loss of Keras."""
     return _is_a(thing, "losses", "Loss")
+
+
+def is_of_keras_2(thing: Any) -> bool:
+    """Whether something, or the first of several, is of the package of the old releases."""
+    kinds = type(_first(thing)).__mro__
+    return any(kind.__module__.partition(".")[0] == "tf_keras" for kind in kinds)
 
 
 def trained_by_pytorch(model: Any, optimizer: Any) -> bool:

@@ -34,6 +34,7 @@ FINDERS: Mapping[str, Sequence[str]] = {
     "torch.multiprocessing.spawn": ["processes:SpawnFinder"],
     "multiprocessing.process": ["processes:ProcessFinder"],
     "keras": ["fitting:KerasFinder", "keras_loops:KerasLoopFinder"],
+    "tf_keras": ["old_keras:OldKerasFinder"],
     "xgboost": ["fitting:BoostingFinder", "boosting_loops:BoostingLoopFinder"],
     "lightgbm": ["fitting:BoostingFinder", "boosting_loops:BoostingLoopFinder"],
     "transformers.trainer": ["trainers:TransformersFinder"],
@@ -44,10 +45,11 @@ FINDERS: Mapping[str, Sequence[str]] = {
     "lightning_fabric.strategies.launchers.subprocess_script": ["scripts:ScriptFinder"],
     "pytorch_lightning.strategies.launchers.subprocess_script": ["scripts:ScriptFinder"],
     "optuna.study.study": ["studies:StudyFinder"],
+    "keras_tuner.src.engine.base_tuner": ["studies:TunerFinder"],
 }
 """What finds trainings, in modules of this package, by the module whose import calls for it."""
 
-_TRAIN_NOTHING = frozenset({"multiprocessing", "optuna"})
+_TRAIN_NOTHING = frozenset({"multiprocessing", "optuna", "keras_tuner"})
 """What is listened to for the sake of others."""
 
 MAX_TRAININGS = 20

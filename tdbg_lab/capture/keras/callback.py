@@ -13,6 +13,7 @@ from tdbg_lab.capture.keras.hyperparameters import hyperparameters
 from tdbg_lab.capture.keras.opening import open_keras
 from tdbg_lab.capture.keras.scalars import LOSS_NAME
 from tdbg_lab.capture.keras.session import KerasSession, supported_backend
+from tdbg_lab.capture.of_keras import KERAS_2, is_of_keras_2
 from tdbg_lab.capture.opening import accompany
 from tdbg_lab.capture.training_scope import end_with
 from tdbg_lab.config import CaptureConfig
@@ -155,6 +156,18 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self.detach()
 
     # -- begin and end ----------------------------------------------------------------------------
+
+    def set_model(self, model: Any) -> None:
+        """Keras tells what it trains.
+
+        Raises
+        ------
+        CaptureError
+            The model is one of Keras 2, which does not call us as Keras 3 does.
+        """
+        if is_of_keras_2(model):
+            raise CaptureError(f"The callback was given to a model {KERAS_2}.")
+        super().set_model(model)
 
     def _begin(self) -> None:
         model = self.model
