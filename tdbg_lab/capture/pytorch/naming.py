@@ -50,6 +50,8 @@ _CALLBACKS = {
     "ignite": "tdbg_lab.IgniteHandler",
 }
 """What captures the training of other libraries' estimators and trainers."""
+_QUANTIZERS = frozenset({"ObserverBase", "FakeQuantizeBase", "FakeQuantizerBase", "FakeQuantizer"})
+"""Classes of PyTorch and torchao that observe or round what passes through."""
 _WHOLE = (nn.MultiheadAttention,)
 """Modules that use their children without calling them."""
 
@@ -141,11 +143,21 @@ def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
                 continue
             seen.add(id(module))
             path = _clean(raw, wrappers, prefix)
-            children = [name for name, _ in module.named_children() if name != "parametrizations"]
-            sites.append(
-                ModuleSite(path, ref(module), not children or isinstance(module, _WHOLE), is_loss(module))
-            )
+            sites.append(ModuleSite(path, ref(module), _is_leaf(module), is_loss(module)))
     return sites
+
+
+def _is_leaf(module: nn.Module) -> bool:
+    """Whether what it returns is a layer's output: it has no other layers in it."""
+    if _rounds(module):
+        return False
+    parts = [part for name, part in module.named_children() if name != "parametrizations"]
+    return isinstance(module, _WHOLE) or all(map(_rounds, parts))
+
+
+def _rounds(module: nn.Module) -> bool:
+    """Whether it is what quantization-aware training puts into a layer, and no layer itself."""
+    return not _QUANTIZERS.isdisjoint(kind.__name__ for kind in type(module).__mro__)
 
 
 def parameter_sites(models: Mapping[str, nn.Module]) -> list[ParameterSite]:
