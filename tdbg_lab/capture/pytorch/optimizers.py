@@ -7,28 +7,24 @@ them steps a second time.
 from __future__ import annotations
 
 from functools import partial
-from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import torch
-
 from tdbg_lab.capture.pytorch.by_hand import ByHand
 from tdbg_lab.capture.pytorch.clipping import ClipWatch
+from tdbg_lab.capture.pytorch.gradient_norms import GradientNorms
 from tdbg_lab.capture.pytorch.graphs import within_graph
-from tdbg_lab.capture.pytorch.measuring import is_late, record_number
-from tdbg_lab.capture.pytorch.parameters import norm_on_device
 from tdbg_lab.capture.pytorch.players import Players, moved_by
 from tdbg_lab.capture.pytorch.scaler import ScalerWatch
 from tdbg_lab.capture.pytorch.shown import TellingOptimizer
 from tdbg_lab.capture.pytorch.updates import UpdateProbe
-from tdbg_lab.capture.pytorch.values import FEW_NUMBERS, local
-from tdbg_lab.capture.pytorch.zero import gradient_of
+from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
 from tdbg_lab.records import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import torch
     from torch.optim import Optimizer
 
     from tdbg_lab.capture.engine import Engine
@@ -37,9 +33,6 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.parameters import Live, ParameterProbe
 
 __all__ = ["OptimizerWatch"]
-
-_TO_COME = "\0"
-"""Name of an optimizer that is not known before its first step."""
 
 
 class OptimizerWatch:
@@ -53,10 +46,7 @@ class OptimizerWatch:
         self._updates = UpdateProbe(engine)
         self.scalers = ScalerWatch(engine, self.on_skipped, self._concerns)
         self._skipped_told = 0
-        self._seen: tuple[float | torch.Tensor | None, float] = (None, 1.0)
-        """Norm of the gradients seen before the step of one that may tell it better, and their scale."""
-        self._unclipped: dict[str, float | torch.Tensor] = {}
-        """Norm of the gradients of each optimizer before they were clipped in this step."""
+        self._norms = GradientNorms(engine, parameters)
         self._clipping = ClipWatch(self._before_clipping)
         self._optimizer_mask = engine.plan.mask_of(Kind.OPTIMIZER)
         self._names: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()
@@ -123,8 +113,7 @@ class OptimizerWatch:
             self._names[one] = name or "0"
         self._expected = {name or "0" for name in self._expected}
         self._stepped = {name or "0" for name in self._stepped}
-        if "" in self._unclipped:
-            self._unclipped["0"] = self._unclipped.pop("")
+        self._norms.rename("", "0")
 
     def _note_strangers(self, optimizer: Optimizer) -> None:
         """Say it when an optimizer has none of the parameters that are watched."""
@@ -304,7 +293,7 @@ class OptimizerWatch:
         """A GradScaler left out a step because of infinite gradients."""
         engine = self._engine
         engine.enter_train_step()
-        self._unclipped.clear()  # those gradients are gone
+        self._norms.clear()  # those gradients are gone
         if optimizer in self._names:
             self._note_player(self._names[optimizer], look=True)
         if self.objectives is not None:
@@ -375,22 +364,7 @@ class OptimizerWatch:
     def _note_unclipped(self, clipped: set[int]) -> None:
         live = self.parameters.live()
         own = {name: self._ids(one, live, first=len(self._names) == 1) for one, name in self._names.items()}
-        for name, owned in (own or {_TO_COME: {id(value) for _, value in live}}).items():
-            # Of two clippings the first counts; what was not finite does not: those gradients were dropped.
-            held = self._unclipped.get(name, inf)
-            if (isinstance(held, float) and isfinite(held)) or clipped.isdisjoint(owned):
-                continue
-            norm = self._norm_now(owned)
-            if isinstance(held, torch.Tensor) and isinstance(norm, torch.Tensor):
-                norm = torch.where(held.isfinite(), held, norm)
-            if norm is not None:
-                self._unclipped[name] = norm
-
-    def _norm_now(self, owned: set[int]) -> float | torch.Tensor | None:
-        """L2 norm of the gradients as they are, on their device if that is a GPU; None without any."""
-        grads = [gradient_of(value) for _, value in self.parameters.live() if id(value) in owned]
-        norm = norm_on_device([local(one) for one in grads if one is not None])
-        return norm if norm is None or is_late(norm) else float(norm)
+        self._norms.before_clipping(clipped, own)
 
     def _close(self) -> None:
         if self._unsaid:
@@ -398,7 +372,7 @@ class OptimizerWatch:
                 self._engine.guard.notice("strangers", self._unsaid)
             self._unsaid = ""
         self._stepped.clear()
-        self._unclipped.clear()
+        self._norms.clear()
         if self.checks is not None:
             self.checks.close_step()
         if self.objectives is not None:
@@ -414,19 +388,10 @@ class OptimizerWatch:
         norm = guard.run("parameters", record, live, due)
         if due & self._optimizer_mask:
             if isinstance(optimizer, TellingOptimizer):
-                self._seen = norm, scale
+                self._norms.see(norm)
             else:
-                guard.run("optimizer/grad_norm", self._norm, name, due, norm, scale)
-
-    def _take_told(self, optimizer: TellingOptimizer, name: str) -> None:
-        """What it tells of the step: that it was left out, or the norm of its gradients."""
-        (seen, scale), self._seen = self._seen, (None, 1.0)
-        if optimizer.left_out:
-            self.scalers.skipped += 1
-            self._add_skipped()
-        elif (due := self._engine.mask) & self._optimizer_mask:
-            told = optimizer.norm
-            self._norm(name, due, seen if told is None else told, scale, whole=told is not None)
+                put = partial(self._norms.record, owned=self._owned, scale=scale)
+                guard.run("optimizer/grad_norm", put, name, self._suffix(name), due, norm)
 
     def _rates(self, optimizer: Optimizer, name: str, due: int) -> None:
         for index, group in enumerate(optimizer.param_groups):
@@ -435,25 +400,17 @@ class OptimizerWatch:
             if rate is not None and membership.mask & due:
                 self._engine.recorder.add_scalar(key, float(rate))
 
-    def _norm(
-        self, name: str, due: int, norm: float | torch.Tensor | None, scale: float, *, whole: bool = False
-    ) -> None:
-        """Record a norm; `whole` says that it is one over all ranks, whatever each of them holds."""
-        base = "optimizer/grad_norm_shard" if self.parameters.sharded and not whole else "optimizer/grad_norm"
-        suffix = f"/{name}" if self.prefix(name) else ""
-        key, membership = self._engine.key(base + suffix, Kind.OPTIMIZER)
-        if not membership.mask & due:
-            return
-        if norm is None:  # gradients are not due themselves
-            norm = self._norm_now(self._owned)
-            norm = None if norm is None else norm / scale
-        unclipped = self._unclipped.get(name, self._unclipped.get(_TO_COME))
-        if norm is not None and unclipped is not None:
-            clipped = base.replace("grad_norm", "grad_norm_clipped") + suffix
-            record_number(self._engine.recorder, self._engine.key(clipped, Kind.OPTIMIZER)[0], norm)
-            norm = unclipped
-        if norm is not None:
-            record_number(self._engine.recorder, key, norm)
+    def _take_told(self, optimizer: TellingOptimizer, name: str) -> None:
+        """What it tells of the step: that it was left out, or the norm of its gradients."""
+        if optimizer.left_out:
+            self.scalers.skipped += 1
+            self._add_skipped()
+        elif (due := self._engine.mask) & self._optimizer_mask:
+            self._norms.record_told(optimizer, self._suffix(name), due)
+
+    def _suffix(self, name: str) -> str:
+        """What stands behind the name of a series of one optimizer."""
+        return f"/{name}" if self.prefix(name) else ""
 
     def prefix(self, name: str) -> str:
         """What stands before the number of a parameter group in the name of a series."""
