@@ -44,7 +44,10 @@ def configuration(stage, **more):
         "gradient_clipping": MAX_NORM,
         "optimizer": {"type": "Adam", "params": {"lr": 1e-3, "torch_adam": True}},
         "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}},
-        "zero_optimization": {"stage": stage},
+        "zero_optimization": {
+            "stage": stage,
+            "stage3_param_persistence_threshold": 0,
+        },  # else small ones stay
         "steps_per_print": 10**9,
         **more,
     }
@@ -197,7 +200,7 @@ def trainer(root, _rank):
         dataloader_pin_memory=False,
         deepspeed={
             "train_micro_batch_size_per_gpu": "auto",
-            "zero_optimization": {"stage": 3},
+            "zero_optimization": {"stage": 3, "stage3_param_persistence_threshold": 0},
             "zero_force_ds_cpu_optimizer": False,
         },
     )
