@@ -26,6 +26,11 @@ def _distance(_context: click.Context, _parameter: click.Parameter, text: str | 
         raise click.BadParameter(f"{text!r} is neither a whole number nor auto.") from None
 
 
+def _as_given(_context: click.Context, parameter: click.Parameter, rank: str | None) -> tuple[str, ...]:
+    """What the launchers of DeepSpeed and (formerly) PyTorch add: the argument as it was, for the script."""
+    return () if rank is None else (f"{parameter.opts[0]}={rank}",)
+
+
 @click.command(
     "run",
     short_help="Run SCRIPT as python does, and capture what it trains.",
@@ -54,6 +59,8 @@ def _distance(_context: click.Context, _parameter: click.Parameter, text: str | 
 @click.option("--no-profiler", is_flag=True, help="Do not sample CPU, GPU and memory.")
 @click.option("--quiet", is_flag=True, help="Do not say at the end what was captured.")
 @click.option("-m", "--module", is_flag=True, help="Run a module, as python -m does.")
+@click.option("--local_rank", "ranks", callback=_as_given, hidden=True)
+@click.option("--local-rank", "dashed_ranks", callback=_as_given, hidden=True)
 @click.argument("program", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -62,6 +69,8 @@ def command(
     rules: str,
     trainings: int,
     *,
+    ranks: tuple[str, ...],
+    dashed_ranks: tuple[str, ...],
     module: bool,
     quiet: bool,
     **options: Any,
@@ -77,4 +86,9 @@ def command(
     settings["profiler"] = not settings.pop("no_profiler")
     as_it_is = rules in {"default", "none"} or rules.endswith((".yaml", ".yml", ".json"))
     settings["rules"] = rules if as_it_is else [one for one in rules.split(",") if one]
+    arguments = (
+        *ranks,
+        *dashed_ranks,
+        *arguments,
+    )  # a launcher means the script, and tells what it starts first
     return Launch(Program(program, tuple(arguments), module), settings, trainings, quiet)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import deepspeed
 import torch
+from deepspeed.accelerator import get_accelerator
 from deepspeed.utils import safe_get_full_grad
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
@@ -141,6 +142,16 @@ def bfloat16(root, rank):
     return one_stage(root, "bfloat16", rank, stage=1, given=True, bf16={"enabled": True})
 
 
+def float16(root, rank):
+    """A scale of the loss that is too large at first."""
+    type(get_accelerator()).is_fp16_supported = lambda _self: True  # by this PyTorch it is, on any processor
+    scaled = {"enabled": True, "initial_scale_power": 24, "hysteresis": 1}
+    engine = fresh(1, fp16=scaled)
+    with attach(root, "float16", engine, ranks="all"):
+        steps(engine, nn.CrossEntropyLoss(), rank)
+    return {"skipped": engine.skipped_steps, "scale": engine.optimizer.loss_scale}
+
+
 def settings(root, rank):
     """A learning rate that is asked for, and clipping that is DeepSpeed's own matter."""
     engine, criterion = fresh(2, scheduler=None), nn.CrossEntropyLoss()
@@ -211,7 +222,7 @@ def trainer(root, _rank):
     return {"log": [one for one in done.state.log_history if "grad_norm" in one]}
 
 
-SCENARIOS = (zero0, zero1, zero2, zero3, bfloat16, settings, taken_over, trainer, pipeline)
+SCENARIOS = (zero0, zero1, zero2, zero3, bfloat16, float16, settings, taken_over, trainer, pipeline)
 
 
 def main():

@@ -115,6 +115,18 @@ def test_rates_updates_and_evaluation(trained, name):
     assert moved[0] == 0.0 < moved[-1], "the rate begins at 0"
 
 
+def test_steps_that_overflow_are_counted(trained):
+    root, told = trained
+    told = told[0]["float16"]
+    assert 1 < told["skipped"] <= 6
+    run = open_run(root / "float16")
+    assert run.steps(mode="train").tolist() == list(range(6)), "each of them is a step"
+    assert run.scalars("optimizer/skipped_steps").values[-1] == told["skipped"]
+    assert run.scalars("check/skipped_in_a_row").values[-1] == told["skipped"]
+    assert run.scalars("check/scale").values[-1] >= told["scale"]
+    assert run.problems == []
+
+
 def test_no_rule_takes_what_is_divided_for_an_error(trained):
     for name in ("zero0", *DIVIDED, "pipeline"):
         assert run_rules(trained[0] / name, "default") == [], name

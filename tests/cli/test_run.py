@@ -99,6 +99,13 @@ def test_program_sees_what_it_sees_under_plain_python(folder, arguments):
     assert done([*WATCHED, *arguments], folder) == plain
 
 
+@pytest.mark.parametrize("rank", ["--local_rank=1", "--local-rank=1"])
+def test_rank_that_a_launcher_puts_first_is_the_scripts(folder, rank):
+    plain = done([*PLAIN, "facts.py", rank, "a"], folder)
+    assert rank in json.loads(plain[1])[3]
+    assert done([*WATCHED, rank, "facts.py", "a"], folder) == plain
+
+
 @pytest.mark.parametrize("ending", ["raise", "group", "code", "interrupt", "hook"])
 def test_program_ends_as_under_plain_python(folder, ending):
     plain = done([*PLAIN, "ends.py", ending], folder)

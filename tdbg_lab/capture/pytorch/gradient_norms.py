@@ -60,8 +60,8 @@ class GradientNorms:
         owned_by
             Those of each optimizer; of none if no optimizer is known yet.
         """
-        everything = {id(value) for _, value in self._parameters.live()}
-        for name, owned in (owned_by or {_TO_COME: everything}).items():
+        known = owned_by or {_TO_COME: {id(value) for _, value in self._parameters.live()}}
+        for name, owned in known.items():
             # Of two clippings the first counts; what was not finite does not: those gradients were dropped.
             held = self._unclipped.get(name, inf)
             if (isinstance(held, float) and isfinite(held)) or owned.isdisjoint(clipped):

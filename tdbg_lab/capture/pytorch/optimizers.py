@@ -403,8 +403,10 @@ class OptimizerWatch:
     def _take_told(self, optimizer: TellingOptimizer, name: str) -> None:
         """What it tells of the step: that it was left out, or the norm of its gradients."""
         if optimizer.left_out:
-            self.scalers.skipped += 1
+            self.scalers.left_out()
             self._add_skipped()
+            if self.checks is not None:
+                self.checks.skipped(optimizer, self.scalers.in_a_row, optimizer.grad_scale or 1.0)
         elif (due := self._engine.mask) & self._optimizer_mask:
             self._norms.record_told(optimizer, self._suffix(name), due)
 

@@ -75,6 +75,12 @@ class ScalerWatch:
         self._last_step = self.steps_seen
         tell(optimizer)
 
+    def left_out(self) -> None:
+        """An optimizer tells that it has left out the step itself that it was seen to make."""
+        self.skipped += 1
+        self.in_a_row = self.in_a_row + 1 if self._last_step == self.steps_seen - 1 else 1
+        self._last_step = self.steps_seen
+
     @property
     def scale(self) -> float:
         """Scale of the scaler that left out a step last; 0.0 without one. Waits for its device."""
