@@ -2,67 +2,71 @@
 
 from __future__ import annotations
 
-import importlib.util
+import subprocess
 import sys
-import types
 
 import pytest
 
+PROGRAM = """
+import importlib.util, sys, types
 import tdbg_lab as tdbg
 from tdbg_lab.capture.auto import AutoWatch
 from tdbg_lab.errors import CaptureError
 
-
 class Sequential:
-    """What of theirs matters here: where its class is from, and a ``fit``."""
-
+    '''What of theirs matters here: where its class is from, and a fit that tells callbacks of the model.'''
     __module__ = "tf_keras.src.engine.sequential"
 
     def fit(self, callbacks=()):
         for one in callbacks:
             one.set_model(self)
-        return "fitted"
+
+if importlib.util.find_spec("tf_keras"):
+    import numpy as np, tf_keras
+    model = tf_keras.Sequential([tf_keras.layers.Input((2,)), tf_keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    data = {"x": np.ones((4, 2)), "y": np.ones(4), "verbose": 0}
+else:
+    sys.modules["tf_keras"] = types.ModuleType("tf_keras")
+    sys.modules["tf_keras"].Model = Sequential
+    model, data = Sequential(), {}
+
+what, store = sys.argv[1:]
+try:
+    if what == "attach":
+        tdbg.attach(model, store=store)
+    elif what == "callback":
+        model.fit(**data, callbacks=[tdbg.KerasCallback(store=store)])
+    else:
+        before = type(model).fit
+        with AutoWatch({"store": store, "strict": True}) as watch:
+            model.fit(**data)
+        assert type(model).fit is before
+        print(watch.summary())
+except CaptureError as error:
+    print(error)
+"""
 
 
-@pytest.fixture
-def model(monkeypatch):
-    """One that was not compiled."""
-    if importlib.util.find_spec("tf_keras"):
-        import tf_keras
-
-        one = tf_keras.Sequential([tf_keras.layers.Input((2,)), tf_keras.layers.Dense(1)])
-        one.compile(loss="mse")
-        return one
-    module = types.ModuleType("tf_keras")
-    module.Model = Sequential
-    monkeypatch.setitem(sys.modules, "tf_keras", module)
-    return Sequential()
-
-
-def fit(model, **more):
-    if isinstance(model, Sequential):
-        return model.fit(**more)
-    import numpy as np
-
-    return model.fit(np.ones((4, 2)), np.ones(4), verbose=0, **more)
-
-
-def test_attach_says_what_it_expects(model, tmp_path):
-    with pytest.raises(
-        CaptureError, match=r"model is of Keras 2 .*expected a model of Keras 3: import keras"
-    ):
-        tdbg.attach(model, store=tmp_path / "run")
+@pytest.mark.parametrize(
+    ("what", "begins"),
+    [
+        ("attach", "model is"),
+        ("callback", "The callback was given to a model"),
+        ("run", "nothing to attach to: what trains is"),
+    ],
+)
+def test_a_model_is_told_as_that(tmp_path, what, begins):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, what, tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip().splitlines()[-1] == (
+        f"{begins} of Keras 2 (tf_keras), which is not captured; expected a model of Keras 3: import keras, "
+        "and leave TF_USE_LEGACY_KERAS unset for tf.keras."
+    )
     assert not (tmp_path / "run").exists()
-
-
-def test_callback_says_what_it_expects(model, tmp_path):
-    with pytest.raises(CaptureError, match=r"given to a model of Keras 2 .*expected a model of Keras 3"):
-        fit(model, callbacks=[tdbg.KerasCallback(store=tmp_path / "run")])
-
-
-def test_a_watched_program_is_told_why_nothing_was_seen(model, tmp_path):
-    before = type(model).fit
-    with AutoWatch({"store": tmp_path / "run", "strict": True}) as watch:
-        assert fit(model)
-    assert "what trains is of Keras 2 (tf_keras), which is not captured" in watch.summary()
-    assert type(model).fit is before
