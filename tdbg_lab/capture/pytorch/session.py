@@ -170,7 +170,7 @@ class TorchSession:
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
         self._scripts = ScriptWatch()
-        self._others = show_optimizers(self._replace)
+        self._others = show_optimizers(self._made)
         self._owner = ref(owner)
         try:
             hook_modules(engine, sites, self._layers, self._last, self._first)
@@ -237,8 +237,12 @@ class TorchSession:
         self._hooks_of[optimizer] = hooks
         self._step_hooks += hooks
 
+    def _made(self, shown: ShownOptimizer) -> None:
+        """Another library has made an optimizer, within the program's call."""
+        self.engine.guard.run("optimizer/replaced", self._replace, shown)
+
     def _replace(self, shown: ShownOptimizer) -> None:
-        """Another library has taken an optimizer over that was given, and has it move other tensors."""
+        """It may have taken one over that was given, and have it move other tensors."""
         inner, owner = shown.inner, self._owner()
         if owner is not None and inner in self.watch:
             for hook in self._hooks_of.pop(inner):
