@@ -232,7 +232,7 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
             f"model is of type {type(model).__name__}; "
             "expected a PyTorch module, a mapping or a list of them."
         )
-    from tdbg_lab.capture.pytorch.session import describe
+    from tdbg_lab.capture.pytorch.described import describe
 
     if is_layer(model):
         from tdbg_lab.capture.pytorch.keras_optimizers import as_pytorch
@@ -244,7 +244,7 @@ def _described(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], .
 def _aliases(given: tuple[dict[str, Any], ...]) -> dict[str, str]:
     if not any(given):
         return {}
-    from tdbg_lab.capture.pytorch.session import aliases
+    from tdbg_lab.capture.pytorch.described import aliases
 
     return aliases(given[0])
 

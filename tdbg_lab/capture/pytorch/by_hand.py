@@ -52,10 +52,8 @@ class ByHand:
         if self._awaited >= _LONG:
             return False
         self._awaited += 1
-        known = self._awaited == 1 and not self._is_there()
-        if known or (
-            self._awaited & (self._awaited - 1) == 0 and self._has_moved()
-        ):  # the 1st, 2nd, 4th, 8th
+        looks = self._awaited & (self._awaited - 1) == 0  # at the 1st, the 2nd, the 4th, the 8th, ...
+        if (self._awaited == 1 and not self._is_there()) or (looks and self._has_moved()):
             self._awaited = _LONG
         return self._awaited < _LONG
 

@@ -87,12 +87,10 @@ def _heard(original: Any, listeners: Listeners[ClipWatch]) -> Any:
     """What takes the place of DeepSpeed's own function."""
 
     @functools.wraps(original)
-    def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(parameters, Iterator):
-            parameters = list(parameters)
+    def clip(*args: Any, **kwargs: Any) -> Any:
+        tell = original
         for one in listeners:
-            if (before := one.before()) is not None:
-                before(list(parameters))
-        return original(parameters, *args, **kwargs)
+            tell = _telling(tell, one.before)
+        return tell(*args, **kwargs)
 
     return clip

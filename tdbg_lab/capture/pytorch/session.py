@@ -22,23 +22,21 @@ from tdbg_lab.capture.pytorch.hook import BoundaryHook, StepHook
 from tdbg_lab.capture.pytorch.keras_layers import once_built
 from tdbg_lab.capture.pytorch.last_measured import LastMeasured
 from tdbg_lab.capture.pytorch.layer_hooks import LayerHooks
-from tdbg_lab.capture.pytorch.libraries import as_pytorch, show_optimizers
+from tdbg_lab.capture.pytorch.libraries import show_optimizers
 from tdbg_lab.capture.pytorch.loaders import LoaderWatch
 from tdbg_lab.capture.pytorch.losses import LossProbe, hook_losses
 from tdbg_lab.capture.pytorch.modules import hook_modules
-from tdbg_lab.capture.pytorch.naming import module_sites, named, parameter_sites
+from tdbg_lab.capture.pytorch.naming import module_sites, parameter_sites
 from tdbg_lab.capture.pytorch.objectives import Objectives
 from tdbg_lab.capture.pytorch.optimizers import OptimizerWatch
 from tdbg_lab.capture.pytorch.parameters import ParameterProbe
 from tdbg_lab.capture.pytorch.roots import RootProbe, compiled_for_hooks, in_place
 from tdbg_lab.capture.pytorch.settings import TorchSettings
 from tdbg_lab.capture.pytorch.stance import EagerStance
-from tdbg_lab.capture.pytorch.unwrapping import calls_hooks, unwrapped
+from tdbg_lab.capture.pytorch.unwrapping import calls_hooks
 from tdbg_lab.capture.pytorch.values import local
 from tdbg_lab.capture.pytorch.zero import is_divided
 from tdbg_lab.capture.ranks import SilentWriter, default_place
-from tdbg_lab.capture.things import each
-from tdbg_lab.errors import CaptureError
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.naming import ModuleSite
     from tdbg_lab.capture.pytorch.shown import ShownOptimizer
 
-__all__ = ["Owner", "TorchSession", "aliases", "describe"]
+__all__ = ["Owner", "TorchSession"]
 
 _COMPILED_LOSS = (
     "a loss is computed inside compiled code, where hooks do not fire: it is seen on saved steps only"
@@ -63,46 +61,6 @@ class Owner(Protocol):
 
     def at_step_end(self) -> None:
         """A step is complete; may raise `TrainingStopped`."""
-
-
-def describe(model: Any, optimizer: Any, loss: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Check what was given: models, optimizers and losses by name.
-
-    Raises
-    ------
-    CaptureError
-        Something is not what it should be.
-    """
-    optimizers = named(each(optimizer, as_pytorch), "optimizer", Optimizer)
-    return (
-        _hookable(_distinct(named(each(model, as_pytorch), "model", torch.nn.Module)), "model"),
-        _distinct({name: unwrapped(one) for name, one in optimizers.items()}),
-        _hookable(named(each(loss, as_pytorch), "loss", torch.nn.Module), "loss"),
-    )
-
-
-def _distinct(things: Mapping[str, Any]) -> dict[str, Any]:
-    """Each model or optimizer once: it may be given along with what is put around it."""
-    kept: dict[str, Any] = {}
-    for name, one in things.items():
-        if all(one is not other for other in kept.values()):
-            kept[name] = one
-    return kept
-
-
-def _hookable(modules: dict[str, nn.Module], what: str) -> dict[str, nn.Module]:
-    for module in modules.values():
-        if isinstance(module, torch.jit.ScriptModule):
-            raise CaptureError(
-                f"{what} is compiled by TorchScript ({type(module).__name__}), which takes no hooks; "
-                f"expected a plain module: {what} = torch.nn.Sequential({what}), called instead of it."
-            )
-    return modules
-
-
-def aliases(models: Mapping[str, nn.Module]) -> dict[str, str]:
-    """Other names of shared parameters, with the name that has the rows."""
-    return {other: site.name for site in parameter_sites(models) for other in site.aliases}
 
 
 def _are_equal(some: Mapping[str, nn.Parameter], others: Mapping[str, nn.Parameter]) -> bool:

@@ -43,10 +43,9 @@ def own_part(parameter: Any) -> torch.Tensor:
 
 def gradient_of(parameter: torch.Tensor) -> torch.Tensor | None:
     """Its gradient before a step, or what this process keeps of it, 1-D; None where there is none."""
-    held: dict[str, Any] = parameter.__dict__
-    if not held or not (_THIRD in held or _OTHERS in held):
+    if not has_parts(parameter):
         return parameter.grad
-    return _of_third_stage(parameter) if _THIRD in held else _of_other_stages(parameter)
+    return _of_third_stage(parameter) if is_divided(parameter) else _of_other_stages(parameter)
 
 
 def _of_third_stage(parameter: Any) -> torch.Tensor | None:
