@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from two_processes import HERE, launched, told_by_each
 
 from tdbg_lab.run import open_run
 
 pytest.importorskip("accelerate")
-HERE = Path(__file__).parent
 STEPS = 4
 FORMS = ["early-1", "late-1", "bare-1", "early-2", "late-2", "bare-2"]
 """When it was attached (without the optimizer: bare), and batches of a step."""
@@ -29,18 +23,8 @@ pytestmark = pytest.mark.skipif(
 def trained(tmp_path_factory):
     """All forms, run once by torchrun in two processes, and what each of them saw itself."""
     root = tmp_path_factory.mktemp("accelerate")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    path = os.pathsep.join([str(HERE.parent.parent), str(HERE)])
-    done = subprocess.run(
-        [*launch, HERE / "accelerated_training.py", root],
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return root, [json.loads((root / f"told-{rank}.json").read_text()) for rank in (0, 1)]
+    launched(HERE / "accelerated_training.py", root)
+    return root, told_by_each(root)
 
 
 @pytest.mark.parametrize("form", FORMS)

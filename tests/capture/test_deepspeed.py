@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from test_distributed import HERE, ROOT
+from two_processes import HERE, environment, launched, told_by_each
 
 from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
@@ -31,18 +28,8 @@ SAVED = [0, 2, 4]
 def trained(tmp_path_factory):
     """All scenarios, run once by torchrun in two processes."""
     root = tmp_path_factory.mktemp("deepspeed")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    path = os.pathsep.join(map(str, (ROOT, HERE, APART)))
-    done = subprocess.run(
-        [*launch, HERE / "deepspeed_training.py", root],
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return root, [json.loads((root / f"told-{rank}.json").read_text()) for rank in (0, 1)]
+    launched(HERE / "deepspeed_training.py", root, env=environment(APART, DS_ACCELERATOR="cpu"))
+    return root, told_by_each(root)
 
 
 def rows_of(run, kind, step):

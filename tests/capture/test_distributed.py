@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from distributed_training import Net, steps
+from two_processes import HERE, environment, launched, told_by_each
 
 from tdbg_lab.capture.ranks import Meeting, Place, role
 from tdbg_lab.errors import CaptureError, ConfigError
@@ -21,34 +19,17 @@ from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
 from tdbg_lab.store import requests
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or not torch.distributed.is_gloo_available(), reason="needs gloo"
 )
-
-
-def environment(**more):
-    path = os.pathsep.join([str(ROOT), str(HERE)])
-    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **more}
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """All scenarios, run once by torchrun in two processes."""
     root = tmp_path_factory.mktemp("distributed")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*launch, HERE / "distributed_training.py", root],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return root, [json.loads((root / f"told-{rank}.json").read_text()) for rank in (0, 1)]
+    launched(HERE / "distributed_training.py", root)
+    return root, told_by_each(root)
 
 
 def test_replicas_train_to_the_same_bits_and_each_writes_its_own_directory(trained):

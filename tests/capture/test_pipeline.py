@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
+from two_processes import HERE, launched, told_by_each
 
 from tdbg_lab.rules import run_rules
 from tdbg_lab.run import open_run
 
 pytest.importorskip("torch.distributed.pipelining")
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 SCRIPT = HERE / "pipeline_training.py"
 
 pytestmark = pytest.mark.skipif(
@@ -25,29 +20,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def launched(*command):
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*launch, *map(str, command)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-
-
-def told(root):
-    return [json.loads((root / f"told-{rank}.json").read_text()) for rank in (0, 1)]
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     root = tmp_path_factory.mktemp("pipeline")
-    launched(SCRIPT, root)
-    return root, told(root)
+    launched(SCRIPT, root, timeout=200)
+    return root, told_by_each(root)
 
 
 def check_run(run, losses):
@@ -93,6 +70,10 @@ def test_a_pipeline_is_captured_without_a_change_of_the_script(trained, tmp_path
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"save_every": 2}))
     store = tmp_path / "run"
-    launched("-m", "tdbg_lab.run", "--config", config, "--store", store, SCRIPT, tmp_path, "GPipe")
-    assert [one["weights"] for one in told(tmp_path)] == [one["GPipe"][0]["weights"] for one in trained[1]]
+    launched(
+        "-m", "tdbg_lab.run", "--config", config, "--store", store, SCRIPT, tmp_path, "GPipe", timeout=200
+    )
+    assert [one["weights"] for one in told_by_each(tmp_path)] == [
+        one["GPipe"][0]["weights"] for one in trained[1]
+    ]
     check_run(open_run(store), trained[1][1]["GPipe"][0]["losses"])
