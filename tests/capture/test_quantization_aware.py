@@ -49,3 +49,23 @@ def test_outputs_are_those_of_layers(attach):
     norms = handle.run.stats("activation/last", "l2")["l2"]
     assert norms.to_numpy() == pytest.approx([float(one.norm()) for one in outputs], rel=1e-5)
     assert all(map(torch.equal, outputs, train(prepared())))
+
+
+def test_layers_of_brevitas_are_layers_too(attach):
+    layers = pytest.importorskip("brevitas.nn")
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        layers.QuantIdentity(bit_width=4),
+        layers.QuantConv2d(1, 4, 3, bias=True, weight_bit_width=4),
+        layers.QuantReLU(bit_width=4),
+        nn.Flatten(),
+        layers.QuantLinear(4 * 36, 3, bias=True, weight_bit_width=4),
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model, optimizer=optimizer) as handle:
+        x, y = torch.randn(6, 1, 8, 8), torch.arange(6) % 3
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    names = {one.removeprefix("activation/") for one in handle.run.tensor_names(kind="activation")}
+    assert {one for one in names if "quant" not in one} == {"0", "1", "2", "3", "4"}
+    assert not [one for one in names if one.startswith(("1.", "4."))]  # no rounded weights

@@ -50,8 +50,10 @@ _CALLBACKS = {
     "ignite": "tdbg_lab.IgniteHandler",
 }
 """What captures the training of other libraries' estimators and trainers."""
-_QUANTIZERS = frozenset({"ObserverBase", "FakeQuantizeBase", "FakeQuantizerBase", "FakeQuantizer"})
-"""Classes of PyTorch and torchao that observe or round what passes through."""
+_QUANTIZERS = frozenset(
+    {"ObserverBase", "FakeQuantizeBase", "FakeQuantizerBase", "FakeQuantizer", "QuantProxyFromInjector"}
+)
+"""Classes of PyTorch, torchao and Brevitas that observe or round what passes through."""
 _WHOLE = (nn.MultiheadAttention,)
 """Modules that use their children without calling them."""
 
@@ -138,19 +140,21 @@ def module_sites(models: Mapping[str, nn.Module]) -> list[ModuleSite]:
             ]
             continue
         wrappers = _wrapper_paths(model)
+        quantizer = None
         for raw, module in model.named_modules():
             if id(module) in seen or raw in wrappers or _is_parametrization(raw):
                 continue
             seen.add(id(module))
             path = _clean(raw, wrappers, prefix)
-            sites.append(ModuleSite(path, ref(module), _is_leaf(module), is_loss(module)))
+            if quantizer is None or not raw.startswith(quantizer):
+                quantizer = f"{raw}." if _rounds(module) else None
+            leaf = quantizer is None and _is_leaf(module)
+            sites.append(ModuleSite(path, ref(module), leaf, is_loss(module)))
     return sites
 
 
 def _is_leaf(module: nn.Module) -> bool:
     """Whether what it returns is a layer's output: it has no other layers in it."""
-    if _rounds(module):
-        return False
     parts = [part for name, part in module.named_children() if name != "parametrizations"]
     return isinstance(module, _WHOLE) or all(map(_rounds, parts))
 
