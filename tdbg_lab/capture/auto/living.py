@@ -144,7 +144,7 @@ def _holds(module: nn.Module, moved: set[int]) -> bool:
 
 def is_reached(module: nn.Module) -> bool:
     """Whether a backward has reached a module: one of its parameters has a gradient."""
-    return any(one.grad is not None for one in module.parameters())
+    return any(one.is_leaf and one.grad is not None for one in module.parameters())
 
 
 def _callable(module: nn.Module, path: str = "") -> dict[str, nn.Module]:

@@ -140,7 +140,7 @@ class TorchFinder:
             self._remember(part for part in module.modules() if part is not module)
             candidate = self._waiting[id(module)] = _Candidate(module)
         candidate.calls += 1
-        trainable = [one for one in module.parameters() if one.requires_grad]
+        trainable = [one for one in module.parameters() if one.requires_grad and one.is_leaf]
         if not trainable or candidate.calls & (candidate.calls - 1) or self._fruitless >= _MAX_FRUITLESS:
             return
         living = self._look_around()

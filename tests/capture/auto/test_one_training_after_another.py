@@ -223,6 +223,35 @@ def test_training_that_copies_its_model_for_each_task_goes_on_alone(watched):
     assert len(whole.steps(tensor="model.0.weight")) >= 6
 
 
+@pytest.mark.filterwarnings("error")
+def test_weights_that_a_training_computes_are_no_model_of_their_own(watched, monkeypatch):
+    """As meta-learning by gradients of gradients does: a task's weights are results, not parameters."""
+    searches, now = [], Living.now
+    monkeypatch.setattr(Living, "now", lambda: searches.append(1) or now())
+
+    def program():
+        model = net()
+        meta = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(20):
+            learner, values = net(), [value.clone() for value in model.parameters()]
+            places = [(part, name) for part in learner for name in part._parameters]
+            for n in range(3):
+                for (part, name), value in zip(places, values, strict=True):
+                    part._parameters[name] = value
+                x, y = batch()
+                loss = functional.cross_entropy(learner(x), y)
+                if n < 2:
+                    moves = torch.autograd.grad(loss, values, create_graph=True)
+                    values = [value - 0.1 * move for value, move in zip(values, moves, strict=True)]
+            meta.zero_grad()
+            loss.backward()
+            meta.step()
+
+    (run,) = watched(program)
+    assert len(run.scalars("loss/objective").values) == 20
+    assert len(searches) < 10
+
+
 def test_copies_of_a_model_that_does_not_go_on_are_trainings_of_their_own(watched):
     def program():
         base = train()
