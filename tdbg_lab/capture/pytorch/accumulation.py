@@ -96,6 +96,10 @@ class Accumulation:
         self.held.append(loss)
         return None
 
+    def undivided(self, factor: float) -> float:
+        """What losses are multiplied by that are recorded as they were before they were divided."""
+        return factor * (self._passes or 1)
+
     def end(self) -> torch.Tensor | None:
         """The step is over, or a gradient scaler leaves it out: the mean of the losses held, if any."""
         held, self.held = self.held, []

@@ -158,8 +158,8 @@ class LossProbe:
             return
         self._owner = ref(module)
 
-    def take(self, module: nn.Module, args: Any, output: Any) -> None:
-        """Record what a loss module returned."""
+    def take(self, module: nn.Module | None, args: Any, output: Any) -> None:
+        """Record what a loss module returned, or a function."""
         if not_for_real():
             return
         engine = self._engine

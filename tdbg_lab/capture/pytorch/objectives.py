@@ -11,6 +11,7 @@ from torch.autograd.function import BackwardCFunction
 
 from tdbg_lab.capture.pytorch.accumulation import Accumulation, AddedUp
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
+from tdbg_lab.capture.pytorch.loss_functions import LossFunctions
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.moment import in_trainer
 from tdbg_lab.capture.pytorch.reach import Reach
@@ -152,7 +153,9 @@ class Objectives:
         """Of this step, as long as no forward of it is seen, by what computed the loss last."""
         self._taken_visit = -1
         """The last visit in which something was taken that belongs to the only optimizer."""
-        self._facts = ObjectiveFacts(engine, _NAME) if facts and engine.plan.config.checks else None
+        facts = facts and engine.plan.config.checks
+        self._facts = ObjectiveFacts(engine, _NAME) if facts else None
+        self.functions = LossFunctions(engine, self._probes[_NAME], self.accumulation, facts=facts)
         self.own: tuple[Any, torch.Tensor] | None = None
         """The loss a model returned, its node of the graph and its value, until its use is known."""
         self._own_visit = -1
@@ -254,6 +257,8 @@ class Objectives:
             loss = self._plain(objective, weight)
             may_be_part = alone and engine.recorder.mode is Mode.TRAIN
             whole = self._part(objective, loss) if may_be_part else loss
+            if self.functions.learning and not (engine.adds_up or self._by_trainer):
+                self.functions.learn(objective, loss)
             if whole is not None:
                 self._probes[_NAME].add(whole)
         if self._facts is not None:
@@ -328,6 +333,7 @@ class Objectives:
     def detach(self) -> None:
         """Look no longer. Idempotent."""
         self._scaled.detach()
+        self.functions.detach()
 
     def _add(self, name: str, value: torch.Tensor) -> None:
         if name not in self._probes:

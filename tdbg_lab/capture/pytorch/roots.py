@@ -10,9 +10,11 @@ import torch
 
 from tdbg_lab.capture.of_keras import is_layer
 from tdbg_lab.capture.pytorch.keras_layers import evaluates
+from tdbg_lab.capture.pytorch.loss_functions import LATEST
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss, record_parts
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
+from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
     from torch import nn
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RootProbe", "compiled_for_hooks", "in_place"]
 
+_TRAIN = Mode.TRAIN
 _LABELS_OF_STEP = "num_items_in_batch"
 """What transformers' models are told the number of labels by, of all batches of the step."""
 
@@ -98,6 +101,12 @@ class RootProbe:
         engine.begin_forward(training=training, gradients=gradients)
         if engine.depth == 1:
             engine.adds_up = bool(kwargs) and kwargs.get(_LABELS_OF_STEP) is not None
+            objectives = self._watch.objectives
+            if objectives is not None:  # without a call, as long as nothing changes
+                functions, LATEST.token = objectives.functions, objectives.functions.token
+                in_train = engine.recorder.mode is _TRAIN
+                if functions.learning or (functions.known and functions.listens is in_train):
+                    engine.guard.run("loss/objective", functions.begin)
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)

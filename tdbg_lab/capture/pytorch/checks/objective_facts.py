@@ -16,7 +16,7 @@ from tdbg_lab.records import LossKind
 if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["ObjectiveFacts"]
+__all__ = ["ObjectiveFacts", "is_multiple"]
 
 _KINDS = {
     **dict.fromkeys(("NllLoss", "NllLoss2D"), LossKind.LOG_PROBABILITIES),
@@ -99,12 +99,28 @@ def _kind(node: Any) -> str:
     return "" if found is None else found[1]
 
 
+def is_multiple(node: Any, wanted: Any) -> bool:
+    """Whether what a node computes is what `wanted` does, but for being scaled or reduced."""
+    for _ in range(_MAX_NODES):
+        if node is wanted:
+            return True
+        inputs = _inputs(node) if _kind(node) in _SCALED else []
+        if len(inputs) != 1:
+            break
+        node = inputs[0]
+    return False
+
+
+def _inputs(node: Any) -> list[Any]:
+    return [one for one, _ in node.next_functions if one is not None]
+
+
 def _behind(node: Any, passed: frozenset[str]) -> Any:
     """The first node that is not one of those to pass, each of which has one input with a gradient."""
     for _ in range(_MAX_NODES):
         if _kind(node) not in passed:
             break
-        inputs = [one for one, _ in node.next_functions if one is not None]
+        inputs = _inputs(node)
         if len(inputs) != 1:
             break
         node = inputs[0]
