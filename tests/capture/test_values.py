@@ -352,6 +352,31 @@ def test_update_ratio_is_the_relative_change_of_the_weights(attach):
     assert handle.run.scalars("optimizer/lr/0").values.tolist() == [0.1]
 
 
+def test_update_ratios_of_a_step_whose_closure_computes_the_gradients(attach):
+    """Before it nobody has a gradient where the program clears them, as Lightning does after a validation."""
+    model = nn.ModuleDict({"used": nn.Linear(3, 1), "unused": nn.Linear(3, 1)})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    moved = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model["used"](torch.ones(4, 3)).square().mean()
+        loss.backward()
+        return loss
+
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(3):
+            before = model["used"].weight.detach().clone()
+            optimizer.step(closure)
+            moved.append(norm(model["used"].weight - before) / norm(before))
+            optimizer.zero_grad()
+    run = handle.run
+    ratios = run.scalars("optimizer/update_ratio/used.weight")
+    assert ratios.steps.tolist() == [0, 1, 2]
+    assert ratios.values == pytest.approx(moved)
+    assert "optimizer/update_ratio/unused.weight" not in run.tensor_names()
+
+
 def test_update_ratio_of_a_large_parameter_is_estimated_closely(attach):
     torch.manual_seed(0)
     model = nn.Linear(700, 700)

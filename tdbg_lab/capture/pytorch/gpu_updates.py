@@ -34,21 +34,21 @@ class GpuUpdates:
 
     def __init__(self, device: torch.device, plan: Callable[[int], tuple[int, int, int]]) -> None:
         self.keys: list[TensorKey] = []
+        self.values: list[torch.Tensor] = []
         self._plan = plan
         self._tables = triton_kernels().tables(device)
         self._memories: list[Memory] = []
-        self._values: list[torch.Tensor] = []
         self._known: list[Memory] = []
         self._samples: DeviceSamples | None = None
 
     def clear(self) -> None:
         """Begin anew."""
-        self.keys, self._memories, self._values = [], [], []
+        self.keys, self.values, self._memories = [], [], []
 
     def add(self, key: TensorKey, value: torch.Tensor, memory: Memory) -> None:
         """Watch one more."""
         self.keys.append(key)
-        self._values.append(value)
+        self.values.append(value)
         self._memories.append(memory)
 
     def copy(self) -> None:
@@ -62,7 +62,7 @@ class GpuUpdates:
 
     def ratios(self) -> Sequence[float] | torch.Tensor:
         """How far each has moved since `copy`, in units of its size then; 1-D and there."""
-        places = zip(self._values, self._known, strict=True)
+        places = zip(self.values, self._known, strict=True)
         if self._samples is None or any(value.data_ptr() != memory[0] for value, memory in places):
             return []  # somebody exchanged what they hold
         return self._samples.ratios()

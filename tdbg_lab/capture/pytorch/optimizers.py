@@ -211,7 +211,8 @@ class OptimizerWatch:
             record = partial(self.parameters.record, values=True, gradients_of=None)
             guard.run("parameters", record, live, due)
         if due & self._optimizer_mask:
-            guard.run("optimizer/update_ratio", self._updates.before, live, due, self._owned)
+            copy = partial(self._updates.before, closure=self._closure)
+            guard.run("optimizer/update_ratio", copy, live, due, self._owned)
 
     def after(self, optimizer: Optimizer, _args: Any, _kwargs: Any) -> None:
         """The optimizer has stepped."""

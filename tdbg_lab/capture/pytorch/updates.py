@@ -9,6 +9,7 @@ one for each parameter would be dear.
 from __future__ import annotations
 
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,8 +139,14 @@ def _norms_on_device(flat: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor
     return torch.stack(torch._foreach_norm(flat.split_with_sizes(lengths)))  # noqa: SLF001
 
 
-def _named(keys: list[TensorKey], ratios: NDArray[Any]) -> tuple[list[TensorKey], list[float]]:
-    return keys, ratios.tolist()
+def _named(
+    keys: list[TensorKey], reached: list[bool] | None, ratios: Sequence[float] | NDArray[Any]
+) -> tuple[list[TensorKey], list[float]]:
+    """Keys and ratios of those that were reached, or of all; of none where there are no ratios."""
+    found = ratios if isinstance(ratios, list) else list(map(float, ratios))
+    if reached is None or not found:
+        return keys[: len(found)], found
+    return list(compress(keys, reached)), list(compress(found, reached))
 
 
 class UpdateProbe:
@@ -148,19 +155,29 @@ class UpdateProbe:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._known: dict[str, tuple[TensorKey, Membership]] = {}
+        self._closure = False
+        """Whether gradients are computed within the step."""
         self._here = _InMemory()
         self._elsewhere: dict[torch.device, _Watched] = {}
         self._there: dict[torch.device, GpuUpdates] = {}
 
     @torch.no_grad()
-    def before(self, live: Live, due: int, owned: Collection[int]) -> None:
-        """Of the parameters `live`, copy those in `owned` (their ``id``) whose ratio is due."""
-        self._here, self._elsewhere = _InMemory(), {}
+    def before(self, live: Live, due: int, owned: Collection[int], *, closure: bool) -> None:
+        """Of the parameters `live`, copy those in `owned` (their ``id``) whose ratio is due.
+
+        Parameters
+        ----------
+        closure
+            Whether gradients are computed within the step: who has one now says nothing.
+        """
+        self._here, self._elsewhere, self._closure = _InMemory(), {}, closure
         for one in self._there.values():
             one.clear()
         quick = engine().ready
         for site, value in live:
-            if id(value) not in owned or not value.requires_grad or gradient_of(value) is None:
+            if id(value) not in owned or not value.requires_grad:
+                continue
+            if not closure and gradient_of(value) is None:
                 continue
             key, membership = self._known.get(site.name) or self._key(site)
             if not membership.mask & due:
@@ -190,15 +207,16 @@ class UpdateProbe:
 
     @torch.no_grad()
     def after(self) -> None:
-        """Add one number per copied parameter."""
+        """Add one number per copied parameter that has a gradient."""
         held = self._all()
         self._here, self._elsewhere = _InMemory(), {}
         for one in held:
             ratios, recorder = one.ratios(), self._engine.recorder
+            reached = [gradient_of(value) is not None for value in one.values] if self._closure else None
             if isinstance(ratios, torch.Tensor):
-                record_late_numbers(recorder, ratios, partial(_named, one.keys))
+                record_late_numbers(recorder, ratios, partial(_named, one.keys, reached))
             else:
-                recorder.add_scalars(one.keys[: len(ratios)], ratios)
+                recorder.add_scalars(*_named(one.keys, reached, ratios))
         for there in self._there.values():
             there.clear()
 
