@@ -73,18 +73,29 @@ def of_answers(outputs, y, **how):
     return F.binary_cross_entropy_with_logits(outputs, F.one_hot(y, 3).float(), **how)
 
 
+def of_counts(outputs, y, **how):
+    return F.poisson_nll_loss(outputs, F.one_hot(y, 3).float(), **how)
+
+
+def of_divergence(outputs, y, reduction="batchmean"):
+    return F.kl_div(F.log_softmax(outputs, 1), F.one_hot(y, 3) * 0.9 + 0.1 / 3, reduction=reduction)
+
+
 LOSSES = [
     of_classes,
     of_likelihoods,
     of_soft_labels,
     of_numbers,
     of_answers,
+    of_counts,
+    of_divergence,
     partial(of_classes, label_smoothing=0.1),
     partial(of_classes, weight=torch.tensor([1.0, 2.0, 5.0])),
     partial(of_classes, ignore_index=1),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:reduction")  # "mean" of a divergence is not its mathematical one
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("loss_of", LOSSES)
 def test_evaluation_tells_the_loss_of_the_training(attach, loss_of, reduction):

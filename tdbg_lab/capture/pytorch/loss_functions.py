@@ -65,6 +65,8 @@ _FUNCTIONS = (
     _Function(_NN, "l1_loss", LossKind.DISTANCE, 2),
     _Function(_NN, "smooth_l1_loss", LossKind.DISTANCE, 2),
     _Function(_NN, "huber_loss", LossKind.DISTANCE, 2),
+    _Function(torch, "kl_div", LossKind.OTHER, 2),
+    _Function(torch, "poisson_nll_loss", LossKind.OTHER, 5),
 )
 _OF_CLASSES = _FUNCTIONS[:2]
 _MEAN = 1
@@ -223,10 +225,9 @@ def _telling(function: _Function) -> Callable[..., Callable[..., Any]]:
         @wraps(original)
         def computes(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if not kwargs:
-                with torch._C.DisableTorchFunction():  # noqa: SLF001
-                    for one in listeners:
-                        one.hear(function, args, result)
+            with torch._C.DisableTorchFunction():  # noqa: SLF001
+                for one in listeners:
+                    one.hear(function, args, result)
             return result
 
         table = _OPERATORS()
