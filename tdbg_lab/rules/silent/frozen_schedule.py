@@ -81,6 +81,8 @@ class FrozenSchedule(LoopRule):
         rates = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATES)]
         if fact(run, "scheduler_steps") > 0 or not noted(run, "schedulers"):
             return self._ended(step, run, rates)
+        if any(len(one) and np.ptp(one) > 0 for one in rates):  # a scheduler with a ``step`` of its own
+            return self._ended(step, run, rates)
         begun = int(run.scalars("check/schedulers").steps[0])
         steps = step - begun + 1
         zero = bool(rates) and all(len(one) and one[-1] == 0 for one in rates)

@@ -55,6 +55,22 @@ class Scheduled(Loop):
             self.schedule.step()
 
 
+class Polynomial(torch.optim.lr_scheduler.LRScheduler):
+    """Sets the rates itself and does not count its steps, as that of nnU-Net."""
+
+    def step(self, epoch=0):
+        for group in self.optimizer.param_groups:
+            group["lr"] = 0.1 * (1 - epoch / 10) ** 0.9
+
+
+class ScheduledItsOwnWay(Loop):
+    def before(self, step):
+        if self.schedule is None:
+            self.schedule = Polynomial(self.optimizer)
+        if step and step % 10 == 0:
+            self.schedule.step(step // 10)
+
+
 class Epochs(Loop):
     def rows(self, step):
         order = torch.randperm(320, generator=torch.Generator().manual_seed(step // 10))
@@ -196,7 +212,7 @@ class Masking(Loop):
 
 
 HEALTHY = (
-    *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, Epochs, OneBatch),
+    *(Healthy, Accumulating, Clipping, Averaging, FineTuning, Scheduled, ScheduledItsOwnWay, Epochs),
     *(LookingAhead, EndingAtZero, InTurns, Pruned, Shaken, NormHeld, NormsHeld, PartFrozen, LastOfAStack),
-    Masking,
+    *(OneBatch, Masking),
 )
