@@ -130,6 +130,8 @@ class TorchFinder:
             session.covers(module) or session.is_wrapped_by(module) for session in _sessions()
         ):
             self._remember(module.modules())
+        elif next(module.parameters(), None) is None:
+            self._meet_other(module)
         elif module.training and torch.is_grad_enabled() and not _is_fitted(module):
             self._consider(module)
 
@@ -292,6 +294,14 @@ class TorchFinder:
             self._losses.append(module.register_forward_hook(_LossHook()))
         self._remember([module])
 
+    def _meet_other(self, module: nn.Module) -> None:
+        """What holds no parameters is called by the program itself: it may be the loss."""
+        session = _newest_session()
+        if session is not None:
+            if session.may_be_loss(module):
+                self._losses.append(_OtherHook.on(module))
+            self._remember(module.modules())  # a loss within it is a part
+
     # -- memory -----------------------------------------------------------------------------------
 
     def _remember(self, modules: Iterable[nn.Module]) -> None:
@@ -336,6 +346,29 @@ class _LossHook(Fleeting):
         session = _newest_session()
         if session is not None:
             session.take_loss(module, args, output)
+
+
+class _OtherHook(Fleeting):
+    """Shows the training whose model ran last what a module returns, as long as that may be its loss."""
+
+    handle: RemovableHandle
+
+    @classmethod
+    def on(cls, module: nn.Module) -> RemovableHandle:
+        """Hang one on a module."""
+        hook = cls()
+        hook.handle = module.register_forward_hook(hook)
+        return hook.handle
+
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
+        """A forward hook."""
+        session = None if torch.compiler.is_compiling() else _newest_session()
+        if session is None:
+            return
+        if session.may_be_loss(module):
+            session.hear_module(module, args, output)
+        else:
+            self.handle.remove()
 
 
 def _is_fitted(module: nn.Module) -> bool:

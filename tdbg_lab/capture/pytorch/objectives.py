@@ -11,7 +11,7 @@ from torch.autograd.function import BackwardCFunction
 
 from tdbg_lab.capture.pytorch.accumulation import Accumulation, AddedUp
 from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
-from tdbg_lab.capture.pytorch.loss_functions import LossFunctions
+from tdbg_lab.capture.pytorch.evaluation_loss import EvaluationLoss
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.moment import in_trainer
 from tdbg_lab.capture.pytorch.reach import Reach
@@ -155,7 +155,7 @@ class Objectives:
         """The last visit in which something was taken that belongs to the only optimizer."""
         facts = facts and engine.plan.config.checks
         self._facts = ObjectiveFacts(engine, _NAME) if facts else None
-        self.functions = LossFunctions(engine, self._probes[_NAME], self.accumulation, facts=facts)
+        self.evaluated = EvaluationLoss(engine, self._probes[_NAME], self.accumulation, facts=facts)
         self.own: tuple[Any, torch.Tensor] | None = None
         """The loss a model returned, its node of the graph and its value, until its use is known."""
         self._own_visit = -1
@@ -257,8 +257,8 @@ class Objectives:
             loss = self._plain(objective, weight)
             may_be_part = alone and engine.recorder.mode is Mode.TRAIN
             whole = self._part(objective, loss) if may_be_part else loss
-            if self.functions.learning and not (engine.adds_up or self._by_trainer):
-                self.functions.learn(objective, loss)
+            if self.evaluated.learning and not (engine.adds_up or self._by_trainer):
+                self.evaluated.learn(objective, loss)
             if whole is not None:
                 self._probes[_NAME].add(whole)
         if self._facts is not None:
@@ -333,7 +333,7 @@ class Objectives:
     def detach(self) -> None:
         """Look no longer. Idempotent."""
         self._scaled.detach()
-        self.functions.detach()
+        self.evaluated.detach()
 
     def _add(self, name: str, value: torch.Tensor) -> None:
         if name not in self._probes:

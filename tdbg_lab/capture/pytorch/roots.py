@@ -9,8 +9,8 @@ from weakref import ref
 import torch
 
 from tdbg_lab.capture.of_keras import is_layer
+from tdbg_lab.capture.pytorch.evaluation_loss import LATEST
 from tdbg_lab.capture.pytorch.keras_layers import evaluates
-from tdbg_lab.capture.pytorch.loss_functions import LATEST
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss, record_parts
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
@@ -103,10 +103,10 @@ class RootProbe:
             engine.adds_up = bool(kwargs) and kwargs.get(_LABELS_OF_STEP) is not None
             objectives = self._watch.objectives
             if objectives is not None:  # without a call, as long as nothing changes
-                functions, LATEST.token = objectives.functions, objectives.functions.token
+                evaluated, LATEST.token = objectives.evaluated, objectives.evaluated.token
                 in_train = engine.recorder.mode is _TRAIN
-                if functions.learning or (functions.known and functions.listens is in_train):
-                    engine.guard.run("loss/objective", functions.begin)
+                if evaluated.learning or (evaluated.known and evaluated.listens is in_train):
+                    engine.guard.run("loss/objective", evaluated.begin)
         checks = self._watch.checks
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)

@@ -384,6 +384,16 @@ class TorchSession:
             )
         engine.guard.run(probe.name, probe.take, module, args if probe.is_of(module) else (), output)
 
+    def may_be_loss(self, module: nn.Module) -> bool:
+        """Whether what a module gives may be the loss that nobody has told."""
+        objectives = self.watch.objectives
+        return objectives is not None and objectives.evaluated.may_be(module)
+
+    def hear_module(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """A module that may be the loss was called."""
+        if self.watch.objectives is not None and not self.engine.depth:
+            self.watch.objectives.evaluated.hear(module, args, output)
+
     # -- backward passes --------------------------------------------------------------------------
 
     @property

@@ -252,3 +252,50 @@ def test_first_loss_is_there_where_a_training_is_found_as_its_optimizer_steps(wa
     (run,) = watched(program)
     assert run.scalars("loss/objective").steps.tolist() == [0, 1, 2, 3]
     assert run.scalars("loss/objective").values[0] == pytest.approx(losses[0])
+
+
+class Overlap(nn.Module):
+    """A loss of the program's own, which its name does not tell."""
+
+    def forward(self, x, y):
+        likely = x.softmax(1).gather(1, y[:, None])
+        return 1 - 2 * likely.sum() / (len(y) + likely.square().sum())
+
+
+class Doubled(nn.Module):
+    """Put around a loss."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x, y):
+        return 2 * self.inner(x, y)
+
+
+@pytest.mark.parametrize("criterion", [Overlap(), Doubled(Overlap()), Doubled(nn.CrossEntropyLoss())])
+def test_module_that_turns_out_to_be_the_loss_tells_that_of_evaluations(watched, criterion):
+    losses, evaluated = [], []
+    noise = nn.Identity()  # holds no parameters either
+
+    def program():
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            model.train()
+            for _ in range(4):
+                x, y = batch()
+                optimizer.zero_grad()
+                loss = criterion(model(noise(x)), y)
+                loss.backward()
+                losses.append(loss.item())
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                values = [criterion(model(noise(x)), y).item() for x, y in (batch(), batch())]
+            evaluated.append(sum(values) / 2)
+
+    (run,) = watched(program)
+    assert run.scalars("loss/objective", mode="train").values.tolist() == pytest.approx(losses)
+    assert run.scalars("loss/objective", mode="eval").values.tolist() == pytest.approx(evaluated)
+    assert not noise._forward_hooks

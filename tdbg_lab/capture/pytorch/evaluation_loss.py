@@ -1,8 +1,9 @@
-"""Losses that a function computes: which one is trained on, and what the same one says in evaluations.
+"""Losses of evaluations where no loss module is known: what computes that of the training tells them.
 
 Of a training ``backward`` tells the loss, of an evaluation nothing does. In the first forwards of the
 training it is found out which function of PyTorch computes what ``backward`` is called on; from then on that
-one is listened to in evaluations, whether the program calls it or a loss module does.
+one is listened to in evaluations, whether the program calls it or a loss module does. Where none does, it may
+be a module of the program's own that somebody shows us.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import finalize
 
 import torch
+from torch import nn
 from torch.jit import _builtins
 
 from tdbg_lab.capture.pytorch.checks.objective_facts import is_multiple
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.pytorch.losses import LossProbe
     from tdbg_lab.listening import Listeners
 
-__all__ = ["LATEST", "LossFunctions"]
+__all__ = ["LATEST", "EvaluationLoss"]
 
 _FORWARDS = 8
 """The first ones of the training, in which the function is looked for."""
@@ -84,16 +86,16 @@ LATEST = _Latest()
 
 
 class _Heard(NamedTuple):
-    """A loss of the forward that was seen last."""
+    """What may be a loss, of the forward that was seen last."""
 
     node: Any
     """In the graph of its gradients."""
-    function: _Function
+    source: _Function | nn.Module
     mean: torch.Tensor
 
 
-class LossFunctions:
-    """Finds the function that a training uses as its loss, and records what it gives in evaluations.
+class EvaluationLoss:
+    """Finds what computes the loss of a training, and records what that gives in evaluations.
 
     Parameters
     ----------
@@ -113,22 +115,22 @@ class LossFunctions:
         self.token = object()
         """Stands for it in `LATEST`."""
         self.learning = True
-        """Whether the function is looked for."""
+        """Whether it is looked for."""
         self.known = False
         """Whether it was found."""
         self.listens = False
         self._left = _FORWARDS
         self._listened: tuple[_Function, ...] = ()
         self._heard: list[_Heard] = []
-        self._found: tuple[_Function, float] | None = None
-        """The function, and by what its mean is multiplied in what ``backward`` is called on."""
+        self._found: tuple[_Function | nn.Module, float] | None = None
+        """What computes the loss, and by what its mean is multiplied in what ``backward`` is called on."""
 
     def begin(self) -> None:
         """A model is called, and it is not known what its loss is, or a training becomes an evaluation."""
         training = self._engine.recorder.mode is Mode.TRAIN
         self._heard.clear()
         if not self.learning:
-            self._listen(() if training or self._found is None else self._found[:1])
+            self._listen(() if training else self._functions)
         elif training and not self._left:
             self.detach()
         else:
@@ -141,23 +143,36 @@ class LossFunctions:
         if self._engine.rootless:  # `begin` is never called
             self._left -= 1
             self._listen(_FUNCTIONS if self._left > 0 else ())
-        one = next((one for one in reversed(heard) if is_multiple(objective.grad_fn, one.node)), None)
-        if one is None:
+        ours = [one for one in reversed(heard) if is_multiple(objective.grad_fn, one.node)]
+        ours.sort(
+            key=lambda one: isinstance(one.source, nn.Module)
+        )  # a function says more than what calls it
+        if not ours:
             return
-        value, mean = float(loss.detach()), float(one.mean)
+        source, value, mean = ours[0].source, float(loss.detach()), float(ours[0].mean)
         if not (isfinite(value) and isfinite(mean) and value and mean):
             return
         factor, last = value / mean, self._found
-        self._found = one.function, factor
-        if last is not None and last[0] is one.function and isclose(last[1], factor, rel_tol=_SAME):
+        self._found = source, factor
+        if last is not None and last[0] is source and isclose(last[1], factor, rel_tol=_SAME):
             self.learning, self.known = False, True
-            if self._facts:
+            if self._facts and isinstance(source, _Function):
                 name = self._probe.name.removeprefix("loss/")
-                self._probe.facts = PredictionProbe(self._engine, name, one.function.kind)
-            self._listen(self._found[:1] if self._engine.rootless else ())
+                self._probe.facts = PredictionProbe(self._engine, name, source.kind)
+            self._listen(self._functions if self._engine.rootless else ())
 
-    def hear(self, function: _Function, args: tuple[Any, ...], result: Any) -> None:
-        """A function that is listened to has been called."""
+    @property
+    def _functions(self) -> tuple[_Function, ...]:
+        """What to listen to in evaluations."""
+        source = None if self._found is None else self._found[0]
+        return (source,) if isinstance(source, _Function) else ()
+
+    def may_be(self, module: nn.Module) -> bool:
+        """Whether a module may be the loss."""
+        return self.learning or (self._found is not None and self._found[0] is module)
+
+    def hear(self, source: _Function | nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        """A function that is listened to has been called, or a module that may be the loss."""
         engine = self._engine
         ours = engine.rootless or LATEST.token is self.token
         if not ours or type(result) is not torch.Tensor:
@@ -166,22 +181,22 @@ class LossFunctions:
             return
         if self.learning:
             if result.grad_fn is not None and len(self._heard) < _MOST:
-                engine.guard.run(self._probe.name, self._keep, function, args, result)
+                engine.guard.run(self._probe.name, self._keep, source, args, result)
         elif not result.requires_grad if engine.rootless else engine.recorder.mode is not Mode.TRAIN:
-            engine.guard.run(self._probe.name, self._take, function, args, result)
+            engine.guard.run(self._probe.name, self._take, source, args, result)
 
-    def _keep(self, function: _Function, args: tuple[Any, ...], result: torch.Tensor) -> None:
-        self._heard.append(_Heard(result.grad_fn, function, _mean(function, args, result)))
+    def _keep(self, source: _Function | nn.Module, args: tuple[Any, ...], result: torch.Tensor) -> None:
+        self._heard.append(_Heard(result.grad_fn, source, _mean(source, args, result)))
 
-    def _take(self, function: _Function, args: tuple[Any, ...], result: torch.Tensor) -> None:
-        if self._found is None:
+    def _take(self, source: _Function | nn.Module, args: tuple[Any, ...], result: torch.Tensor) -> None:
+        if self._found is None or self._found[0] is not source:
             return
         facts = self._probe.facts
-        if facts is not None:
-            facts.ignored = function.ignored(args)
-            facts.weights = None if function.weights is None else args[function.weights]
+        if facts is not None and isinstance(source, _Function):
+            facts.ignored = source.ignored(args)
+            facts.weights = None if source.weights is None else args[source.weights]
         factor = self._accumulation.undivided(self._found[1])
-        mean = _mean(function, args, result)
+        mean = _mean(source, args, result)
         self._probe.take(None, args[:2], mean if isclose(factor, 1, rel_tol=_SAME) else mean * factor)
 
     def detach(self) -> None:
@@ -202,11 +217,13 @@ class LossFunctions:
         self._listened, self.listens = wanted, bool(wanted)
 
 
-def _mean(function: _Function, args: tuple[Any, ...], result: torch.Tensor) -> torch.Tensor:
+def _mean(source: _Function | nn.Module, args: tuple[Any, ...], result: torch.Tensor) -> torch.Tensor:
     """What a loss gave, as the mean over what it compares, whatever it was reduced to."""
     result = result.detach()
-    reduction = args[function.reduction] if len(args) > function.reduction else _MEAN
-    return result if reduction == _MEAN else result.sum() / _count(function, args)
+    if not isinstance(source, _Function):
+        return result.mean()
+    reduction = args[source.reduction] if len(args) > source.reduction else _MEAN
+    return result if reduction == _MEAN else result.sum() / _count(source, args)
 
 
 def _count(function: _Function, args: tuple[Any, ...]) -> Any:
@@ -221,7 +238,7 @@ def _count(function: _Function, args: tuple[Any, ...]) -> Any:
 
 
 def _telling(function: _Function) -> Callable[..., Callable[..., Any]]:
-    def around(original: Callable[..., Any], listeners: Listeners[LossFunctions]) -> Callable[..., Any]:
+    def around(original: Callable[..., Any], listeners: Listeners[EvaluationLoss]) -> Callable[..., Any]:
         @wraps(original)
         def computes(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)

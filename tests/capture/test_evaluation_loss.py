@@ -10,11 +10,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from tdbg_lab import run_rules
-from tdbg_lab.capture.pytorch import loss_functions
+from tdbg_lab.capture.pytorch import evaluation_loss
 from tdbg_lab.listening import MARK
 
 LOSS = "loss/objective"
-HEARD = [(one.owner, one.name) for one in loss_functions._FUNCTIONS]
+HEARD = [(one.owner, one.name) for one in evaluation_loss._FUNCTIONS]
 
 
 def made(outputs=3):
