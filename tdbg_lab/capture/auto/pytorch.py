@@ -141,8 +141,8 @@ class TorchFinder:
         if candidate is None or candidate.module() is not module:
             self._remember(part for part in module.modules() if part is not module)
             candidate = self._waiting[id(module)] = _Candidate(module)
-        candidate.calls += 1
         trainable = [one for one in module.parameters() if one.requires_grad and one.is_leaf]
+        candidate.calls += bool(trainable)  # as long as all is frozen it is evaluated
         if not trainable or candidate.calls & (candidate.calls - 1) or self._fruitless >= _MAX_FRUITLESS:
             return
         living = self._look_around()

@@ -57,6 +57,7 @@ class RootProbe:
         "_loss",
         "_name",
         "_stance",
+        "_trained",
         "_watch",
     )
 
@@ -79,6 +80,10 @@ class RootProbe:
         self._hooked = hooked
         """Whether layers are hooked at all."""
         self._is_keras = is_layer(model)
+        self._trained: ref[torch.Tensor] | None = next(
+            (ref[torch.Tensor](one) for one in model.parameters() if one.requires_grad), None
+        )
+        """A parameter that is trained."""
         self._batch: ref[torch.Tensor] | None = None
         """What the last forward was given first."""
         self._held = False
@@ -91,11 +96,12 @@ class RootProbe:
             return
         training = module.training and not (self._is_keras and evaluates(kwargs))
         gradients = torch.is_grad_enabled()
+        trained = None if self._trained is None else self._trained()
+        if trained is not None and not trained.requires_grad and self._is_frozen():
+            training = gradients = False
         again = engine.forwards and training and gradients and not engine.override and not self._watch
-        if again and not engine.guard.run("optimizer/awaited", self._watch.by_hand.awaits):
-            engine.before_step()
-            self._watch.by_hand.read(gradients=False)
-            engine.close_step()
+        if again:
+            self._end_step_by_hand()
         if engine.phases is not None:
             self._look_at_batch(args, kwargs)
         engine.begin_forward(training=training, gradients=gradients)
@@ -111,10 +117,28 @@ class RootProbe:
         if checks is not None and engine.depth == 1:
             checks.forward(module, (args, kwargs) if kwargs else args)
         self._held = self._stance.holds
-        if self._stance.within:
-            self._stance.early = True
+        self._stance.early |= self._stance.within
         if engine.module_mask:
             self._begin_layers(module)
+
+    def _end_step_by_hand(self) -> None:
+        """Without an optimizer a step ends where the next one begins."""
+        engine, by_hand = self._engine, self._watch.by_hand
+        if not engine.guard.run("optimizer/awaited", by_hand.awaits):
+            engine.before_step()
+            by_hand.read(gradients=False)
+            engine.close_step()
+
+    def _is_frozen(self) -> bool:
+        """Whether nothing of the models can be trained now that could be: so they are evaluated by some.
+
+        Programs that need the gradients of their inputs, such as forces of atoms, have no other way.
+        """
+        for _, value in self._watch.parameters.live():
+            if value.requires_grad:
+                self._trained = ref(value)
+                return False
+        return True
 
     def _look_at_batch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:
         """Several forwards of one step may be of the same batch, as in sharpness-aware minimisation."""

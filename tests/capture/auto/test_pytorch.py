@@ -180,3 +180,16 @@ def test_switch_turns_everything_off(monkeypatch, tmp_path):
     assert not handle.attached
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_model_that_is_evaluated_frozen_before_it_is_trained_is_found_at_its_first_step(watched):
+    def program():
+        model = net()
+        model.requires_grad_(requires_grad=False)
+        for _ in range(2):
+            model(batch()[0])
+        model.requires_grad_(requires_grad=True)
+        steps(model, torch.optim.SGD(model.parameters(), lr=0.1), nn.CrossEntropyLoss())
+
+    (run,) = watched(program)
+    everywhere(run, "activation/0", "loss/CrossEntropyLoss", "gradient/0.weight")
