@@ -108,6 +108,10 @@ class Kind(StrEnum):
     """What rules on silent errors look at: facts about the loop, hidden unless this kind is asked for."""
 
 
+ON_TRAINING_DATA = "/training_data"
+"""What the name of a loss ends with that an evaluation has of the data that the model is trained on."""
+
+
 class LossKind(IntEnum):
     """What a loss compares; recorded as the fact ``check/loss/<name>/kind``."""
 

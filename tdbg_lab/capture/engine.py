@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         def take_off(self) -> None:
             """Take them off until something is due."""
 
+    class Sets(Protocol):
+        """Sets of data that are evaluated."""
+
+        def ending(self) -> str:
+            """What the name of a loss of the current batch ends with."""
+
 
 __all__ = ["Engine"]
 
@@ -64,6 +70,8 @@ class Engine:
 
     override: Mode | None = None
     """Mode set by the user, instead of the model's own."""
+    sets: ref[Sets] | None = None
+    """The sets of data that are evaluated, where they are told apart."""
     last_loss_visit = -1
     """The visit in which a loss module returned a tensor last."""
     trains_in_eval = False

@@ -313,4 +313,4 @@ def test_a_validation_that_drifts_off_is_found(attach):
             model.eval()
             with torch.no_grad():
                 F.cross_entropy(model(held), labels)
-    assert "overfit" in {one.rule for one in run_rules(handle.run, "overfit")}
+    assert "overfit" in {one.rule for one in run_rules(handle.run, ["overfit"])}

@@ -1,13 +1,13 @@
 """Data loaders of PyTorch that training takes batches from: how they are set.
 
 A loader says nothing of its use; so the function that hands out its batches is replaced by one that
-tells and calls it, until a step has ended in which it was called.
+calls it and tells, as long as somebody listens.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter
@@ -22,10 +22,25 @@ if TYPE_CHECKING:
     from tdbg_lab.capture.engine import Engine
     from tdbg_lab.listening import Listeners
 
-__all__ = ["LoaderWatch"]
+__all__ = ["LoaderWatch", "forget_batches", "hear_of_batches"]
 
 _MAX_LOADERS = 64
 _GIVES_A_BATCH = (_BaseDataLoaderIter, "__next__")
+
+
+class _Listener(Protocol):
+    def note(self, iterator: Any) -> None:
+        """An iterator over a loader has given a batch."""
+
+
+def hear_of_batches(listener: _Listener) -> None:
+    """Tell `listener`, which is held weakly, of each batch that a loader gives from now on."""
+    listen(*_GIVES_A_BATCH, listener, _telling)
+
+
+def forget_batches(listener: _Listener) -> None:
+    """Tell it no longer. Idempotent."""
+    forget(*_GIVES_A_BATCH, listener)
 
 
 class LoaderWatch:
@@ -41,10 +56,10 @@ class LoaderWatch:
         self._engine = engine
         self.seen: dict[int, ref[Any]] = {}
         if isinstance(engine.writer, RankWriter):
-            listen(*_GIVES_A_BATCH, self, _telling)
+            hear_of_batches(self)
 
     def note(self, iterator: Any) -> None:
-        """A batch was asked of an iterator over a loader."""
+        """An iterator over a loader has given a batch."""
         if id(iterator) not in self.seen and len(self.seen) < _MAX_LOADERS:
             self.seen[id(iterator)] = ref(iterator)
 
@@ -61,15 +76,16 @@ class LoaderWatch:
 
     def detach(self) -> None:
         """Look away. Idempotent."""
-        forget(*_GIVES_A_BATCH, self)
+        forget_batches(self)
 
 
-def _telling(original: Callable[..., Any], listeners: Listeners[LoaderWatch]) -> Callable[..., Any]:
+def _telling(original: Callable[..., Any], listeners: Listeners[_Listener]) -> Callable[..., Any]:
     @functools.wraps(original)
     def tell(iterator: Any) -> Any:
-        for watch in listeners:
-            watch.note(iterator)
-        return original(iterator)
+        batch = original(iterator)
+        for one in listeners:
+            one.note(iterator)
+        return batch
 
     return tell
 

@@ -126,6 +126,12 @@ def _record_late(engine: Engine, key: TensorKey, tensor: torch.Tensor) -> None:
         record_tensors(engine.recorder, [key], [tensor.detach()])
 
 
+def _set_of(engine: Engine) -> str:
+    """What the name of a loss ends with here, by the data that is evaluated."""
+    sets = None if engine.sets is None or engine.recorder.mode is not _EVAL else engine.sets()
+    return "" if sets is None else sets.ending()
+
+
 class LossProbe:
     """The values of one loss."""
 
@@ -171,7 +177,7 @@ class LossProbe:
                 for tensor in tensors_in(output):
                     self.add(tensor, module, number)
                 return
-        if engine.mask & engine.costly and self.facts is not None:
+        if engine.mask & engine.costly and self.facts is not None and not _set_of(engine):
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
             engine.last_loss, engine.last_loss_visit = ref(output), engine.visit
@@ -194,21 +200,21 @@ class LossProbe:
             self._visit, self._calls = visit, 0
             if first is None and engine.recorder.mode is _EVAL:
                 self._others.next_batch()
-        index = self._calls
-        if first is not None:
-            index += first
-        elif engine.recorder.mode is _EVAL:
-            index = self._others.number(index)
+        index, ending = self._calls + (first or 0), ""
+        if engine.recorder.mode is _EVAL:
+            ending = _set_of(engine)
+            if first is None:
+                index = self._others.number(index)
         self._calls += 1
         if index >= MAX_CALLS:
             tell_of_more(engine, self.name)
             return
         tensor, last = unwrapped(tensor), self._last
-        if last is not None and last[0] == (index, tensor.dtype, tensor.shape):
+        if last is not None and last[0] == (index, ending, tensor.dtype, tensor.shape):
             key, membership = last[1]
         else:
-            key, membership = found = self._key(index, tensor, module)
-            self._last = (index, tensor.dtype, tensor.shape), found
+            key, membership = found = self._key(index, ending, tensor, module)
+            self._last = (index, ending, tensor.dtype, tensor.shape), found
         if not membership.mask & engine.mask:
             return
         if single_number(tensor):
@@ -217,10 +223,10 @@ class LossProbe:
             _record_late(engine, key, tensor)
 
     def _key(
-        self, index: int, tensor: torch.Tensor, module: nn.Module | None
+        self, index: int, ending: str, tensor: torch.Tensor, module: nn.Module | None
     ) -> tuple[TensorKey, Membership]:
         return self._engine.key(
-            self.name if index == 0 else f"{self.name}:{index}",
+            f"{self.name}{ending}" if index == 0 else f"{self.name}{ending}:{index}",
             Kind.LOSS,
             path=self.path,
             module=module,

@@ -14,6 +14,7 @@ from tdbg_lab.capture.pytorch.backward import follow, leave
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.checks.watch import CheckWatch
 from tdbg_lab.capture.pytorch.copies import CopyWatch
+from tdbg_lab.capture.pytorch.evaluated_sets import EvaluatedSets
 from tdbg_lab.capture.pytorch.first_part import FirstPart
 from tdbg_lab.capture.pytorch.fleeting import ScriptWatch
 from tdbg_lab.capture.pytorch.functional import FunctionalProbe
@@ -125,6 +126,8 @@ class TorchSession:
         self._functional = FunctionalProbe(engine, sites)
         engine.guard.state, engine.guard.put_back = torch.is_grad_enabled, torch.set_grad_enabled
         self._loaders = LoaderWatch(engine)
+        self._sets = EvaluatedSets(engine)
+        engine.sets = ref(self._sets)
         self._copies = CopyWatch(engine, self.parameters)
         self._graphs = GraphWatch(engine)
         self._scripts = ScriptWatch()
@@ -272,6 +275,8 @@ class TorchSession:
             return
         if self._loaders.seen:
             self._loaders.at_step_end()
+        if self._sets.batches != self._sets.accounted:
+            self._sets.end_step()
         self._in_step_hook = True
         try:
             owner.at_step_end()
@@ -473,6 +478,7 @@ class TorchSession:
         self._stance.leave()
         self.watch.detach()
         self._loaders.detach()
+        self._sets.detach()
         self._copies.detach()
         self._graphs.detach()
         self._scripts.detach()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tdbg_lab.records import Kind, Mode
+from tdbg_lab.records import ON_TRAINING_DATA, Kind, Mode
 
 if TYPE_CHECKING:
     from tdbg_lab.rules.series import Scalars
@@ -82,6 +82,7 @@ def missing_pair(run: RunView) -> str:
 def _held(run: RunView, regex: str | None) -> list[tuple[str, Scalars]]:
     found: list[tuple[str, Scalars]] = []
     losses = [] if _attacks(run) else run.losses(Mode.EVAL)
+    losses = [name for name in losses if not name.partition(":")[0].endswith(ON_TRAINING_DATA)]
     names = [name for name in losses if regex is None or re.search(regex, name)]
     if names and all(_stands_in(run, name) for name in names):  # what is logged of it says no more
         return []

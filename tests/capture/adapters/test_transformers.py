@@ -162,7 +162,8 @@ def test_what_the_trainer_logs_is_logged_in_its_mode(evaluated):
 def test_evaluation_is_captured_in_eval_mode(evaluated):
     run, _, _ = evaluated
     assert run.modes() == ["train", "eval"]
-    assert run.scalars("loss/GPT2LMHeadModel", mode="eval").steps.tolist()
+    # This trainer evaluates what it is trained on.
+    assert run.scalars("loss/GPT2LMHeadModel/training_data", mode="eval").steps.tolist() == [2, 4]
 
 
 def test_hyperparameters_are_the_trainers_and_the_users(evaluated):

@@ -112,6 +112,13 @@ def test_evaluations_with_zeros_instead_of_targets_are_not_compared(
     assert len(made.check(Overfit())[0]) == found
 
 
+def test_an_evaluation_of_the_training_data_is_none_to_compare_with(tmp_path: Path) -> None:
+    made = Made(tmp_path / "run")
+    for step in range(4):
+        made.step(step, {"loss/x": 1.0}).step(step, {"loss/x/training_data": 0.9}, mode="eval")
+    assert "No evaluation loss" in made.check(Overfit())[1]["overfit"].reason
+
+
 def test_run_without_evaluation_says_how_to_record_it(tmp_path: Path) -> None:
     made = Made(tmp_path / "run")
     for step in range(4):
