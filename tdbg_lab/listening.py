@@ -13,9 +13,9 @@ from weakref import ref
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["MARK", "Listeners", "forget", "listen"]
+__all__ = ["Listeners", "forget", "listen"]
 
-MARK = "_tdbg_lab_listeners"
+_MARK = "_tdbg_lab_listeners"
 _FUNCTIONS = FunctionType | BuiltinFunctionType | MethodDescriptorType
 
 Listener = TypeVar("Listener")
@@ -42,7 +42,7 @@ class Listeners(Generic[Listener]):
     def replace(self, heard: Callable[..., Any]) -> None:
         """Put `heard` in the place of the original."""
         self.heard = heard
-        setattr(heard, MARK, self)
+        setattr(heard, _MARK, self)
         setattr(self._owner, self._name, heard)
 
     def add(self, listener: Listener) -> None:
@@ -87,7 +87,7 @@ def listen(
         Whether there is such a function.
     """
     function = vars(owner).get(name) or getattr(owner, name, None)
-    listeners: Listeners[Listener] | None = getattr(function, MARK, None)
+    listeners: Listeners[Listener] | None = getattr(function, _MARK, None)
     if listeners is None:
         if not isinstance(function, _FUNCTIONS):
             return False
@@ -99,6 +99,6 @@ def listen(
 
 def forget(owner: Any, name: str, listener: object) -> None:
     """Tell `listener` no longer of the calls of a function. Idempotent."""
-    listeners: Listeners[object] | None = getattr(getattr(owner, name, None), MARK, None)
+    listeners: Listeners[object] | None = getattr(getattr(owner, name, None), _MARK, None)
     if listeners is not None:
         listeners.remove(listener)

@@ -58,7 +58,7 @@ class EvaluatedSets:
         """An iterator over a loader has given a batch."""
         if self._engine.trains_here:
             self.batches += 1
-            self._last = _set_of(iterator)
+            self._last = self._engine.guard.run("sets of data", _set_of, iterator)
 
     def end_step(self) -> None:
         """A step was made with the last batch."""

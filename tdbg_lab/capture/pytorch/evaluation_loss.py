@@ -15,10 +15,10 @@ from weakref import finalize
 
 import torch
 from torch import nn
-from torch.jit import _builtins
 
 from tdbg_lab.capture.pytorch.checks.objective_facts import is_multiple
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
+from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.listening import forget, listen
 from tdbg_lab.records import LossKind, Mode
@@ -54,7 +54,15 @@ class _Function(NamedTuple):
 
     def ignored(self, args: tuple[Any, ...]) -> int | None:
         """Number of the class that does not count."""
-        return args[self.reduction + 1] if self in _OF_CLASSES else None
+        return _given(args, self.reduction + 1) if self in _OF_CLASSES else None
+
+    def weights_in(self, args: tuple[Any, ...]) -> torch.Tensor | None:
+        """The weights of classes."""
+        return None if self.weights is None else _given(args, self.weights)
+
+
+def _given(args: tuple[Any, ...], place: int) -> Any:
+    return args[place] if place < len(args) else None
 
 
 _NN: Any = torch._C._nn  # noqa: SLF001 - behind every form of the function, however it was imported
@@ -72,8 +80,13 @@ _FUNCTIONS = (
 )
 _OF_CLASSES = _FUNCTIONS[:2]
 _MEAN = 1
-_OPERATORS: Any = _builtins._get_builtin_table  # noqa: SLF001
-"""What TorchScript knows of functions in C++."""
+_is_transformed: Any = torch._C._functorch.is_functorch_wrapped_tensor  # noqa: SLF001
+
+
+def _operators() -> dict[int, str]:
+    """What TorchScript knows of functions in C++, by their identity."""
+    table = getattr(getattr(torch.jit, "_builtins", None), "_get_builtin_table", None)
+    return {} if table is None else table()
 
 
 class _Latest:
@@ -175,9 +188,9 @@ class EvaluationLoss:
         """A function that is listened to has been called, or a module that may be the loss."""
         engine = self._engine
         ours = engine.rootless or LATEST.token is self.token
-        if not ours or type(result) is not torch.Tensor:
+        if not ours or type(result) is not torch.Tensor or _is_transformed(result):
             return
-        if not engine.open or engine.losses_logged or not_for_real():
+        if not engine.open or engine.losses_logged or not_for_real() or within_graph(engine):
             return
         if self.learning:
             if result.grad_fn is not None and len(self._heard) < _MOST:
@@ -194,7 +207,7 @@ class EvaluationLoss:
         facts = self._probe.facts
         if facts is not None and isinstance(source, _Function):
             facts.ignored = source.ignored(args)
-            facts.weights = None if source.weights is None else args[source.weights]
+            facts.weights = source.weights_in(args)
         factor = self._accumulation.undivided(self._found[1])
         mean = _mean(source, args, result)
         self._probe.take(None, args[:2], mean if isclose(factor, 1, rel_tol=_SAME) else mean * factor)
@@ -222,8 +235,8 @@ def _mean(source: _Function | nn.Module, args: tuple[Any, ...], result: torch.Te
     result = result.detach()
     if not isinstance(source, _Function):
         return result.mean()
-    reduction = args[source.reduction] if len(args) > source.reduction else _MEAN
-    return result if reduction == _MEAN else result.sum() / _count(source, args)
+    reduced = _given(args, source.reduction) in {None, _MEAN}
+    return result if reduced else result.sum() / _count(source, args)
 
 
 def _count(function: _Function, args: tuple[Any, ...]) -> Any:
@@ -233,8 +246,10 @@ def _count(function: _Function, args: tuple[Any, ...]) -> Any:
         return given.numel()
     if target.is_floating_point():
         return given.numel() // given.shape[min(1, given.ndim - 1)]
-    labels, weights = target[target != function.ignored(args)], args[2]
-    return labels.numel() if weights is None else weights[labels].sum()
+    counted, weights = target != function.ignored(args), function.weights_in(args)
+    if weights is None:
+        return counted.sum()
+    return (weights[target.clamp(0, len(weights) - 1)] * counted).sum()  # no device is waited for
 
 
 def _telling(function: _Function) -> Callable[..., Callable[..., Any]]:
@@ -247,7 +262,7 @@ def _telling(function: _Function) -> Callable[..., Callable[..., Any]]:
                     one.hear(function, args, result)
             return result
 
-        table = _OPERATORS()
+        table = _operators()
         operator = table.get(id(original))
         if operator is not None:  # a script that is compiled now finds the function by its identity
             table[id(computes)] = operator

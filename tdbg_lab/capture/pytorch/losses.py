@@ -126,7 +126,7 @@ def _record_late(engine: Engine, key: TensorKey, tensor: torch.Tensor) -> None:
         record_tensors(engine.recorder, [key], [tensor.detach()])
 
 
-def _set_of(engine: Engine) -> str:
+def _ending(engine: Engine) -> str:
     """What the name of a loss ends with here, by the data that is evaluated."""
     sets = None if engine.sets is None or engine.recorder.mode is not _EVAL else engine.sets()
     return "" if sets is None else sets.ending()
@@ -177,7 +177,7 @@ class LossProbe:
                 for tensor in tensors_in(output):
                     self.add(tensor, module, number)
                 return
-        if engine.mask & engine.costly and self.facts is not None and not _set_of(engine):
+        if engine.mask & engine.costly and self.facts is not None and not _ending(engine):
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
             engine.last_loss, engine.last_loss_visit = ref(output), engine.visit
@@ -202,7 +202,7 @@ class LossProbe:
                 self._others.next_batch()
         index, ending = self._calls + (first or 0), ""
         if engine.recorder.mode is _EVAL:
-            ending = _set_of(engine)
+            ending = _ending(engine)
             if first is None:
                 index = self._others.number(index)
         self._calls += 1

@@ -79,9 +79,9 @@ class FrozenSchedule(LoopRule):
     def check(self, step: int, run: RunView) -> Finding | None:
         """Whether the scheduler was ever stepped, and whether it has come to its end."""
         rates = [run.scalars(key.name).values for key in run.tensors(Kind.OPTIMIZER, regex=_RATES)]
-        if fact(run, "scheduler_steps") > 0 or not noted(run, "schedulers"):
-            return self._ended(step, run, rates)
-        if any(len(one) and np.ptp(one) > 0 for one in rates):  # a scheduler with a ``step`` of its own
+        # The steps of a scheduler that has a ``step`` of its own may not count, but they move the rate.
+        moved = any(len(one) and np.ptp(one) > 0 for one in rates)
+        if moved or fact(run, "scheduler_steps") > 0 or not noted(run, "schedulers"):
             return self._ended(step, run, rates)
         begun = int(run.scalars("check/schedulers").steps[0])
         steps = step - begun + 1
