@@ -155,13 +155,14 @@ class EvaluationLoss:
         heard, self._heard = self._heard, []
         if self._engine.rootless:  # `begin` is never called
             self._left -= 1
-            self._listen(_FUNCTIONS if self._left > 0 else ())
+            self._listen(_FUNCTIONS)
         ours = [one for one in reversed(heard) if is_multiple(objective.grad_fn, one.node)]
-        ours.sort(
-            key=lambda one: isinstance(one.source, nn.Module)
-        )  # a function says more than what calls it
         if not ours:
+            if self._left < 0:
+                self.detach()
             return
+        # A function says more than a module that calls it.
+        ours.sort(key=lambda one: isinstance(one.source, nn.Module))
         source, value, mean = ours[0].source, float(loss.detach()), float(ours[0].mean)
         if not (isfinite(value) and isfinite(mean) and value and mean):
             return
@@ -192,10 +193,13 @@ class EvaluationLoss:
             return
         if not engine.open or engine.losses_logged or not_for_real() or within_graph(engine):
             return
+        evaluates = engine.recorder.mode is not Mode.TRAIN
+        if engine.rootless:
+            evaluates = not result.requires_grad
         if self.learning:
             if result.grad_fn is not None and len(self._heard) < _MOST:
                 engine.guard.run(self._probe.name, self._keep, source, args, result)
-        elif not result.requires_grad if engine.rootless else engine.recorder.mode is not Mode.TRAIN:
+        elif evaluates:
             engine.guard.run(self._probe.name, self._take, source, args, result)
 
     def _keep(self, source: _Function | nn.Module, args: tuple[Any, ...], result: torch.Tensor) -> None:
