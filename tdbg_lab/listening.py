@@ -6,6 +6,7 @@ is put back behind the last one. Listeners are held weakly: one that is gone has
 
 from __future__ import annotations
 
+from threading import RLock
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
@@ -17,6 +18,9 @@ __all__ = ["Listeners", "forget", "listen"]
 
 _MARK = "_tdbg_lab_listeners"
 _FUNCTIONS = FunctionType | BuiltinFunctionType | MethodDescriptorType
+
+_CHANGING = RLock()
+"""Held while somebody comes or goes: trainings in threads listen to the same functions."""
 
 Listener = TypeVar("Listener")
 
@@ -86,19 +90,21 @@ def listen(
     bool
         Whether there is such a function.
     """
-    function = vars(owner).get(name) or getattr(owner, name, None)
-    listeners: Listeners[Listener] | None = getattr(function, _MARK, None)
-    if listeners is None:
-        if not isinstance(function, _FUNCTIONS):
-            return False
-        listeners = Listeners(owner, name)
-        listeners.replace(heard(listeners.original, listeners))
-    listeners.add(listener)
-    return True
+    with _CHANGING:
+        function = vars(owner).get(name) or getattr(owner, name, None)
+        listeners: Listeners[Listener] | None = getattr(function, _MARK, None)
+        if listeners is None:
+            if not isinstance(function, _FUNCTIONS):
+                return False
+            listeners = Listeners(owner, name)
+            listeners.replace(heard(listeners.original, listeners))
+        listeners.add(listener)
+        return True
 
 
 def forget(owner: Any, name: str, listener: object) -> None:
     """Tell `listener` no longer of the calls of a function. Idempotent."""
-    listeners: Listeners[object] | None = getattr(getattr(owner, name, None), _MARK, None)
-    if listeners is not None:
-        listeners.remove(listener)
+    with _CHANGING:
+        listeners: Listeners[object] | None = getattr(getattr(owner, name, None), _MARK, None)
+        if listeners is not None:
+            listeners.remove(listener)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -91,3 +93,29 @@ def test_only_functions_and_methods_can_be_listened_to(name):
     before = dict(vars(Library))
     assert not listen(Library, name, Listener(), told)
     assert dict(vars(Library)) == before
+
+
+def test_threads_that_come_and_go_at_once_are_all_told():
+    """As trainings in threads do, each around its own evaluations."""
+    original, missed = Library.work, []
+
+    def come_and_go():
+        one = Listener()
+        for _ in range(5000):
+            one.heard.clear()
+            listen(Library, "work", one, told)
+            Library().work(1)
+            forget(Library, "work", one)
+            if not one.heard:
+                missed.append(one)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(come_and_go) for _ in range(4)]:
+                done.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not missed
+    assert Library.work is original

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -249,6 +251,30 @@ def test_two_trainings_are_told_apart(attach, tmp_path):
         others = evaluate(second[0], of_numbers)
     assert told(one.run) == pytest.approx([sum(evaluated) / 2])
     assert told(other.run) == pytest.approx([sum(others) / 2])
+
+
+def test_trainings_in_threads_have_their_own_losses(attach, tmp_path):
+    """Each calls its model, and only then computes the other one its loss."""
+    in_turn, trained = threading.Barrier(2), [made(), made()]
+
+    def run(number):
+        model, optimizer = trained[number]
+        with attach(model, optimizer=optimizer, store=tmp_path / str(number)) as handle:
+            train(model, optimizer, of_classes)
+            model.eval()
+            evaluated = []
+            for seed in (50, 51):
+                x, y = batch(seed + 10 * number)
+                with torch.no_grad():
+                    outputs = model(x)
+                    in_turn.wait(10)
+                    evaluated.append(of_classes(outputs, y).item())
+                    in_turn.wait(10)
+        return handle, sum(evaluated) / 2
+
+    with ThreadPoolExecutor(2) as pool:
+        for handle, expected in pool.map(run, range(2)):
+            assert told(handle.run) == pytest.approx([expected])
 
 
 def test_functions_are_as_they_were_while_a_model_is_trained_and_afterwards(attach):

@@ -8,6 +8,7 @@ be a module of the program's own that somebody shows us.
 
 from __future__ import annotations
 
+import threading
 from functools import wraps
 from math import isclose, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -89,8 +90,8 @@ def _operators() -> dict[int, str]:
     return {} if table is None else table()
 
 
-class _Latest:
-    """Whose model was called last, in this process."""
+class _Latest(threading.local):
+    """Whose model this thread has called last."""
 
     token: object = None
 
