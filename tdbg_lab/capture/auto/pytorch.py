@@ -299,7 +299,7 @@ class TorchFinder:
         session = _newest_session()
         if session is not None:
             if session.may_be_loss(module):
-                self._losses.append(_OtherHook.on(module))
+                self._hooks.append(_OtherHook.on(module))
             self._remember(module.modules())  # a loss within it is a part
 
     # -- memory -----------------------------------------------------------------------------------

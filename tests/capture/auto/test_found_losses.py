@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 
 import pytest
 import torch
@@ -299,3 +300,27 @@ def test_module_that_turns_out_to_be_the_loss_tells_that_of_evaluations(watched,
     assert run.scalars("loss/objective", mode="train").values.tolist() == pytest.approx(losses)
     assert run.scalars("loss/objective", mode="eval").values.tolist() == pytest.approx(evaluated)
     assert not noise._forward_hooks
+
+
+def test_module_that_is_no_loss_does_not_take_the_first_loss_away(watched):
+    """It was called in a training before, which is over."""
+    losses, noise = [], nn.Identity()
+
+    def training(kind):
+        model = kind(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = model(noise(batch()[0])).square().mean()
+            loss.backward()
+            losses.append(loss.item())
+            optimizer.step()
+
+    def program():
+        for kind in (nn.Linear, Unheard):
+            training(kind)
+            gc.collect()
+
+    runs = watched(program)
+    told = [run.scalars("loss/objective").values.tolist() for run in runs]
+    assert told == [pytest.approx(losses[:3]), pytest.approx(losses[3:])]
