@@ -17,7 +17,7 @@ from weakref import finalize
 import torch
 from torch import nn
 
-from tdbg_lab.capture.pytorch.checks.objective_facts import is_multiple
+from tdbg_lab.capture.pytorch.checks.objective_facts import only_scales
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.moment import not_for_real
@@ -157,7 +157,7 @@ class EvaluationLoss:
         if self._engine.rootless:  # `begin` is never called
             self._left -= 1
             self._listen(_FUNCTIONS)
-        ours = [one for one in reversed(heard) if is_multiple(objective.grad_fn, one.node)]
+        ours = [one for one in reversed(heard) if only_scales(objective.grad_fn, one.node)]
         if not ours:
             if self._left < 0:
                 self.detach()

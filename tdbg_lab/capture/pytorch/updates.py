@@ -143,7 +143,7 @@ def _named(
     keys: list[TensorKey], reached: list[bool] | None, ratios: Sequence[float] | NDArray[Any]
 ) -> tuple[list[TensorKey], list[float]]:
     """Keys and ratios of those that were reached, or of all; of none where there are no ratios."""
-    found = ratios if isinstance(ratios, list) else list(map(float, ratios))
+    found: list[float] = np.asarray(ratios).tolist()
     if reached is None or not found:
         return keys[: len(found)], found
     return list(compress(keys, reached)), list(compress(found, reached))

@@ -6,6 +6,7 @@ Nothing is put around functions of the program: the nodes of its graph keep what
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,9 +15,11 @@ from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.records import LossKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tdbg_lab.capture.engine import Engine
 
-__all__ = ["ObjectiveFacts", "is_multiple"]
+__all__ = ["ObjectiveFacts", "only_scales"]
 
 _KINDS = {
     **dict.fromkeys(("NllLoss", "NllLoss2D"), LossKind.LOG_PROBABILITIES),
@@ -99,29 +102,25 @@ def _kind(node: Any) -> str:
     return "" if found is None else found[1]
 
 
-def is_multiple(node: Any, wanted: Any) -> bool:
-    """Whether what a node computes is what `wanted` does, but for being scaled or reduced."""
-    for _ in range(_MAX_NODES):
-        if node is wanted:
-            return True
-        inputs = _inputs(node) if _kind(node) in _SCALED else []
-        if len(inputs) != 1:
-            break
-        node = inputs[0]
-    return False
-
-
-def _inputs(node: Any) -> list[Any]:
-    return [one for one, _ in node.next_functions if one is not None]
+def only_scales(node: Any, wanted: Any) -> bool:
+    """Whether a node computes what `wanted` does, but for scaling and reducing it."""
+    return any(one is wanted for one in islice(_chain(node, _SCALED), _MAX_NODES))
 
 
 def _behind(node: Any, passed: frozenset[str]) -> Any:
-    """The first node that is not one of those to pass, each of which has one input with a gradient."""
+    """The first node that is not one of those to pass."""
+    *_, last = _chain(node, passed)
+    return last
+
+
+def _chain(node: Any, passed: frozenset[str]) -> Iterator[Any]:
+    """A node, and those behind it as long as they are to be passed, each by its one input with a gradient."""
+    yield node
     for _ in range(_MAX_NODES):
         if _kind(node) not in passed:
-            break
-        inputs = _inputs(node)
+            return
+        inputs = [one for one, _ in node.next_functions if one is not None]
         if len(inputs) != 1:
-            break
+            return
         node = inputs[0]
-    return node
+        yield node
