@@ -12,10 +12,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from tdbg_lab import run_rules
-from tdbg_lab.capture.pytorch import evaluation_loss
+from tdbg_lab.capture.pytorch.loss_functions import FUNCTIONS
 
 LOSS = "loss/objective"
-HEARD = [(one.owner, one.name) for one in evaluation_loss._FUNCTIONS]
+HEARD = [(one.owner, one.name) for one in FUNCTIONS]
 ORIGINALS = [getattr(*one) for one in HEARD]
 
 

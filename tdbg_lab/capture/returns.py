@@ -1,0 +1,124 @@
+"""What functions of a program return, as Python tells it from version 3.12 on (`sys.monitoring`, PEP 669).
+
+Nothing is put around a function: one that was imported by name, or is defined anew in each step, is heard,
+too. Listeners are held weakly. On older versions nothing is heard.
+"""
+
+from __future__ import annotations
+
+import sys
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import ref
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+__all__ = ["RETURNS", "ReturnListener", "Returns"]
+
+_NAME = "tdbg_lab"
+_TOOLS = (3, 4, 1, 2)
+"""Numbers for tools: those without a purpose first, then those of coverage and of profilers."""
+
+
+class ReturnListener(Protocol):
+    """Who is told what functions return."""
+
+    def returned(self, code: CodeType, value: Any) -> None:
+        """A function of this code returns `value`. Never raises: it would, within the program."""
+
+
+class _Asked(NamedTuple):
+    """Who is told of one function, or of all."""
+
+    code: CodeType | None
+    """Held, so that its identity is not that of another one later."""
+    listeners: tuple[ref[ReturnListener], ...] = ()
+
+
+class Returns:
+    """Tells listeners what the functions return that they asked for.
+
+    Parameters
+    ----------
+    monitoring
+        ``sys.monitoring``; None where there is none.
+    """
+
+    def __init__(self, monitoring: Any) -> None:
+        self._monitoring = monitoring
+        self._changing = RLock()
+        self._tool: int | None = None
+        self._asked: dict[int, _Asked] = {}
+        """By the identity of the code, whose hash takes long; that of None for all functions."""
+
+    def hear(self, code: CodeType | None, listener: ReturnListener) -> bool:
+        """Tell `listener` what functions of this code return from now on; None for all functions.
+
+        Returns
+        -------
+        bool
+            Whether it will be told: Python is new enough, and has a number for one more tool.
+        """
+        with self._changing:
+            if self._tool is None and not self._begin():
+                return False
+            asked = self._asked.get(id(code))
+            if asked is None:
+                asked = _Asked(code)
+                self._tell_python(code, self._monitoring.events.PY_RETURN)
+            weak = ref(listener, lambda gone: self._leave(code, gone))
+            self._asked[id(code)] = asked._replace(listeners=(*asked.listeners, weak))
+            return True
+
+    def forget(self, code: CodeType | None, listener: ReturnListener) -> None:
+        """Tell `listener` no longer. Idempotent."""
+        asked = self._asked.get(id(code))
+        for weak in () if asked is None else asked.listeners:
+            if weak() is listener:
+                self._leave(code, weak)
+
+    def _begin(self) -> bool:
+        monitoring = self._monitoring
+        free = () if monitoring is None else (one for one in _TOOLS if monitoring.get_tool(one) is None)
+        self._tool = next(iter(free), None)
+        if self._tool is None:
+            return False
+        monitoring.use_tool_id(self._tool, _NAME)
+        monitoring.register_callback(self._tool, monitoring.events.PY_RETURN, self._returned)
+        return True
+
+    def _leave(self, code: CodeType | None, weak: ref[ReturnListener]) -> None:
+        with self._changing:
+            asked = self._asked.get(id(code))
+            if asked is None:
+                return
+            left = tuple(one for one in asked.listeners if one is not weak)
+            if left:
+                self._asked[id(code)] = asked._replace(listeners=left)
+                return
+            del self._asked[id(code)]
+            self._tell_python(code, 0)
+            if not self._asked:
+                self._monitoring.register_callback(self._tool, self._monitoring.events.PY_RETURN, None)
+                self._monitoring.free_tool_id(self._tool)
+                self._tool = None
+
+    def _tell_python(self, code: CodeType | None, events: int) -> None:
+        if code is None:
+            self._monitoring.set_events(self._tool, events)
+        else:
+            self._monitoring.set_local_events(self._tool, code, events)
+
+    def _returned(self, code: CodeType, _offset: int, value: Any) -> None:
+        """What Python calls."""
+        for one in (code, None):
+            asked = self._asked.get(id(one))
+            for weak in () if asked is None else asked.listeners:
+                listener = weak()
+                if listener is not None:
+                    listener.returned(code, value)
+
+
+RETURNS = Returns(getattr(sys, "monitoring", None))
+"""Of this process."""
