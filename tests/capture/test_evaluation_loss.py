@@ -203,6 +203,45 @@ def test_a_model_that_is_called_by_its_parts(attach):
     assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
 
 
+SUMS = [
+    lambda x, y: of_classes(x, y) + of_numbers(x, y),
+    lambda x, y: 0.7 * of_classes(x, y) - of_counts(x, y, reduction="sum") / 50,
+    lambda x, y: sum([of_numbers(x, y), 2 * of_numbers(x / 2, y), 3 * of_classes(x, y)]),
+    lambda x, y: torch.stack([of_classes(x, y), of_answers(x, y), of_classes(2 * x, y)]).mean() * 4,
+    lambda x, y: torch.sum(torch.stack((of_classes(x, y), of_divergence(x, y)))),
+]
+
+
+@pytest.mark.parametrize("loss_of", SUMS)
+def test_a_sum_of_losses_is_told_as_a_whole(attach, loss_of):
+    model, optimizer = made()
+    losses, evaluated = [], []
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(2):
+            losses += train(model, optimizer, loss_of)
+            evaluated.append(sum(evaluate(model, loss_of)) / 2)
+    assert told(handle.run, "train") == pytest.approx(losses)
+    assert told(handle.run) == pytest.approx(evaluated)
+    assert handle.run.tensor_names(kind="loss") == [LOSS]
+    assert not handle.problems
+
+
+def test_a_sum_of_which_a_part_grows_is_not_told(attach):
+    """What it is in an evaluation nothing tells, but the function that returns it."""
+    model, optimizer = made()
+    weights = iter(torch.linspace(0, 1, 12))
+    with attach(model, optimizer=optimizer) as handle:
+        for seed in range(12):
+            x, y = batch(seed)
+            outputs, weight = model(x), float(next(weights))
+            optimizer.zero_grad()
+            (of_classes(outputs, y) + weight * of_numbers(outputs, y)).backward()
+            optimizer.step()
+        evaluate(model, SUMS[0])
+    assert not told(handle.run)
+    assert [getattr(*one) for one in HEARD] == ORIGINALS
+
+
 def of_rows_that_count(x, y):
     losses, counts = F.cross_entropy(x, y, reduction="none"), (y != 0).float()
     return (losses * counts).sum() / counts.sum()

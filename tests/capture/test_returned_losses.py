@@ -175,6 +175,67 @@ def test_a_loss_that_is_scaled_or_defined_anew_in_each_step(attach):
     assert told(handle.run) == pytest.approx([3 * sum(evaluated) / 2])
 
 
+def test_a_loss_of_which_a_part_grows_is_what_its_function_returns(attach):
+    """As a divergence that is made to count more and more."""
+    model, optimizer = made()
+    weight = 0.0
+
+    def growing(x, result):
+        of_pixels, divergence = parts(x, result)
+        return of_pixels + weight * divergence
+
+    with attach(model, optimizer=optimizer) as handle:
+        for _ in range(6):
+            weight += 0.2
+            train(model, optimizer, growing, 1)
+        evaluated = evaluate(model, growing)
+    assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
+
+
+def test_a_sum_of_what_functions_return(attach):
+    model, optimizer = made()
+
+    def of_pixels(x, result):
+        return F.binary_cross_entropy(result[0], x)
+
+    def divergence(_, result):
+        return result[1].square().mean() / 100
+
+    evaluated = []
+    with attach(model, optimizer=optimizer) as handle:
+        for seed in range(4):
+            x = batch(seed)
+            result = model(x)
+            optimizer.zero_grad()
+            (of_pixels(x, result) + 0.5 * divergence(x, result)).backward()
+            optimizer.step()
+        model.eval()
+        for seed in (50, 51):
+            with torch.no_grad():
+                x = batch(seed)
+                result = model(x)
+                evaluated.append((of_pixels(x, result) + 0.5 * divergence(x, result)).item())
+    assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
+
+
+def test_a_step_that_is_evaluated_too_tells_its_loss(attach):
+    """Where nothing within it does."""
+    model, optimizer = made()
+
+    def step(x):
+        return (model(x)[0] - x).square().mul(2).mean()
+
+    with attach(model, optimizer=optimizer) as handle:
+        for seed in range(4):
+            optimizer.zero_grad()
+            step(batch(seed)).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            evaluated = [step(batch(seed)).item() for seed in (50, 51)]
+    assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
+
+
 class Own(nn.Module):
     """A loss module that nobody has given."""
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tdbg_lab.capture.pytorch.losses import LossProbe
 
-__all__ = ["Accumulation", "AddedUp", "divisor_of"]
+__all__ = ["Accumulation", "AddedUp", "divisor_of", "factor_of"]
 
 _MOST = 4096
 """Passes of a step."""
@@ -27,15 +27,15 @@ def divisor_of(node: Any) -> int:
     node
         Its ``grad_fn``, before the backward.
     """
-    factor = _factor(node)
+    factor = factor_of(node)
     number = 1 / factor if factor else 0.0
     if not 1.5 < number <= _MOST or abs(number - round(number)) > _EXACT * number:
         return 0
     return 0 if round(number) == 2 and _is_sum_of_equals(node.next_functions[0][0]) else round(number)
 
 
-def _factor(node: Any) -> float | None:
-    """The number that something was multiplied by last; None where it was not."""
+def factor_of(node: Any) -> float | None:
+    """The number that something was multiplied by, or divided by, last; None where it was not."""
     kind = type(node).__name__
     if kind not in {"DivBackward0", "MulBackward0"}:
         return None
@@ -60,7 +60,7 @@ def _is_sum_of_equals(node: Any) -> bool:
     if type(node).__name__ != "AddBackward0":
         return False
     added = [one for one, _ in node.next_functions if one is not None]
-    return len(added) > 1 and len({_factor(one) for one in added}) == 1
+    return len(added) > 1 and len({factor_of(one) for one in added}) == 1
 
 
 class Accumulation:

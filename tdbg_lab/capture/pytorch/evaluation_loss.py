@@ -4,28 +4,38 @@ Of a training ``backward`` tells the loss, of an evaluation nothing does. In the
 training it is found out which function of PyTorch computes what ``backward`` is called on; from then on that
 one is listened to in evaluations, whether the program calls it or a loss module does. Where none does, it may
 be a module of the program's own that somebody shows us, or, where Python tells what functions return, a
-function of the program's own.
+function of the program's own. It may be the sum of several of these.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from itertools import islice
-from math import isclose, isfinite
+from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from traceback import walk_stack
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 import tdbg_lab
-from tdbg_lab.capture.pytorch.checks.objective_facts import only_scales
 from tdbg_lab.capture.pytorch.checks.predictions import PredictionProbe
 from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.loss_functions import FUNCTIONS, LossFunction
+from tdbg_lab.capture.pytorch.loss_terms import (
+    ANY_RETURNED,
+    AnyReturned,
+    Heard,
+    LossSource,
+    Returned,
+    Term,
+    are_alike,
+    candidates,
+)
 from tdbg_lab.capture.pytorch.moment import not_for_real
-from tdbg_lab.capture.returns import RETURNS
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -48,6 +58,7 @@ _SAME = 1e-3
 """Part by which a factor may differ from one pass to the next: losses may be of half precision."""
 _LEFT_OUT = tuple(f"{Path(str(one.__file__)).parent}/" for one in (torch, tdbg_lab))
 """Where functions are that are not the program's own."""
+_Audible = LossFunction | Returned | AnyReturned
 _is_transformed: Any = torch._C._functorch.is_functorch_wrapped_tensor  # noqa: SLF001
 
 
@@ -58,44 +69,7 @@ class _Latest(threading.local):
 
 
 LATEST = _Latest()
-
-
-class _Returned(NamedTuple):
-    """A loss that a function of the program's own returns: alone, or in its place among others."""
-
-    code: CodeType
-    place: int | str | None
-
-    def hear(self, listener: EvaluationLoss) -> None:
-        RETURNS.hear(self.code, listener)
-
-    def forget(self, listener: EvaluationLoss) -> None:
-        RETURNS.forget(self.code, listener)
-
-
-class _AnyReturned:
-    """What any function returns."""
-
-    @staticmethod
-    def hear(listener: EvaluationLoss) -> None:
-        RETURNS.hear(None, listener)
-
-    @staticmethod
-    def forget(listener: EvaluationLoss) -> None:
-        RETURNS.forget(None, listener)
-
-
-_ALL = (*FUNCTIONS, _AnyReturned())
-_Source = LossFunction | nn.Module | _Returned
-
-
-class _Heard(NamedTuple):
-    """What may be a loss, of the forward that was seen last."""
-
-    node: Any
-    """In the graph of its gradients."""
-    source: _Source
-    mean: torch.Tensor
+_ALL = (*FUNCTIONS, ANY_RETURNED)
 
 
 class EvaluationLoss:
@@ -124,23 +98,31 @@ class EvaluationLoss:
         """Whether it was found."""
         self.listens = False
         self._left = _FORWARDS
-        self._listened: tuple[LossFunction | _Returned | _AnyReturned, ...] = ()
-        self._heard: deque[_Heard] = deque(maxlen=_MOST)
-        self._calls: Counter[_Source] = Counter()
-        """Of functions that returned numbers, in the forward that was seen last."""
-        self._found: tuple[_Source, float] | None = None
-        """What computes the loss, and by what its mean is multiplied in what ``backward`` is called on."""
+        self._listened: tuple[_Audible, ...] = ()
+        self._heard: deque[Heard] = deque(maxlen=_MOST)
+        """Of the forward that was seen last in a training."""
+        self._around: set[int] = set()
+        """Identities of the code of all functions that were running when that began."""
+        self._may_be: list[tuple[Term, ...]] = []
+        """What may have computed the loss of the last pass."""
+        self._terms: tuple[Term, ...] = ()
+        """What computes the loss."""
+        self._added: dict[int, torch.Tensor] = {}
+        """Of an evaluation, the terms of a sum that were computed so far, by their places in it."""
+        self._visit = -1
+        """The visit they belong to."""
 
     def begin(self) -> None:
         """A model is called, and it is not known what its loss is, or a training becomes an evaluation."""
         training = self._engine.recorder.mode is Mode.TRAIN
-        self._clear()
+        self._heard.clear()
         if not self.learning:
             self._listen(() if training else self._sources)
         elif training and not self._left:
             self.detach()
         else:
             self._left -= training
+            self._around = {id(frame.f_code) for frame, _ in walk_stack(sys._getframe())}  # noqa: SLF001
             self._listen(_ALL)
 
     def learn(self, objective: torch.Tensor, loss: torch.Tensor) -> None:
@@ -148,66 +130,41 @@ class EvaluationLoss:
         if self._engine.rootless:  # `begin` is never called
             self._left -= 1
             self._listen(_ALL)
-        ours = self._computed(objective)
-        self._clear()
-        if ours is None:
-            if self._left < 0:
-                self.detach()
-            return
-        source, value, mean = ours.source, float(loss.detach()), float(ours.mean)
-        if not (isfinite(value) and isfinite(mean) and value and mean):
-            return
-        factor, last = value / mean, self._found
-        self._found = source, factor
-        if last is not None and last[0] == source and isclose(last[1], factor, rel_tol=_SAME):
-            self.learning, self.known = False, True
-            if self._facts and isinstance(source, LossFunction):
+        last = self._may_be
+        self._may_be = list(candidates(objective.grad_fn, loss, self._heard, self._around))
+        self._heard.clear()
+        found = next((one for one in self._may_be if any(are_alike(one, other) for other in last)), ())
+        if found:
+            self.learning, self.known, self._terms, self._may_be = False, True, found, []
+            source = found[0].source
+            if self._facts and len(found) == 1 and isinstance(source, LossFunction):
                 name = self._probe.name.removeprefix("loss/")
                 self._probe.facts = PredictionProbe(self._engine, name, source.kind)
             self._listen(self._sources if self._engine.rootless else ())
-
-    def _computed(self, objective: torch.Tensor) -> _Heard | None:
-        """What of all that was heard is the loss.
-
-        A function of PyTorch says more than a module that calls it, and an inner function of the program more
-        than an outer one, which may be a whole step; but what is called more than once is a tool.
-        """
-        ours = [one for one in self._heard if only_scales(objective.grad_fn, one.node)]
-        for kind in LossFunction, nn.Module, _Returned:
-            for one in ours:
-                if isinstance(one.source, kind) and self._calls[one.source] <= 1:
-                    return one
-        return None
+        elif self._left < 0:
+            self.detach()
 
     @property
-    def _sources(self) -> tuple[LossFunction | _Returned, ...]:
+    def _sources(self) -> tuple[_Audible, ...]:
         """What to listen to in evaluations."""
-        source = None if self._found is None else self._found[0]
-        return () if source is None or isinstance(source, nn.Module) else (source,)
+        return tuple({one.source: None for one in self._terms if not isinstance(one.source, nn.Module)})
 
     def may_be(self, module: nn.Module) -> bool:
-        """Whether a module may be the loss."""
-        return self.learning or (self._found is not None and self._found[0] is module)
+        """Whether a module may be the loss, or a part of it."""
+        return self.learning or any(one.source is module for one in self._terms)
 
     def returned(self, code: CodeType, value: Any) -> None:
         """A function that is listened to returns this."""
-        if not self._is_here:
-            return
-        for place, number in _numbers(value):
-            source = _Returned(code, place)
-            if not self.learning:
-                if self._found is not None and self._found[0] == source:
-                    self.hear(self._found[0], (), number)
-            elif not code.co_filename.startswith(_LEFT_OUT):
-                self._calls[source] += 1
-                self.hear(source, (), number)
+        if self._is_here and not (self.learning and code.co_filename.startswith(_LEFT_OUT)):
+            for place, number in _numbers(value):
+                self.hear(Returned(code, place), (), number)
 
     @property
     def _is_here(self) -> bool:
         """Whether it is this thread that trains."""
         return self._engine.rootless or LATEST.token is self.token
 
-    def hear(self, source: _Source, args: tuple[Any, ...], result: Any) -> None:
+    def hear(self, source: LossSource, args: tuple[Any, ...], result: Any) -> None:
         """A function that is listened to has been called, or a module that may be the loss."""
         engine = self._engine
         if not self._is_here or type(result) is not torch.Tensor or _is_transformed(result):
@@ -218,36 +175,39 @@ class EvaluationLoss:
         if engine.rootless:
             evaluates = not result.requires_grad
         if self.learning:
-            if result.grad_fn is not None:
-                engine.guard.run(self._probe.name, self._keep, source, args, result)
+            engine.guard.run(self._probe.name, self._keep, source, args, result)
         elif evaluates:
             engine.guard.run(self._probe.name, self._take, source, args, result)
 
-    def _keep(self, source: _Source, args: tuple[Any, ...], result: torch.Tensor) -> None:
-        self._heard.append(_Heard(result.grad_fn, source, _mean(source, args, result)))
+    def _keep(self, source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> None:
+        self._heard.append(Heard(result.grad_fn, source, result.detach(), _mean(source, args, result)))
 
-    def _take(self, source: _Source, args: tuple[Any, ...], result: torch.Tensor) -> None:
-        if self._found is None or self._found[0] is not source:
+    def _take(self, source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> None:
+        if self._visit != self._engine.visit:
+            self._visit = self._engine.visit
+            self._added.clear()
+        terms = enumerate(self._terms)
+        place = next((at for at, one in terms if one.source == source and at not in self._added), None)
+        if place is None:
             return
         facts = self._probe.facts
         if facts is not None and isinstance(source, LossFunction):
             facts.ignored = source.ignored(args)
             facts.weights = source.weights_in(args)
-        factor = self._accumulation.undivided(self._found[1])
-        mean = _mean(source, args, result)
-        self._probe.take(None, args[:2], mean if isclose(factor, 1, rel_tol=_SAME) else mean * factor)
+        factor, mean = self._accumulation.undivided(self._terms[place].factor), _mean(source, args, result)
+        self._added[place] = mean if isclose(factor, 1, rel_tol=_SAME) else mean * factor
+        if len(self._added) == len(self._terms):
+            first, *others = self._added.values()
+            self._added.clear()
+            self._probe.take(None, args[:2], sum(others, start=first))
 
     def detach(self) -> None:
         """Listen no longer. Idempotent."""
         self._listen(())
-        self._clear()
+        self._heard.clear()
         self.learning = self.known = False
 
-    def _clear(self) -> None:
-        self._heard.clear()
-        self._calls.clear()
-
-    def _listen(self, wanted: tuple[LossFunction | _Returned | _AnyReturned, ...]) -> None:
+    def _listen(self, wanted: tuple[_Audible, ...]) -> None:
         """Listen to these, and to no others."""
         before, self._listened = self._listened, wanted
         for one in wanted:
@@ -259,7 +219,7 @@ class EvaluationLoss:
         self.listens = bool(wanted)
 
 
-def _mean(source: _Source, args: tuple[Any, ...], result: torch.Tensor) -> torch.Tensor:
+def _mean(source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> torch.Tensor:
     """What a loss gave, as the mean over what it compares where that is known."""
     result = result.detach()
     return source.mean(args, result) if isinstance(source, LossFunction) else result.mean()
