@@ -24,8 +24,14 @@ _TOOLS = (3, 4, 1, 2)
 class ReturnListener(Protocol):
     """Who is told what functions return."""
 
-    def returned(self, code: CodeType, value: Any) -> None:
-        """A function of this code returns `value`. Never raises: it would, within the program."""
+    def returned(self, code: CodeType, value: Any) -> bool:
+        """A function of this code returns `value`. Never raises: it would, within the program.
+
+        Returns
+        -------
+        bool
+            Whether to be told again of what is returned at this place.
+        """
 
 
 class _Asked(NamedTuple):
@@ -49,6 +55,7 @@ class Returns:
         self._monitoring = monitoring
         self._changing = RLock()
         self._tool: int | None = None
+        """Our number. It is kept: another tool that had it would not be told of what we switched off."""
         self._asked: dict[int, _Asked] = {}
         """By the identity of the code, whose hash takes long; that of None for all functions."""
 
@@ -99,10 +106,6 @@ class Returns:
                 return
             del self._asked[id(code)]
             self._tell_python(code, 0)
-            if not self._asked:
-                self._monitoring.register_callback(self._tool, self._monitoring.events.PY_RETURN, None)
-                self._monitoring.free_tool_id(self._tool)
-                self._tool = None
 
     def _tell_python(self, code: CodeType | None, events: int) -> None:
         if code is None:
@@ -110,14 +113,16 @@ class Returns:
         else:
             self._monitoring.set_local_events(self._tool, code, events)
 
-    def _returned(self, code: CodeType, _offset: int, value: Any) -> None:
-        """What Python calls."""
+    def _returned(self, code: CodeType, _offset: int, value: Any) -> Any:
+        """What Python calls; where nobody wants what is returned, not again."""
+        wanted = False
         for one in (code, None):
             asked = self._asked.get(id(one))
             for weak in () if asked is None else asked.listeners:
                 listener = weak()
                 if listener is not None:
-                    listener.returned(code, value)
+                    wanted |= listener.returned(code, value)
+        return None if wanted else self._monitoring.DISABLE
 
 
 RETURNS = Returns(getattr(sys, "monitoring", None))

@@ -260,14 +260,16 @@ def _cut(elements: int, threads: int, least: int) -> int:
 
 
 def _marker() -> Path | None:
-    """The file that says that the cache has these kernels for this processor; None without a cache."""
+    """The file that says that the cache has the kernels of this Python and processor; None without one."""
+    import numba
     from llvmlite.binding import get_host_cpu_name
 
     from tdbg_lab.stats.jit import cache_path
     from tdbg_lab.stats.sweep import STAMP, call
 
     folder = cache_path(call)
-    return folder / f"tdbg-{STAMP:08x}-{get_host_cpu_name()}.compiled" if folder else None
+    by = f"{sys.implementation.cache_tag}-numba-{numba.__version__}-{get_host_cpu_name()}"
+    return folder / f"tdbg-{STAMP:08x}-{by}.compiled" if folder else None
 
 
 @contextmanager

@@ -153,11 +153,15 @@ class EvaluationLoss:
         """Whether a module may be the loss, or a part of it."""
         return self.learning or any(one.source is module for one in self._terms)
 
-    def returned(self, code: CodeType, value: Any) -> None:
-        """A function that is listened to returns this."""
-        if self._is_here and not (self.learning and code.co_filename.startswith(_LEFT_OUT)):
-            for place, number in _numbers(value):
+    def returned(self, code: CodeType, value: Any) -> bool:
+        """A function that is listened to returns this: whether that may be a loss."""
+        numbers = list(_numbers(value))
+        if not numbers or code.co_filename.startswith(_LEFT_OUT):
+            return False
+        if self._is_here:
+            for place, number in numbers:
                 self.hear(Returned(code, place), (), number)
+        return True
 
     @property
     def _is_here(self) -> bool:
@@ -226,10 +230,14 @@ def _mean(source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> to
 
 
 def _numbers(value: Any) -> Iterator[tuple[int | str | None, torch.Tensor]]:
-    """Single numbers that a function returns, with their places: alone, in a row, or by name."""
+    """Single numbers that a function returns, each with its place: alone, in a row, or by name."""
     several: Iterable[tuple[Any, Any]] = ((None, value),)
     if type(value) in {tuple, list}:
         several = enumerate(value[:_MOST_RETURNED])
     elif type(value) is dict:
         several = islice(value.items(), _MOST_RETURNED)
-    return ((place, one) for place, one in several if type(one) is torch.Tensor and one.numel() == 1)
+    return ((place, one) for place, one in several if type(one) is torch.Tensor and _may_be_loss(one))
+
+
+def _may_be_loss(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.numel() == 1 and not tensor.is_sparse
