@@ -241,6 +241,27 @@ def test_a_step_that_is_evaluated_too_tells_its_loss(attach):
     assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
 
 
+def test_losses_of_rows_of_which_the_program_takes_the_mean(attach):
+    """As a flow tells the likelihood of each row, and the smaller it is the worse."""
+    model, optimizer = made()
+
+    def likelihood(x, result):
+        return -(result[0] - x).square().mul(2).mean(1)
+
+    with attach(model, optimizer=optimizer) as handle:
+        for seed in range(4):
+            x = batch(seed)
+            loss = -torch.mean(likelihood(x, model(x)))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            evaluated = [-likelihood(x, model(x)).mean().item() for x in (batch(50), batch(51, 3))]
+    assert told(handle.run, "train")[-1] == pytest.approx(loss.item())
+    assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
+
+
 def test_functions_that_return_other_numbers_are_no_trouble(attach):
     model, optimizer = made()
 

@@ -155,12 +155,12 @@ class EvaluationLoss:
 
     def returned(self, code: CodeType, value: Any) -> bool:
         """A function that is listened to returns this: whether that may be a loss."""
-        numbers = list(_numbers(value))
-        if not numbers or code.co_filename.startswith(_LEFT_OUT):
+        losses = list(_losses(value))
+        if not losses or code.co_filename.startswith(_LEFT_OUT):
             return False
         if self._is_here:
-            for place, number in numbers:
-                self.hear(Returned(code, place), (), number)
+            for place, loss in losses:
+                self.hear(Returned(code, place), (), loss)
         return True
 
     @property
@@ -229,8 +229,8 @@ def _mean(source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> to
     return source.mean(args, result) if isinstance(source, LossFunction) else result.mean()
 
 
-def _numbers(value: Any) -> Iterator[tuple[int | str | None, torch.Tensor]]:
-    """Single numbers that a function returns, each with its place: alone, in a row, or by name."""
+def _losses(value: Any) -> Iterator[tuple[int | str | None, torch.Tensor]]:
+    """What may be losses of all that a function returns, each with its place: alone, in a row, or by name."""
     several: Iterable[tuple[Any, Any]] = ((None, value),)
     if type(value) in {tuple, list}:
         several = enumerate(value[:_MOST_RETURNED])
@@ -240,4 +240,5 @@ def _numbers(value: Any) -> Iterator[tuple[int | str | None, torch.Tensor]]:
 
 
 def _may_be_loss(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and tensor.numel() == 1 and not tensor.is_sparse
+    """Whether it is a number, or one for each row of a batch."""
+    return tensor.ndim <= 1 and tensor.numel() > 0 and tensor.is_floating_point() and not tensor.is_sparse

@@ -37,7 +37,10 @@ _SAME = 1e-3
 
 
 class Returned(NamedTuple):
-    """A number that a function of the program's own returns: alone, or in its place among others."""
+    """A loss that a function of the program's own returns, as one number or as one for each row of a batch.
+
+    Alone, or in its place among others.
+    """
 
     code: CodeType
     place: int | str | None

@@ -103,8 +103,8 @@ def _kind(node: Any) -> str:
 
 
 def only_scales(node: Any, wanted: Any) -> bool:
-    """Whether a node computes what `wanted` does, but for scaling and reducing it."""
-    return any(one is wanted for one in islice(_chain(node, _SCALED), _MAX_NODES))
+    """Whether a node computes what `wanted` does, but for its sign, scaling and reducing it."""
+    return any(one is wanted for one in islice(_chain(node, _SCALED | {"Neg"}), _MAX_NODES))
 
 
 def _behind(node: Any, passed: frozenset[str]) -> Any:
