@@ -77,12 +77,18 @@ class Engine:
     trains_in_eval = False
     """Whether the last steps were of forwards in eval mode, of models to which it makes no difference: who
     evaluates them at each epoch may never have called ``train()`` again."""
+    evaluates_in_train = False
+    """Whether models are evaluated in train mode, where nothing can be trained by what is called."""
     adds_up = False
     """Whether the losses of a step's forwards add up to its own: they are divided by the labels of all."""
     _step_seen = False
     """Whether something of the current step was called to train."""
     _without_gradients = False
     """Whether the last forward was one that nothing can be trained by."""
+    _with_gradients = False
+    """Whether something was called since the last step that can be trained by it."""
+    _by_gradients = False
+    """Whether a backward belonged to a step so far."""
     _thread: int | None = None
     """The thread that trains, once it has begun to: the last one that called a model with gradients."""
     _pause: tuple[str, int] | None = None
@@ -171,11 +177,12 @@ class Engine:
         now = perf_counter_ns()
         if training:
             self.trains_in_eval = False
-        mode = self.override or (_TRAIN if training or (gradients and self.trains_in_eval) else Mode.EVAL)
+        trains = training and (gradients or self.forwards or not self.evaluates_in_train)
+        mode = self.override or (_TRAIN if trains or (gradients and self.trains_in_eval) else Mode.EVAL)
         micro = self._micro.get(mode, 0)
         self._micro[mode] = micro + 1
         if gradients:
-            self.last_active_ns, self._thread = now, get_ident()
+            self.last_active_ns, self._thread, self._with_gradients = now, get_ident(), True
         if mode is _TRAIN:
             self.forwards += 1
             if not self._step_seen:
@@ -242,6 +249,28 @@ class Engine:
         self.meter.skip()
         micro = self._micro.get(Mode.EVAL, 0)
         self._micro[Mode.EVAL] = micro + 1
+        self._enter(Mode.EVAL, micro)
+        if self.phases is not None:
+            self.phases.switch("eval", self.step)
+
+    def may_evaluate(self) -> bool:
+        """Whether a loss computed now, without gradients, may be of an evaluation in train mode.
+
+        So it is between two steps, if nothing was called since the last one that can be trained by it. Of a
+        training that needs no gradients it is the loss of a step.
+        """
+        between = self._without_gradients and not self._with_gradients and self._by_gradients
+        return between and self.override is None and self.recorder.mode is _TRAIN
+
+    def see_evaluation(self) -> None:
+        """What was called last was called to evaluate it, and so is what is called like this from now on."""
+        self.evaluates_in_train = True
+        self.forwards, self._step_seen, self._pause = 0, False, None
+        self._micro.pop(_TRAIN, None)
+        micro = self._micro.get(Mode.EVAL, 0)
+        self._micro[Mode.EVAL] = micro + 1
+        self.meter.skip()
+        self.recorder.turn_to(Mode.EVAL, micro)
         self._enter(Mode.EVAL, micro)
         if self.phases is not None:
             self.phases.switch("eval", self.step)
@@ -418,9 +447,10 @@ class Engine:
         self.last_active_ns = perf_counter_ns()
         if self.phases is not None:
             self.phases.switch(self.between, self.step)
+        self._by_gradients |= self.backwards > 0
         self.forwards = self.backwards = 0
         self.depth = 0
-        self._step_seen, self._pause = False, None
+        self._step_seen, self._with_gradients, self._pause = False, False, None
         self._micro.clear()
         self.guard.step = self.step
         if self.rootless:

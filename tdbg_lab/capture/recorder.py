@@ -150,6 +150,10 @@ class Recorder:
         finally:
             self.step, self.mode, self.micro = step, mode, micro
 
+    def turn_to(self, mode: Mode, micro: int) -> None:
+        """What was gathered since the last place was written is of this mode."""
+        self.mode, self.micro = mode, micro
+
     def add(self, keys: list[TensorKey], block: StatsBlock) -> None:
         """Add rows: one key per row of `block`."""
         self._keys += keys

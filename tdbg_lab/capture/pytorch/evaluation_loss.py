@@ -52,6 +52,8 @@ _FORWARDS = 8
 """The first ones of the training, in which the function is looked for."""
 _MOST = 64
 """Losses of one of them that are looked at: the last ones."""
+_IN_VAIN = 64
+"""Forwards in train mode, without gradients, after which nobody waits for a loss of them: somebody acts."""
 _MOST_RETURNED = 16
 """Values that a function returns, of which the loss may be one."""
 _SAME = 1e-3
@@ -111,12 +113,15 @@ class EvaluationLoss:
         """Of an evaluation, the terms of a sum that were computed so far, by their places in it."""
         self._visit = -1
         """The visit they belong to."""
+        self._in_vain = 0
+        """Forwards in train mode, without gradients, that no loss has followed."""
 
     def begin(self) -> None:
         """A model is called, and it is not known what its loss is, or a training becomes an evaluation."""
-        training = self._engine.recorder.mode is Mode.TRAIN
+        training = not self._may_evaluate()
         self._heard.clear()
         if not self.learning:
+            self._in_vain += not training and self._engine.recorder.mode is Mode.TRAIN
             self._listen(() if training else self._sources)
         elif training and not self._left:
             self.detach()
@@ -175,13 +180,17 @@ class EvaluationLoss:
             return
         if not engine.open or engine.losses_logged or not_for_real() or within_graph(engine):
             return
-        evaluates = engine.recorder.mode is not Mode.TRAIN
-        if engine.rootless:
-            evaluates = not result.requires_grad
         if self.learning:
             engine.guard.run(self._probe.name, self._keep, source, args, result)
-        elif evaluates:
+        elif not result.requires_grad if engine.rootless else self._may_evaluate():
             engine.guard.run(self._probe.name, self._take, source, args, result)
+
+    def _may_evaluate(self) -> bool:
+        """Whether the current forward is of an evaluation, or may be, if it is one without gradients."""
+        engine = self._engine
+        if engine.recorder.mode is not Mode.TRAIN:
+            return True
+        return not torch.is_grad_enabled() and self._in_vain < _IN_VAIN and engine.may_evaluate()
 
     def _keep(self, source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> None:
         self._heard.append(Heard(result.grad_fn, source, result.detach(), _mean(source, args, result)))
@@ -203,6 +212,7 @@ class EvaluationLoss:
         if len(self._added) == len(self._terms):
             first, *others = self._added.values()
             self._added.clear()
+            self._in_vain = 0
             self._probe.take(None, args[:2], sum(others, start=first))
 
     def detach(self) -> None:

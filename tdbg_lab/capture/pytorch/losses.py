@@ -177,6 +177,8 @@ class LossProbe:
                 for tensor in tensors_in(output):
                     self.add(tensor, module, number)
                 return
+        elif not torch.is_grad_enabled() and engine.may_evaluate():
+            engine.see_evaluation()
         if engine.mask & engine.costly and self.facts is not None and not _ending(engine):
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:

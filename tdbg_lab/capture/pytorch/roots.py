@@ -110,7 +110,7 @@ class RootProbe:
             objectives = self._watch.objectives
             if objectives is not None:  # without a call, as long as nothing changes
                 evaluated, LATEST.token = objectives.evaluated, objectives.evaluated.token
-                in_train = engine.recorder.mode is _TRAIN
+                in_train = gradients and engine.recorder.mode is _TRAIN
                 if evaluated.learning or (evaluated.known and evaluated.listens is in_train):
                     engine.guard.run("loss/objective", evaluated.begin)
         checks = self._watch.checks
@@ -194,6 +194,8 @@ class RootProbe:
         loss = own_loss(output)
         if loss is None or self._is_known(loss):
             return
+        if not torch.is_grad_enabled() and engine.may_evaluate():
+            engine.see_evaluation()
         if objectives is not None:
             objectives.add_own(self._loss, loss)
         else:
