@@ -262,6 +262,13 @@ class Engine:
         between = self._without_gradients and not self._with_gradients and self._by_gradients
         return between and self.override is None and self.recorder.mode is _TRAIN
 
+    def is_of_step(self) -> bool:
+        """Whether a loss computed now, with gradients, is of the step, though what was called last evaluates.
+
+        That was called without gradients, as for what the step is to reach.
+        """
+        return self._without_gradients and self.forwards > 0 and self.override is None
+
     def see_evaluation(self) -> None:
         """What was called last was called to evaluate it, and so is what is called like this from now on."""
         self.evaluates_in_train = True

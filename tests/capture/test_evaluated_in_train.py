@@ -131,6 +131,30 @@ def test_a_teacher_and_a_loss_that_is_only_looked_at_are_part_of_the_step(attach
     assert handle.run.tensor_names(kind="loss") == ["loss/MSELoss"]
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_a_target_that_the_model_gives_in_eval_mode_is_no_evaluation(attach, given):
+    """As of an agent that expects of itself what comes next."""
+    model, optimizer = made()
+    criterion = nn.MSELoss()
+    losses = []
+    with attach(model, optimizer=optimizer, **({"loss": criterion} if given else {})) as handle:
+        for seed in range(5):
+            x, y = batch(seed)
+            outputs = model(x)
+            model.eval()
+            with torch.no_grad():
+                target = y + 0.9 * model(x + 0.1)
+            model.train()
+            loss = criterion(outputs, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    (name,) = handle.run.tensor_names(kind="loss")
+    assert told(handle.run, name, "train") == pytest.approx(losses)
+    assert told(handle.run, name, "eval") == []
+
+
 def test_who_acts_between_steps_does_not_evaluate(attach):
     model, optimizer = made()
     with attach(model, optimizer=optimizer) as handle:

@@ -182,14 +182,17 @@ class EvaluationLoss:
             return
         if self.learning:
             engine.guard.run(self._probe.name, self._keep, source, args, result)
-        elif not result.requires_grad if engine.rootless else self._may_evaluate():
+        elif not result.requires_grad if engine.rootless else self._may_evaluate(result):
             engine.guard.run(self._probe.name, self._take, source, args, result)
 
-    def _may_evaluate(self) -> bool:
-        """Whether the current forward is of an evaluation, or may be, if it is one without gradients."""
+    def _may_evaluate(self, loss: torch.Tensor | None = None) -> bool:
+        """Whether the current forward is of an evaluation, or may be, if it is one without gradients.
+
+        A loss that can be trained need not be of it.
+        """
         engine = self._engine
         if engine.recorder.mode is not Mode.TRAIN:
-            return True
+            return loss is None or not loss.requires_grad or not engine.is_of_step()
         return not torch.is_grad_enabled() and self._in_vain < _IN_VAIN and engine.may_evaluate()
 
     def _keep(self, source: LossSource, args: tuple[Any, ...], result: torch.Tensor) -> None:

@@ -126,6 +126,15 @@ def _record_late(engine: Engine, key: TensorKey, tensor: torch.Tensor) -> None:
         record_tensors(engine.recorder, [key], [tensor.detach()])
 
 
+def _go_to_place(engine: Engine, output: Any) -> None:
+    """Make the place that this loss belongs to the current one, where the last forward may be of another."""
+    if not torch.is_grad_enabled():
+        if engine.may_evaluate():
+            engine.see_evaluation()
+    elif any(tensor.requires_grad for tensor in tensors_in(output)) and engine.is_of_step():
+        engine.enter_train_step()
+
+
 def _ending(engine: Engine) -> str:
     """What the name of a loss ends with here, by the data that is evaluated."""
     sets = None if engine.sets is None or engine.recorder.mode is not _EVAL else engine.sets()
@@ -177,8 +186,8 @@ class LossProbe:
                 for tensor in tensors_in(output):
                     self.add(tensor, module, number)
                 return
-        elif not torch.is_grad_enabled() and engine.may_evaluate():
-            engine.see_evaluation()
+        elif engine.recorder.mode is _EVAL or not torch.is_grad_enabled():
+            _go_to_place(engine, output)
         if engine.mask & engine.costly and self.facts is not None and not _ending(engine):
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
