@@ -87,8 +87,8 @@ class Engine:
     """Whether the last forward was one that nothing can be trained by."""
     _with_gradients = False
     """Whether something was called since the last step that can be trained by it."""
-    _by_gradients = False
-    """Whether a backward belonged to a step so far."""
+    by_backward = False
+    """Whether the training calls ``backward``, once it has."""
     _thread: int | None = None
     """The thread that trains, once it has begun to: the last one that called a model with gradients."""
     _pause: tuple[str, int] | None = None
@@ -259,7 +259,7 @@ class Engine:
         So it is between two steps, if nothing was called since the last one that can be trained by it. Of a
         training that needs no gradients it is the loss of a step.
         """
-        between = self._without_gradients and not self._with_gradients and self._by_gradients
+        between = self._without_gradients and not self._with_gradients and self.by_backward
         return between and self.override is None and self.recorder.mode is _TRAIN
 
     def is_of_step(self) -> bool:
@@ -294,7 +294,7 @@ class Engine:
         if self._without_gradients and not self.override and self.recorder.mode is not _TRAIN:
             self.enter_train_step()  # of what was called before, or by its parts
         self.backwards += 1
-        self._pause = None
+        self.by_backward, self._pause = True, None
         if self.phases is not None and self.recorder.mode is _TRAIN:
             self.phases.switch("backward", self.step)
 
@@ -454,7 +454,6 @@ class Engine:
         self.last_active_ns = perf_counter_ns()
         if self.phases is not None:
             self.phases.switch(self.between, self.step)
-        self._by_gradients |= self.backwards > 0
         self.forwards = self.backwards = 0
         self.depth = 0
         self._step_seen, self._with_gradients, self._pause = False, False, None

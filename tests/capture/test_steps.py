@@ -140,6 +140,46 @@ def test_gradients_of_a_step_are_added_up_where_the_program_froze_its_objects(at
     assert handle.step == 3
 
 
+class Cell(nn.Module):
+    """Is called once for each part of a sequence."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(6, 4)
+
+    def forward(self, x, hidden):
+        return torch.tanh(self.body(torch.cat((x, hidden), 1)))
+
+
+def walk(cell, criterion, seed, length):
+    """The loss of one sequence."""
+    generator, hidden = torch.Generator().manual_seed(seed), torch.zeros(3, 4)
+    for part in torch.randn(length, 3, 2, generator=generator):
+        hidden = cell(part, hidden)
+    return criterion(hidden, torch.zeros(3, 4))
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_without_an_optimizer_a_backward_ends_a_step_of_several_forwards(attach, moved):
+    """As of a recurrent cell whose parameters the program moves itself."""
+    torch.manual_seed(0)
+    cell, criterion = Cell(), nn.MSELoss()
+    losses, evaluated = [], []
+    with attach(cell, loss=criterion) as handle:
+        for seed in range(4):
+            loss = walk(cell, criterion, seed, 3 + seed)
+            cell.zero_grad()
+            loss.backward()
+            for parameter in cell.parameters():
+                parameter.data.add_(parameter.grad, alpha=-0.1 * moved)
+            losses.append(loss.item())
+            with torch.no_grad():
+                evaluated.append(walk(cell, criterion, 50, 3).item())
+    assert handle.run.scalars("loss/MSELoss", mode="train").values.tolist() == pytest.approx(losses)
+    assert handle.run.scalars("loss/MSELoss", mode="eval").values.tolist() == pytest.approx(evaluated)
+    assert handle.run.steps(mode="train").tolist() == [0, 1, 2, 3]
+
+
 def test_optimizer_that_never_steps_does_not_hold_up_the_steps(attach, monkeypatch):
     monkeypatch.setattr("tdbg_lab.capture.pytorch.by_hand._LONG", 3)
     model = Net()

@@ -14,6 +14,7 @@ from tdbg_lab.capture.pytorch.keras_layers import evaluates
 from tdbg_lab.capture.pytorch.losses import LossProbe, own_loss, record_parts
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.capture.pytorch.naming import class_name
+from tdbg_lab.capture.pytorch.values import tensors_in
 from tdbg_lab.records import Mode
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class RootProbe:
         trained = None if self._trained is None else self._trained()
         if trained is not None and not trained.requires_grad and self._is_frozen():
             training = gradients = False
-        again = engine.forwards and training and gradients and not engine.override and not self._watch
-        if again:
+        again = engine.forwards and training and not engine.override and not self._watch
+        if again and self._begins_step((args, kwargs), gradients=gradients):
             self._end_step_by_hand()
         if engine.phases is not None:
             self._look_at_batch(args, kwargs)
@@ -120,6 +121,16 @@ class RootProbe:
         self._stance.early |= self._stance.within
         if engine.module_mask:
             self._begin_layers(module)
+
+    def _begins_step(self, given: Any, *, gradients: bool) -> bool:
+        """Whether a forward is of the next step, where no optimizer ends the last one.
+
+        A backward ends it, or, where none is ever called, what was called last if it is not gone on with.
+        """
+        engine = self._engine
+        if engine.by_backward or not gradients:
+            return engine.backwards > 0
+        return all(one.grad_fn is None for one in tensors_in(given))
 
     def _end_step_by_hand(self) -> None:
         """Without an optimizer a step ends where the next one begins."""
