@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["summands"]
 
-_DEEPEST = 24
+_DEEPEST = 64
 """Nodes between a loss and what it is the sum of."""
 _MOST = 64
 """What it may be the sum of."""
@@ -21,7 +21,7 @@ _SAME = frozenset(
 """Nodes that add up single numbers, or only give them another shape."""
 
 
-def summands(node: Any, wanted: Container[Any], left: int = _DEEPEST) -> dict[Any, float] | None:
+def summands(node: Any, wanted: Container[Any]) -> dict[Any, float] | None:
     """The nodes that a loss is the sum of, and what each is multiplied by.
 
     Parameters
@@ -30,23 +30,31 @@ def summands(node: Any, wanted: Container[Any], left: int = _DEEPEST) -> dict[An
         The ``grad_fn`` of the loss, before the backward.
     wanted
         Nodes of single numbers that it may be the sum of. Where one is the sum of others, these are told.
-    left
-        Nodes that may lie between.
 
     Returns
     -------
     dict or None
         None where something else is among what it is the sum of.
     """
+    return _summands(node, wanted, _DEEPEST, {})
+
+
+def _summands(
+    node: Any, wanted: Container[Any], left: int, known: dict[Any, dict[Any, float] | None]
+) -> dict[Any, float] | None:
+    """With how many nodes may lie between, and what is known of those that were met already."""
+    if node in known:
+        return known[node]
     found: dict[Any, float] = {}
     for one, weight in _inputs(node) if left else ():
-        parts = summands(one, wanted, left - 1)
+        parts = _summands(one, wanted, left - 1, known)
         if parts is None or len(parts) > _MOST:
             found.clear()
             break
         for part, factor in parts.items():
             found[part] = found.get(part, 0.0) + weight * factor
-    return found or ({node: 1.0} if node in wanted else None)
+    known[node] = found or ({node: 1.0} if node in wanted else None)
+    return known[node]
 
 
 def _inputs(node: Any) -> list[tuple[Any, float]]:
