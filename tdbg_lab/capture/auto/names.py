@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from torch import nn
@@ -29,9 +29,10 @@ def named_as_in_program(things: Sequence[Any], paths: Mapping[int, str] | None =
         return {"": things[0]}
     known = paths or {}
     frames = _program_frames()
+    places = _best_first(_places(frames), things)
     named: dict[str, Any] = {}
     for thing in things:
-        name = known.get(id(thing)) or _keeper(thing, frames) or _variable(thing, frames)
+        name = known.get(id(thing)) or _keeper(thing, frames) or _variable(thing, places)
         name = name or _part(thing, frames) or _held_as(thing, frames) or type(thing).__name__.lower()
         unique, number = name, 2
         while unique in named:
@@ -49,7 +50,7 @@ def let_go() -> None:
 def visible(things: Sequence[Any]) -> list[Any]:
     """Those that the running functions of the program can see: held by a variable, or by a model in one."""
     frames = _program_frames()
-    return [thing for thing in things if _variable(thing, frames) or _keeper(thing, frames)]
+    return [thing for thing in things if _variable(thing, _places(frames)) or _keeper(thing, frames)]
 
 
 def held_with(own: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -92,8 +93,14 @@ def _program_frames() -> list[FrameType]:
     return frames
 
 
-def _variable(thing: Any, frames: Sequence[FrameType]) -> str:
-    for place in _places(frames):
+def _best_first(places: Iterable[Mapping[str, Any]], things: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """First where most of the things have names: an argument is called otherwise in each function."""
+    ids = set(map(id, things))
+    return sorted(places, key=lambda place: -len({id(value) for value in list(place.values())} & ids))
+
+
+def _variable(thing: Any, places: Iterable[Mapping[str, Any]]) -> str:
+    for place in places:
         for name, value in list(place.items()):
             if value is thing and name != "self" and not name.startswith("_"):
                 return str(name)

@@ -37,6 +37,25 @@ def test_both_models_of_a_gan_are_one_run_under_their_names(watched):
         assert run.scalars(f"loss/objective/{player}").values.tolist() == pytest.approx(wanted)
 
 
+def test_models_have_the_names_of_where_both_are_known(watched):
+    """Not that of the argument of a function that calls one of them, as the networks of a radiance field."""
+
+    def rendered(fn, rows):
+        return torch.cat([fn(part) for part in rows.split(3)])
+
+    def program():
+        coarse, fine = nn.Linear(2, 1), nn.Linear(2, 1)
+        optimizer = torch.optim.SGD([*coarse.parameters(), *fine.parameters()], lr=0.1)
+        for _ in range(4):
+            rows = torch.randn(6, 2)
+            optimizer.zero_grad()
+            (rendered(coarse, rows).square().mean() + rendered(fine, rows).square().mean()).backward()
+            optimizer.step()
+
+    (run,) = watched(program)
+    everywhere(run, "activation/coarse", "activation/fine", "coarse.weight", "fine.weight")
+
+
 class Player(nn.Module):
     """A network that keeps its own optimizer, as those of agents do."""
 
