@@ -74,6 +74,9 @@ class Engine:
     """The sets of data that are evaluated, where they are told apart."""
     last_loss_visit = -1
     """The visit in which a loss module returned a tensor last."""
+    last_node: Any = None
+    """What the last loss of a module is in the graph of its gradients, as long as that is looked at."""
+    looks_at_losses = False
     trains_in_eval = False
     """Whether the last steps were of forwards in eval mode, of models to which it makes no difference: who
     evaluates them at each epoch may never have called ``train()`` again."""

@@ -10,7 +10,7 @@ from torch import nn
 from torch.autograd.function import BackwardCFunction
 
 from tdbg_lab.capture.pytorch.accumulation import Accumulation, AddedUp
-from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts
+from tdbg_lab.capture.pytorch.checks.objective_facts import ObjectiveFacts, only_scales
 from tdbg_lab.capture.pytorch.evaluation_loss import EvaluationLoss
 from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.moment import in_trainer
@@ -34,6 +34,8 @@ _FARTHEST = 64
 """Nodes between a backward and the loss of a model: scaled, divided, or added to others."""
 _SAME = 1e-5
 """Part by which the same loss, computed in two ways, may differ."""
+_LOOKS = 4
+"""The first backward passes of a loss module, in which it is found out whether it says all of the loss."""
 _LARGEST = 1024
 """Above it every factor is nearly a whole number."""
 
@@ -161,6 +163,11 @@ class Objectives:
         self._own_visit = -1
         """The last visit in which a model returned a loss."""
         self._reach = Reach()
+        self.looks_left = _LOOKS
+        engine.looks_at_losses = True
+        self.is_more = False
+        """Whether ``backward`` is called on more than what a loss module gave: a penalty is added, or several
+        losses are, be it of one forward or of several."""
         self._trains_own: bool | None = None
         """Whether what a model returns as its loss is what it is trained on, or a part of it."""
 
@@ -191,6 +198,17 @@ class Objectives:
                 ratio = float(self._scaled.plain(objective)) / float(value)
                 self.added.factor = max(1, round(ratio))
 
+    def look_for_more(self, objective: torch.Tensor) -> None:
+        """``backward`` is called on `objective`: see whether a loss module that was called says all of it."""
+        engine = self._engine
+        node, engine.last_node = engine.last_node, None
+        if node is None or engine.last_loss_visit != engine.visit:
+            return
+        self.looks_left -= 1
+        engine.looks_at_losses = self.looks_left > 0
+        if not only_scales(objective.grad_fn, node):
+            self.is_more |= _comes_of(objective.grad_fn, node)
+
     def keep(self, output: Any) -> None:
         """A model has given this, at a saved step: the loss may be computed of it."""
         if self._facts is not None:
@@ -200,7 +218,7 @@ class Objectives:
     def needless(self) -> bool:
         """Whether a loss was seen since the last forward that says the same, and no facts are wanted."""
         engine = self._engine
-        seen = engine.loss_visit == engine.visit and self._trains_own is not False
+        seen = engine.loss_visit == engine.visit and self._trains_own is not False and not self.is_more
         if seen and self._taken_visit == engine.visit:  # asked here, too: most steps are spared a call
             seen = not self._goes_on
         return self._facts is None and (engine.losses_logged or seen)
@@ -221,7 +239,7 @@ class Objectives:
     def _seen(self) -> bool:
         """Whether a loss was seen since the last forward that says the same, be it of a model or a module."""
         engine = self._engine
-        if engine.losses_logged or engine.loss_visit != engine.visit:
+        if engine.losses_logged or self.is_more or engine.loss_visit != engine.visit:
             return engine.losses_logged
         if self._goes_on:  # the loss seen is another one of ours
             return False
@@ -332,6 +350,7 @@ class Objectives:
 
     def detach(self) -> None:
         """Look no longer. Idempotent."""
+        self._engine.looks_at_losses, self._engine.last_node = False, None
         self._scaled.detach()
         self.evaluated.detach()
 
