@@ -121,7 +121,16 @@ def test_what_is_added_to_the_loss_of_a_module_shows_in_what_is_made_small(attac
     assert not handle.problems
 
 
-@pytest.mark.parametrize("how", [lambda loss: loss / 2, lambda loss: loss.mean() * 3, lambda loss: -loss])
+ALONE = [
+    lambda loss: loss / 2,
+    lambda loss: loss.mean() * 3,
+    lambda loss: -loss,
+    lambda loss: sum([loss]),
+    lambda loss: torch.stack([loss]).sum(),
+]
+
+
+@pytest.mark.parametrize("how", ALONE)
 def test_a_loss_of_a_module_that_is_only_scaled_stands_alone(attach, how):
     model, optimizer = made()
     criterion = nn.CrossEntropyLoss()

@@ -16,6 +16,7 @@ from tdbg_lab.capture.pytorch.losses import LossProbe
 from tdbg_lab.capture.pytorch.moment import in_trainer
 from tdbg_lab.capture.pytorch.reach import Reach
 from tdbg_lab.capture.pytorch.scaled import ScaledLosses, weighted
+from tdbg_lab.capture.pytorch.summands import summands
 from tdbg_lab.capture.pytorch.values import FEW_NUMBERS
 from tdbg_lab.records import Mode
 
@@ -206,7 +207,7 @@ class Objectives:
             return
         self.looks_left -= 1
         engine.looks_at_losses = self.looks_left > 0
-        if not only_scales(objective.grad_fn, node):
+        if not (only_scales(objective.grad_fn, node) or summands(objective.grad_fn, {node})):
             self.is_more |= _comes_of(objective.grad_fn, node)
 
     def keep(self, output: Any) -> None:
