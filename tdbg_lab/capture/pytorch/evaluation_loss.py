@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from itertools import islice
 from math import isclose
 from pathlib import Path
 from traceback import walk_stack
@@ -55,7 +54,7 @@ _MOST = 64
 _IN_VAIN = 64
 """Forwards in train mode, without gradients, after which nobody waits for a loss of them: somebody acts."""
 _MOST_RETURNED = 16
-"""Values that a function returns, of which the loss may be one."""
+"""Values that a function returns, of which the loss may be one: the first of a row, or a small dictionary."""
 _SAME = 1e-3
 """Part by which a factor may differ from one pass to the next: losses may be of half precision."""
 _LEFT_OUT = tuple(f"{Path(str(one.__file__)).parent}/" for one in (torch, tdbg_lab))
@@ -247,8 +246,8 @@ def _losses(value: Any) -> Iterator[tuple[int | str | None, torch.Tensor]]:
     several: Iterable[tuple[Any, Any]] = ((None, value),)
     if type(value) in {tuple, list}:
         several = enumerate(value[:_MOST_RETURNED])
-    elif type(value) is dict:
-        several = islice(value.items(), _MOST_RETURNED)
+    elif type(value) is dict and len(value) <= _MOST_RETURNED:
+        several = tuple(value.items())  # in one go: another thread may change it
     return ((place, one) for place, one in several if type(one) is torch.Tensor and _may_be_loss(one))
 
 
