@@ -14,28 +14,29 @@ from weakref import ref
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Listeners", "forget", "listen"]
+__all__ = ["CHANGING", "Audience", "Listeners", "forget", "listen"]
 
 _MARK = "_tdbg_lab_listeners"
 _FUNCTIONS = FunctionType | BuiltinFunctionType | MethodDescriptorType
 
-_CHANGING = RLock()
+CHANGING = RLock()
 """Held while somebody comes or goes: trainings in threads listen to the same functions."""
 
 Listener = TypeVar("Listener")
 
 
-class Listeners(Generic[Listener]):
-    """Who listens to one function of a module or class; iterates over those that are still there."""
+class Audience(Generic[Listener]):
+    """Who is told of something; iterates over those that are still there.
 
-    def __init__(self, owner: Any, name: str) -> None:
-        self._owner = owner
-        self._name = name
-        self._inherited = name not in vars(owner)
+    Parameters
+    ----------
+    end
+        Called when the last one has left. Idempotent.
+    """
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end = end
         self._all: tuple[ref[Listener], ...] = ()
-        self.original: Any = getattr(owner, name)
-        self.heard: Any = None
-        """What stands in the place of the original."""
 
     def __iter__(self) -> Iterator[Listener]:
         for weak in self._all:
@@ -43,15 +44,10 @@ class Listeners(Generic[Listener]):
             if listener is not None:
                 yield listener
 
-    def replace(self, heard: Callable[..., Any]) -> None:
-        """Put `heard` in the place of the original."""
-        self.heard = heard
-        setattr(heard, _MARK, self)
-        setattr(self._owner, self._name, heard)
-
     def add(self, listener: Listener) -> None:
         """Tell one more."""
-        self._all = (*self._all, ref(listener, self._leave))
+        with CHANGING:
+            self._all = (*self._all, ref(listener, self._leave))
 
     def remove(self, listener: Listener) -> None:
         """Tell one no longer who may not have listened at all."""
@@ -60,8 +56,32 @@ class Listeners(Generic[Listener]):
                 self._leave(weak)
 
     def _leave(self, weak: ref[Listener]) -> None:
-        self._all = tuple(one for one in self._all if one is not weak)
-        if not self._all and vars(self._owner).get(self._name) is self.heard:  # nobody put theirs around ours
+        with CHANGING:
+            self._all = tuple(one for one in self._all if one is not weak)
+            if not self._all:
+                self._end()
+
+
+class Listeners(Audience[Listener]):
+    """Who listens to one function of a module or class."""
+
+    def __init__(self, owner: Any, name: str) -> None:
+        super().__init__(self._put_back)
+        self._owner = owner
+        self._name = name
+        self._inherited = name not in vars(owner)
+        self.original: Any = getattr(owner, name)
+        self.heard: Any = None
+        """What stands in the place of the original."""
+
+    def replace(self, heard: Callable[..., Any]) -> None:
+        """Put `heard` in the place of the original."""
+        self.heard = heard
+        setattr(heard, _MARK, self)
+        setattr(self._owner, self._name, heard)
+
+    def _put_back(self) -> None:
+        if vars(self._owner).get(self._name) is self.heard:  # nobody put theirs around ours
             if self._inherited:
                 delattr(self._owner, self._name)
             else:
@@ -90,7 +110,7 @@ def listen(
     bool
         Whether there is such a function.
     """
-    with _CHANGING:
+    with CHANGING:
         function = vars(owner).get(name) or getattr(owner, name, None)
         listeners: Listeners[Listener] | None = getattr(function, _MARK, None)
         if listeners is None:
@@ -104,7 +124,7 @@ def listen(
 
 def forget(owner: Any, name: str, listener: object) -> None:
     """Tell `listener` no longer of the calls of a function. Idempotent."""
-    with _CHANGING:
+    with CHANGING:
         listeners: Listeners[object] | None = getattr(getattr(owner, name, None), _MARK, None)
         if listeners is not None:
             listeners.remove(listener)

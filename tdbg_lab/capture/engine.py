@@ -75,8 +75,9 @@ class Engine:
     last_loss_visit = -1
     """The visit in which a loss module returned a tensor last."""
     last_node: Any = None
-    """What the last loss of a module is in the graph of its gradients, as long as that is looked at."""
-    looks_at_losses = False
+    """What the last loss of a module is in the graph of its gradients, as long as there are looks left."""
+    looks_left = 0
+    """Losses of modules that are still to be compared with what ``backward`` is called on."""
     trains_in_eval = False
     """Whether the last steps were of forwards in eval mode, of models to which it makes no difference: who
     evaluates them at each epoch may never have called ``train()`` again."""
@@ -277,13 +278,8 @@ class Engine:
         self.evaluates_in_train = True
         self.forwards, self._step_seen, self._pause = 0, False, None
         self._micro.pop(_TRAIN, None)
-        micro = self._micro.get(Mode.EVAL, 0)
-        self._micro[Mode.EVAL] = micro + 1
-        self.meter.skip()
-        self.recorder.turn_to(Mode.EVAL, micro)
-        self._enter(Mode.EVAL, micro)
-        if self.phases is not None:
-            self.phases.switch("eval", self.step)
+        self.recorder.turn_to(Mode.EVAL, self._micro.get(Mode.EVAL, 0))
+        self.begin_batch()
 
     def _train_again(self) -> None:
         """Parts of a model train, whatever was evaluated last."""

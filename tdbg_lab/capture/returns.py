@@ -7,9 +7,10 @@ too. Listeners are held weakly. On older versions nothing is heard.
 from __future__ import annotations
 
 import sys
-from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from weakref import ref
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tdbg_lab.listening import CHANGING, Audience
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -34,14 +35,6 @@ class ReturnListener(Protocol):
         """
 
 
-class _Asked(NamedTuple):
-    """Who is told of one function, or of all."""
-
-    code: CodeType | None
-    """Held, so that its identity is not that of another one later."""
-    listeners: tuple[ref[ReturnListener], ...] = ()
-
-
 class Returns:
     """Tells listeners what the functions return that they asked for.
 
@@ -53,10 +46,9 @@ class Returns:
 
     def __init__(self, monitoring: Any) -> None:
         self._monitoring = monitoring
-        self._changing = RLock()
         self._tool: int | None = None
         """Our number. It is kept: another tool that had it would not be told of what we switched off."""
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, Audience[ReturnListener]] = {}
         """By the identity of the code, whose hash takes long; that of None for all functions."""
 
     def hear(self, code: CodeType | None, listener: ReturnListener) -> bool:
@@ -67,23 +59,23 @@ class Returns:
         bool
             Whether it will be told: Python is new enough, and has a number for one more tool.
         """
-        with self._changing:
+        with CHANGING:
             if self._tool is None and not self._begin():
                 return False
-            asked = self._asked.get(id(code))
-            if asked is None:
-                asked = _Asked(code)
+            audience = self._asked.get(id(code))
+            if (
+                audience is None
+            ):  # which holds the code, so that its identity is not that of another one later
+                audience = self._asked[id(code)] = Audience(partial(self._end, code))
                 self._tell_python(code, self._monitoring.events.PY_RETURN)
-            weak = ref(listener, lambda gone: self._leave(code, gone))
-            self._asked[id(code)] = asked._replace(listeners=(*asked.listeners, weak))
+            audience.add(listener)
             return True
 
     def forget(self, code: CodeType | None, listener: ReturnListener) -> None:
         """Tell `listener` no longer. Idempotent."""
-        asked = self._asked.get(id(code))
-        for weak in () if asked is None else asked.listeners:
-            if weak() is listener:
-                self._leave(code, weak)
+        audience = self._asked.get(id(code))
+        if audience is not None:
+            audience.remove(listener)
 
     def _begin(self) -> bool:
         monitoring = self._monitoring
@@ -95,16 +87,8 @@ class Returns:
         monitoring.register_callback(self._tool, monitoring.events.PY_RETURN, self._returned)
         return True
 
-    def _leave(self, code: CodeType | None, weak: ref[ReturnListener]) -> None:
-        with self._changing:
-            asked = self._asked.get(id(code))
-            if asked is None:
-                return
-            left = tuple(one for one in asked.listeners if one is not weak)
-            if left:
-                self._asked[id(code)] = asked._replace(listeners=left)
-                return
-            del self._asked[id(code)]
+    def _end(self, code: CodeType | None) -> None:
+        if self._asked.pop(id(code), None) is not None:
             self._tell_python(code, 0)
 
     def _tell_python(self, code: CodeType | None, events: int) -> None:
@@ -117,11 +101,8 @@ class Returns:
         """What Python calls; where nobody wants what is returned, not again."""
         wanted = False
         for one in (code, None):
-            asked = self._asked.get(id(one))
-            for weak in () if asked is None else asked.listeners:
-                listener = weak()
-                if listener is not None:
-                    wanted |= listener.returned(code, value)
+            for listener in self._asked.get(id(one), ()):
+                wanted |= listener.returned(code, value)
         return None if wanted else self._monitoring.DISABLE
 
 

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from loss_training import batch, losses_of, made
 from torch.nn import functional
-
-LOSS = "loss/objective"
-
-
-def made():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-    return model, torch.optim.SGD(model.parameters(), lr=0.1)
-
-
-def batch():
-    return torch.randn(6, 4), torch.randint(0, 3, (6,))
-
-
-def losses_of(run, name=LOSS):
-    return run.scalars(name).values.tolist()
 
 
 def accumulated(model, optimizer, *, steps=6, passes=4, part=lambda loss: loss / 4, scaler=None):

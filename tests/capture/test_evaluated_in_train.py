@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from loss_training import step, told
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
@@ -21,24 +22,12 @@ def batch(seed, n=6):
 
 
 def train(model, optimizer, loss_of, seeds=range(3)):
-    losses = []
-    for seed in seeds:
-        x, y = batch(seed)
-        loss = loss_of(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return [step(optimizer, loss_of(model(x), y)) for x, y in map(batch, seeds)]
 
 
 def evaluate(model, loss_of, seeds=(50, 51)):
     with torch.no_grad():
         return [loss_of(model(x), y).item() for x, y in map(batch, seeds)]
-
-
-def told(run, name, mode):
-    return run.scalars(name, mode=mode).values.tolist()
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -8,21 +8,15 @@ from functools import partial
 
 import pytest
 import torch
+from loss_training import LOSS, made, step, told
 from torch import nn
 from torch.nn import functional as F
 
 from tdbg_lab import run_rules
 from tdbg_lab.capture.pytorch.loss_functions import FUNCTIONS
 
-LOSS = "loss/objective"
 HEARD = [(one.owner, one.name) for one in FUNCTIONS]
 ORIGINALS = [getattr(*one) for one in HEARD]
-
-
-def made(outputs=3):
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, outputs))
-    return model, torch.optim.SGD(model.parameters(), lr=0.1)
 
 
 def batch(seed, n=6):
@@ -33,15 +27,7 @@ def batch(seed, n=6):
 def train(model, optimizer, loss_of, steps=4):
     """Steps of a training; gives the losses."""
     model.train()
-    losses = []
-    for seed in range(steps):
-        x, y = batch(seed)
-        loss = loss_of(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return [step(optimizer, loss_of(model(x), y)) for x, y in map(batch, range(steps))]
 
 
 def evaluate(model, loss_of, seeds=(50, 51)):
@@ -49,10 +35,6 @@ def evaluate(model, loss_of, seeds=(50, 51)):
     model.eval()
     with torch.no_grad():
         return [loss_of(model(x), y).item() for x, y in map(batch, seeds)]
-
-
-def told(run, mode="eval"):
-    return run.scalars(LOSS, mode=mode).values.tolist()
 
 
 def of_classes(logits, y, **how):
@@ -109,7 +91,7 @@ def test_evaluation_tells_the_loss_of_the_training(attach, loss_of, reduction):
             losses += train(model, optimizer, loss_of)
             evaluated.append(sum(evaluate(model, loss_of)) / 2)
             evaluate(model, lambda x, y: loss_of(x, y, reduction=reduction).sum())
-    assert told(handle.run, "train") == pytest.approx(losses)
+    assert told(handle.run, mode="train") == pytest.approx(losses)
     assert told(handle.run) == pytest.approx(evaluated)
     assert handle.run.tensor_names(kind="loss") == [LOSS]
     assert not handle.problems
@@ -137,7 +119,7 @@ def test_an_accumulated_loss_is_told_as_it_was_before_it_was_divided(attach):
             optimizer.zero_grad()
         evaluated = evaluate(model, of_classes)
     assert told(handle.run) == pytest.approx([sum(evaluated) / 2])
-    assert told(handle.run)[0] / told(handle.run, "train")[-1] == pytest.approx(1, abs=0.5)
+    assert told(handle.run)[0] / told(handle.run, mode="train")[-1] == pytest.approx(1, abs=0.5)
 
 
 class WithLoss(nn.Module):
@@ -228,7 +210,7 @@ def test_a_sum_of_losses_is_told_as_a_whole(attach, loss_of):
         for _ in range(2):
             losses += train(model, optimizer, loss_of)
             evaluated.append(sum(evaluate(model, loss_of)) / 2)
-    assert told(handle.run, "train") == pytest.approx(losses)
+    assert told(handle.run, mode="train") == pytest.approx(losses)
     assert told(handle.run) == pytest.approx(evaluated)
     assert handle.run.tensor_names(kind="loss") == [LOSS]
     assert not handle.problems

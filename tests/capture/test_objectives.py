@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from loss_training import LOSS, batch, losses_of, made
 from torch import nn
 from torch.nn import functional
 
 from tdbg_lab import attach as attach_to
 from tdbg_lab import run_rules
-
-LOSS = "loss/objective"
-
-
-def made():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-    return model, torch.optim.SGD(model.parameters(), lr=0.1)
-
-
-def batch():
-    return torch.randn(6, 4), torch.randint(0, 3, (6,))
-
-
-def losses_of(run, name=LOSS):
-    return run.scalars(name).values.tolist()
 
 
 def test_loss_by_a_function_is_recorded_at_every_step(attach):
@@ -76,71 +61,6 @@ def test_loss_that_is_seen_otherwise_is_recorded_once(attach, how):
     others = set(handle.run.tensor_names(kind="loss")) - {name}
     # Before the first number is logged nobody knows that some will be.
     assert sum(len(losses_of(handle.run, other)) for other in others) == (how == "logged late")
-
-
-def of_a_penalty(model, of_classes, _):
-    x, y = batch()
-    return of_classes(model(x), y) + 0.1 * model[0].weight.abs().sum()
-
-
-def of_two_modules(model, of_classes, of_numbers):
-    x, y = batch()
-    outputs = model(x)
-    return 2 * of_classes(outputs, y) + of_numbers(outputs, functional.one_hot(y, 3).float())
-
-
-def of_two_forwards(model, _, of_numbers):
-    (x, y), (other, _) = batch(), batch()
-    return of_numbers(model(x), functional.one_hot(y, 3).float()) + of_numbers(
-        model(other), torch.zeros(6, 3)
-    )
-
-
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("loss_of", [of_a_penalty, of_two_modules, of_two_forwards])
-def test_what_is_added_to_the_loss_of_a_module_shows_in_what_is_made_small(attach, loss_of, scaled):
-    model, optimizer = made()
-    modules = nn.CrossEntropyLoss(), nn.MSELoss()
-    scaler, losses, evaluated = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=scaled), [], []
-    with attach(model, optimizer=optimizer, loss=modules) as handle:
-        for _ in range(5):
-            optimizer.zero_grad()
-            loss = loss_of(model, *modules)
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            losses.append(loss.item())
-        model.eval()
-        with torch.no_grad():
-            evaluated = [loss_of(model, *modules).item() for _ in range(2)]
-        model.train()
-    assert losses_of(handle.run) == pytest.approx(losses)
-    if loss_of is of_two_modules:  # of one forward, and of nothing but losses
-        assert handle.run.scalars(LOSS, mode="eval").values.tolist() == pytest.approx([sum(evaluated) / 2])
-    assert {LOSS} < set(handle.run.tensor_names(kind="loss"))
-    assert not handle.problems
-
-
-ALONE = [
-    lambda loss: loss / 2,
-    lambda loss: loss.mean() * 3,
-    lambda loss: -loss,
-    lambda loss: sum([loss]),
-    lambda loss: torch.stack([loss]).sum(),
-]
-
-
-@pytest.mark.parametrize("how", ALONE)
-def test_a_loss_of_a_module_that_is_only_scaled_stands_alone(attach, how):
-    model, optimizer = made()
-    criterion = nn.CrossEntropyLoss()
-    with attach(model, optimizer=optimizer, loss=criterion) as handle:
-        for _ in range(5):
-            x, y = batch()
-            optimizer.zero_grad()
-            how(criterion(model(x), y)).backward()
-            optimizer.step()
-    assert handle.run.tensor_names(kind="loss") == ["loss/CrossEntropyLoss"]
 
 
 @pytest.mark.parametrize("divided", [False, True])

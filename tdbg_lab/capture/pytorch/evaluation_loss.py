@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from math import isclose
 from pathlib import Path
 from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
@@ -26,13 +25,13 @@ from tdbg_lab.capture.pytorch.graphs import within_graph
 from tdbg_lab.capture.pytorch.loss_functions import FUNCTIONS, LossFunction
 from tdbg_lab.capture.pytorch.loss_terms import (
     ANY_RETURNED,
-    AnyReturned,
     Heard,
     LossSource,
     Returned,
     Term,
     are_alike,
     candidates,
+    same_factor,
 )
 from tdbg_lab.capture.pytorch.moment import not_for_real
 from tdbg_lab.records import Mode
@@ -55,11 +54,9 @@ _IN_VAIN = 64
 """Forwards in train mode, without gradients, after which nobody waits for a loss of them: somebody acts."""
 _MOST_RETURNED = 16
 """Values that a function returns, of which the loss may be one: the first of a row, or a small dictionary."""
-_SAME = 1e-3
-"""Part by which a factor may differ from one pass to the next: losses may be of half precision."""
 _LEFT_OUT = tuple(f"{Path(str(one.__file__)).parent}/" for one in (torch, tdbg_lab))
 """Where functions are that are not the program's own."""
-_Audible = LossFunction | Returned | AnyReturned
+_Audible = LossFunction | Returned
 _is_transformed: Any = torch._C._functorch.is_functorch_wrapped_tensor  # noqa: SLF001
 
 
@@ -210,7 +207,7 @@ class EvaluationLoss:
             facts.ignored = source.ignored(args)
             facts.weights = source.weights_in(args)
         factor, mean = self._accumulation.undivided(self._terms[place].factor), _mean(source, args, result)
-        self._added[place] = mean if isclose(factor, 1, rel_tol=_SAME) else mean * factor
+        self._added[place] = mean if same_factor(factor, 1) else mean * factor
         if len(self._added) == len(self._terms):
             first, *others = self._added.values()
             self._added.clear()

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANY_RETURNED",
-    "AnyReturned",
     "Heard",
     "LossSource",
     "Returned",
     "Term",
     "are_alike",
     "candidates",
+    "same_factor",
 ]
 
 _SAME = 1e-3
-"""Part by which a factor may differ from one pass to the next: losses may be of half precision."""
+"""Part by which a factor may differ from one pass to the next."""
 
 
 class Returned(NamedTuple):
@@ -42,7 +42,7 @@ class Returned(NamedTuple):
     Alone, or in its place among others.
     """
 
-    code: CodeType
+    code: CodeType | None
     place: int | str | None
 
     def hear(self, listener: ReturnListener) -> None:
@@ -54,21 +54,8 @@ class Returned(NamedTuple):
         RETURNS.forget(self.code, listener)
 
 
-class AnyReturned:
-    """What any function returns."""
-
-    @staticmethod
-    def hear(listener: ReturnListener) -> None:
-        """Tell `listener` of it from now on."""
-        RETURNS.hear(None, listener)
-
-    @staticmethod
-    def forget(listener: ReturnListener) -> None:
-        """Tell `listener` no longer. Idempotent."""
-        RETURNS.forget(None, listener)
-
-
-ANY_RETURNED = AnyReturned()
+ANY_RETURNED = Returned(None, None)
+"""What any function returns."""
 LossSource = LossFunction | nn.Module | Returned
 
 
@@ -91,10 +78,15 @@ class Term(NamedTuple):
     """What its mean is multiplied by in the loss."""
 
 
+def same_factor(one: float, other: float) -> bool:
+    """Whether two factors are one, each worked out from losses that may be of half precision."""
+    return isclose(one, other, rel_tol=_SAME)
+
+
 def are_alike(terms: tuple[Term, ...], others: tuple[Term, ...]) -> bool:
     """Whether a loss was computed by the same, multiplied by the same, in two passes."""
     return len(terms) == len(others) and all(
-        one.source == other.source and isclose(one.factor, other.factor, rel_tol=_SAME)
+        one.source == other.source and same_factor(one.factor, other.factor)
         for one, other in zip(terms, others, strict=True)
     )
 

@@ -192,7 +192,7 @@ class LossProbe:
             engine.guard.run(f"check/{self.name}", self.facts.take, args)
         if type(output) is torch.Tensor:
             engine.last_loss, engine.last_loss_visit = ref(output), engine.visit
-            engine.last_node = output.grad_fn if engine.looks_at_losses else None
+            engine.last_node = output.grad_fn if engine.looks_left else None
             self.add(output, module)
             return
         for tensor in tensors_in(output):

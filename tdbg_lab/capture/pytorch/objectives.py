@@ -164,8 +164,7 @@ class Objectives:
         self._own_visit = -1
         """The last visit in which a model returned a loss."""
         self._reach = Reach()
-        self.looks_left = _LOOKS
-        engine.looks_at_losses = True
+        engine.looks_left = _LOOKS
         self.is_more = False
         """Whether ``backward`` is called on more than what a loss module gave: a penalty is added, or several
         losses are, be it of one forward or of several."""
@@ -205,8 +204,7 @@ class Objectives:
         node, engine.last_node = engine.last_node, None
         if node is None or engine.last_loss_visit != engine.visit:
             return
-        self.looks_left -= 1
-        engine.looks_at_losses = self.looks_left > 0
+        engine.looks_left -= 1
         if not (only_scales(objective.grad_fn, node) or summands(objective.grad_fn, {node})):
             self.is_more |= _comes_of(objective.grad_fn, node)
 
@@ -351,7 +349,7 @@ class Objectives:
 
     def detach(self) -> None:
         """Look no longer. Idempotent."""
-        self._engine.looks_at_losses, self._engine.last_node = False, None
+        self._engine.looks_left, self._engine.last_node = 0, None
         self._scaled.detach()
         self.evaluated.detach()
 

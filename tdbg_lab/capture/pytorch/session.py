@@ -426,7 +426,7 @@ class TorchSession:
             return
         if objectives.own is not None:
             engine.guard.run("loss/objective", objectives.look, objective)
-        if objectives.looks_left:
+        if engine.looks_left:
             engine.guard.run("loss/objective", objectives.look_for_more, objective)
         several = not watch.alone and len(watch) > 1 and not watch.within_closure
         if objectives.needless and not several:
